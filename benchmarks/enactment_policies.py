@@ -25,7 +25,7 @@ from rich.table import Table
 
 from edrp.datasets.enactment.arrival_patterns import PATTERNS
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import (
     BtuParameters,

@@ -28,7 +28,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 from edrp.enactment.state import EnactmentState
 from edrp.formulations.enactment.compositions import area_bound
 from edrp.formulations.enactment.snapshot import formulate_enactment
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.simulation.enactment.simulator import simulate
 

@@ -26,11 +26,10 @@ from edrp.core.methods import Options
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.mapping.reallocation import GreedyReallocation, hold_what_fits, reallocate
-from edrp.mapping.flow_arrays import flow_arrays
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import network_arrays
+from edrp.mapping.mapping_arrays import flow_arrays, network_arrays
 from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 from edrp.validation.simulation.mapping.link_states import links_at
 

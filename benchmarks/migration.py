@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.ties import best_migration, settle
-from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
 

@@ -24,8 +24,7 @@ from rich.table import Table
 
 import edrp
 from edrp.mdp.best_response import best_responses, colexicographic
-from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
-from edrp.mdp.tasks import Tasks
+from edrp.mdp.partitions import Tasks, count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence

@@ -34,7 +34,7 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.latency_aware import FAMILIES as LATENCY_AWARE
 from edrp.datasets.migration.skew import draw_state
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.single_step import MigrationProblem

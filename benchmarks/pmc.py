@@ -16,11 +16,11 @@ import numpy as np
 
 from edrp.mdp.fitted.guard import guard
 from edrp.mdp.fitted.iteration import fit, restrict
+from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.state_action_pairs import state_action_pairs
-from edrp.mdp.tasks import Tasks
 
 
 def process(skew: str, tolerance: float = 0.2, tasks: int = 64, counts=range(8, 17)) -> PolicyModel:

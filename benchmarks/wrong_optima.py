@@ -20,8 +20,8 @@ import edrp
 from edrp.backends import highs, solve_program
 from edrp.core.errors import EdrpError
 from edrp.core.kinds import get_kind
-from edrp.formulations.builders import formulate
 from edrp.formulations.formulation import best_feasible
+from edrp.formulations.methods import formulate
 
 RULES = {
     "edrp": ("random", "greedy"),

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from edrp.enactment.scenario import EnactmentScenario
     from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
     from edrp.explanation import Explanation, explain
-    from edrp.formulations.builders import formulate
     from edrp.formulations.formulation import Formulation
-    from edrp.formulations.solving import solve_formulation
+    from edrp.formulations.methods import formulate, solve_formulation
     from edrp.mapping.bimodal_scenario import BimodalScenario
     from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem
     from edrp.mapping.path_mapping import MappingProblem
@@ -69,9 +68,8 @@ _NAMES = {
     "edrp.enactment.scenario": "EnactmentScenario",
     "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
     "edrp.explanation": "Explanation explain",
-    "edrp.formulations.builders": "formulate",
     "edrp.formulations.formulation": "Formulation",
-    "edrp.formulations.solving": "solve_formulation",
+    "edrp.formulations.methods": "formulate solve_formulation",
     "edrp.mapping.bimodal_scenario": "BimodalScenario",
     "edrp.mapping.link_allocation": "Flow FlowAllocation LinkAllocationProblem",
     "edrp.mapping.path_mapping": "MappingProblem",

@@ -27,6 +27,10 @@ METHOD_MODULES = {
         "static-peak-policy",
         "threshold-policy",
     ),
-    "edrp.validation.simulation.mapping.methods": ("load-balance-mapping", "public-hops-mapping", "public-hops-links-mapping"),
+    "edrp.validation.simulation.mapping.bimodal_simulator": (
+        "load-balance-mapping",
+        "public-hops-mapping",
+        "public-hops-links-mapping",
+    ),
 }
 """Names of methods by the module that holds them in its `METHODS`."""

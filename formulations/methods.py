@@ -1,19 +1,80 @@
-"""Methods that formulate a problem as a program and hand it to a solver."""
+"""Programs of problems by name, the methods that hand them to a solver, and `solve_formulation` for those that users add to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, overload
 
-from edrp.backends import get_backend, solve_program
+from edrp.backends import get_backend, rounded, solve_program
 from edrp.backends.base import ProgramResult
-from edrp.backends.rounding import rounded
-from edrp.core.kinds import get_kind, kinds
+from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
-from edrp.core.solution import Answer
-from edrp.formulations.builders import formulate
+from edrp.core.solution import GAP, Answer
+from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
+from edrp.core.wording import suggestion
+from edrp.formulations.clashes import explain_infeasible_program
 from edrp.formulations.formulation import Formulation, best_feasible, to_answer
+
+if TYPE_CHECKING:
+    from edrp.enactment.leasing import LeasingProblem
+    from edrp.enactment.snapshot import EnactmentProblem
+    from edrp.formulations.enactment.leasing import LeasingFormulation
+    from edrp.formulations.enactment.snapshot import EnactmentFormulation
+    from edrp.formulations.mapping.link_allocation import LinkAllocationFormulation
+    from edrp.formulations.mapping.path_mapping import MappingFormulation
+    from edrp.formulations.migration.intervals import MigrationFormulation
+    from edrp.formulations.placement.formulation import PlacementFormulation
+    from edrp.mapping.link_allocation import LinkAllocationProblem
+    from edrp.mapping.path_mapping import MappingProblem
+    from edrp.migration.single_step import MigrationProblem
+    from edrp.placement.problem import PlacementProblem
+
+
+@overload
+def formulate(problem: PlacementProblem, program: str | None = None) -> PlacementFormulation: ...
+@overload
+def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
+@overload
+def formulate(problem: EnactmentProblem, program: str | None = None) -> EnactmentFormulation: ...
+@overload
+def formulate(problem: LeasingProblem, program: str | None = None) -> LeasingFormulation: ...
+@overload
+def formulate(problem: MappingProblem, program: str | None = None) -> MappingFormulation: ...
+@overload
+def formulate(problem: LinkAllocationProblem, program: str | None = None) -> LinkAllocationFormulation: ...
+@overload
+def formulate(problem: Any, program: str | None = None) -> Formulation: ...
+def formulate(problem: Any, program: str | None = None) -> Formulation:
+    """Formulate a problem as a program.
+
+    Parameters
+    ----------
+    problem
+        The problem to formulate.
+    program
+        For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
+        section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases", for
+        tasks on servers and links "walks", for flows on links "paths"; None for the first that there is for the kind.
+
+    Raises
+    ------
+    EdrpError
+        For another name.
+    UnsupportedProblemError, ProblemTooLargeError
+        When this program cannot express the problem, or would not fit in memory.
+    """
+    kind = find_kind(problem.kind)
+    if kind is None or not kind.formulations:
+        raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")
+    name = next(iter(kind.formulations)) if program is None else program
+    if name not in kind.formulations:
+        raise EdrpError(f"no program {name!r} for problems of kind {problem.kind!r}{suggestion(name, kind.formulations)}")
+    formulation: Formulation = kind.builder(name)(problem, name)
+    return formulation
+
 
 TIE_SLACK = 1e-9
 """By how much a later stage of tie-breaking may worsen the value of an earlier one."""
@@ -119,3 +180,44 @@ METHODS = (
     ProgramMethod("pyomo", "mixed-integer program handed to Pyomo"),
 )
 """One method per backend, for the registry."""
+
+
+def solve_formulation(formulation: Formulation, backend: str = "highs", *, start: Any = None, **options: Any) -> Any:
+    """Solve a formulation, own rows and terms included, and return a checked solution.
+
+    The evaluator knows the problem's own limits only: it checks them, the metrics and the objective, not rows
+    that were added. With own objective terms, `objective` stays the problem's, nothing is proven about it (status "feasible"),
+    and `notes` say whether the objective with them was minimised to the end. Where own rows leave
+    nothing feasible, `clashes` name those that cannot be met together with each other and the problem's limits.
+
+    Parameters
+    ----------
+    formulation
+        From `formulate`.
+    backend
+        "highs", "scipy", "cvxpy" or "pyomo".
+    start
+        Decision to start from; plain dicts and lists will do.
+    **options
+        Options of `edrp.backends.solve_program`: `time_limit`, `gap`, `threads`, `seed`, `progress`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        `start` is no decision about the problem.
+    VerificationError
+        Backend and evaluator disagree: a defect.
+    """
+    started = perf_counter()
+    point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
+    result = solve_program(formulation.program, backend, start=point, **options)
+    answer = to_answer(formulation, result)
+    method = f"{backend} ({formulation.name} program)"
+    seconds = perf_counter() - started + formulation.build_seconds
+    clashes: tuple[str, ...] = ()
+    if answer.status == "infeasible":
+        limit = options.get("time_limit")
+        left = MAX_EXPLANATION if limit is None else min(MAX_EXPLANATION, max(0.0, limit - (perf_counter() - started)))
+        clashes = explain_infeasible_program(formulation, backend, left)
+    seed, gap = options.get("seed", 0), options.get("gap", GAP)
+    return checked_solution(formulation.problem, method, answer, Seconds(seconds), seed, clashes, gap)

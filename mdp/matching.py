@@ -12,7 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.mdp.tasks import Boundaries, OldNodes
+from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.migration.intervals import Assignment, give_out
 
 EQUAL_GAINS = 1e-12

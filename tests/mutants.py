@@ -53,7 +53,7 @@ PARTS = {
         150,
     ),
     "audits": Part(
-        ("edrp/enactment/run_audit.py", "edrp/enactment/run_metrics.py", "edrp/mapping/bimodal_audit.py"),
+        ("edrp/enactment/run.py", "edrp/mapping/bimodal_run.py"),
         ("tests/edrp/enactment", "tests/edrp/mapping/test_scenario.py"),
         200,
     ),

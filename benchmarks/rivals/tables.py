@@ -56,9 +56,9 @@ class Tables:
 
 def tables_of(problem: EdrpProblem) -> Tables:
     """Tables of an initial placement with weights and limits on response time and cost, as in `debs2015`."""
-    from edrp.formulations.placement.configuration_arrays import latencies, longest_delays, mean_over_pairs
+    from edrp.formulations.placement.literal import latencies, longest_delays, mean_over_pairs
     from edrp.placement.compilation import compile_problem
-    from edrp.placement.configurations import degrees, multisets, replica_counts
+    from edrp.placement.compiled import degrees, multisets, replica_counts
     from edrp.placement.metrics.base import LIMIT_SLACK
 
     compiled = compile_problem(problem)

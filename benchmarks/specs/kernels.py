@@ -9,9 +9,8 @@ import numpy as np
 from registry import BenchSpec, register
 
 from edrp.mdp.best_response import best_responses, colexicographic
-from edrp.mdp.partitions import enumerate_partitions
+from edrp.mdp.partitions import Tasks, enumerate_partitions
 from edrp.mdp.single_step.ties import settle
-from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 

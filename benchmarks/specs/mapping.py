@@ -17,9 +17,8 @@ from edrp.heuristics.mapping.agents import Rules
 from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.reallocation import hold_what_fits, reallocate
-from edrp.mapping.flow_arrays import flow_arrays
 from edrp.mapping.link_allocation import LinkAllocationProblem
-from edrp.mapping.mapping_arrays import network_arrays
+from edrp.mapping.mapping_arrays import flow_arrays, network_arrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
 

@@ -12,7 +12,7 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.enactment.arrival_patterns import MAX_MACHINES, MIN_MACHINES
 from edrp.datasets.enactment.manufacturing import PRICED_TIME, machine_scenario
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.flights import DAY, flights
 from edrp.enactment.scenario import EnactmentScenario
 

@@ -35,7 +35,7 @@ class Family:
 
     Examples
     --------
-    >>> from edrp.datasets.rounding import rounded
+    >>> from edrp.datasets.random_numbers import rounded
     >>> from edrp.migration.single_step import MigrationProblem
     >>> def halves(size: int, random: np.random.Generator) -> Problem:
     ...     work = tuple(rounded(random.uniform(1, 2, size)))

@@ -8,7 +8,8 @@ from typing import Any
 
 from edrp.batch import COLUMNS
 from edrp.core.document import MAX_COUNT, RANGES
-from edrp.core.instances import document_kinds, schema
+from edrp.core.instances import schema
+from edrp.core.kinds import document_kinds
 
 PAGE = Path(__file__).with_name("instances.md")
 RESULTS = Path(__file__).with_name("results.md")

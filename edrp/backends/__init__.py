@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import Backend, ProgramResult, SolverOptions, check_numbers
+from edrp.backends.base import PATIENCE, Backend, ProgramResult, SolverOptions
 from edrp.backends.cvxpy_bridge import CvxpyBackend
-from edrp.backends.highs import HighsBackend
+from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.backends.pyomo_bridge import PyomoBackend
-from edrp.backends.rounding import rounded
 from edrp.backends.scipy_milp import ScipyBackend
-from edrp.core.budget import deadline, now
+from edrp.core.arrays import Bools
+from edrp.core.budget import deadline, now, seconds_left
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import relative_gap, within_gap
@@ -114,6 +114,64 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         return replace(result, objective=_times(result.objective, scale), bound=_times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+
+
+def check_numbers(program: Program, arrays: Arrays) -> None:
+    """Refuse numbers that solvers choke on or silently misread, naming the block they stand in.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinity in the objective or the matrix, NaN in a bound, or a lower bound above its upper one.
+    """
+    _refuse(program, "objective", ~np.isfinite(arrays.objective), rows=False)
+    _refuse(program, "bounds", np.isnan(arrays.lower) | np.isnan(arrays.upper) | (arrays.lower > arrays.upper), rows=False)
+    _refuse(
+        program,
+        "range",
+        np.isnan(arrays.row_lower) | np.isnan(arrays.row_upper) | (arrays.row_lower > arrays.row_upper),
+        rows=True,
+    )
+    broken = np.zeros(program.rows, bool)
+    broken[np.searchsorted(arrays.matrix.indptr, np.flatnonzero(~np.isfinite(arrays.matrix.data)), side="right") - 1] = True
+    _refuse(program, "coefficients", broken, rows=True)
+
+
+def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
+    if broken.any():
+        index = int(np.argmax(broken))
+        kind = "row" if rows else "column"
+        name = program.row_name(index) if rows else program.column_name(index)
+        raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
+
+
+def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
+    """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
+
+    Where the rounded decision is not feasible to the last digit, or finding out takes longer than the time limit allows, the
+    solver's own point is kept.
+    """
+    if result.values is None:
+        return result
+    integral = np.round(result.values[arrays.integer])
+    point = result.values.copy()
+    point[arrays.integer] = integral
+    if not arrays.integer.all():
+        lower, upper = arrays.lower.copy(), arrays.upper.copy()
+        lower[arrays.integer] = upper[arrays.integer] = integral
+        fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
+        left = seconds_left()
+        limit = None if left == math.inf else max(0.0, left) + PATIENCE
+        best = solve_arrays(fixed, SolverOptions(time_limit=limit)).values
+        if best is None:
+            return replace(result, objective=_objective(arrays, result))
+        point = best
+    return replace(result, values=point, objective=float(arrays.objective @ point + arrays.constant))
+
+
+def _objective(arrays: Arrays, result: ProgramResult) -> float:
+    assert result.values is not None
+    return float(arrays.objective @ result.values + arrays.constant)
 
 
 def _bounded(result: ProgramResult, gap: float) -> ProgramResult:

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats
+from edrp.core.arrays import Floats
 from edrp.core.budget import look, now, seconds_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
-from edrp.core.program import Arrays, Program
+from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 
 FEASIBILITY_TOLERANCE = 1e-9
@@ -87,35 +87,6 @@ def finite_or_none(value: float | None) -> float | None:
     (None, 2.0)
     """
     return float(value) if value is not None and np.isfinite(value) else None
-
-
-def check_numbers(program: Program, arrays: Arrays) -> None:
-    """Refuse numbers that solvers choke on or silently misread, naming the block they stand in.
-
-    Raises
-    ------
-    ValueError
-        NaN or infinity in the objective or the matrix, NaN in a bound, or a lower bound above its upper one.
-    """
-    _refuse(program, "objective", ~np.isfinite(arrays.objective), rows=False)
-    _refuse(program, "bounds", np.isnan(arrays.lower) | np.isnan(arrays.upper) | (arrays.lower > arrays.upper), rows=False)
-    _refuse(
-        program,
-        "range",
-        np.isnan(arrays.row_lower) | np.isnan(arrays.row_upper) | (arrays.row_lower > arrays.row_upper),
-        rows=True,
-    )
-    broken = np.zeros(program.rows, bool)
-    broken[np.searchsorted(arrays.matrix.indptr, np.flatnonzero(~np.isfinite(arrays.matrix.data)), side="right") - 1] = True
-    _refuse(program, "coefficients", broken, rows=True)
-
-
-def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
-    if broken.any():
-        index = int(np.argmax(broken))
-        kind = "row" if rows else "column"
-        name = program.row_name(index) if rows else program.column_name(index)
-        raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
 
 
 def seconds_for_solver(options: SolverOptions) -> float | None:

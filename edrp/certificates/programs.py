@@ -16,7 +16,7 @@ from edrp.core.budget import deadline, look, now, seconds_left
 from edrp.core.certificates import Draft, NotCertifiedError
 from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
 from edrp.core.program import Arrays
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.validation.oracles import checker
 
 SHARE_OF_BUILT = 0.5

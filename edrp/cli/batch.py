@@ -17,7 +17,7 @@ from edrp.batch.progress import Report
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.solve import TimeLimit, finite
+from edrp.cli.options import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session

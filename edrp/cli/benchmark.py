@@ -10,8 +10,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
-from edrp.cli.output_folder import ForceFolder
-from edrp.cli.solve import TimeLimit
+from edrp.cli.options import ForceFolder, TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.output_folder import ForceFolder, output_folder
-from edrp.cli.solve import Method
+from edrp.cli.options import ForceFolder, Method, output_folder
 from edrp.cli.terminal import output
 from edrp.validation.papers.edrp import report
 

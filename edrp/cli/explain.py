@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.solution_file import SolutionFile, read_solution
-from edrp.cli.solve import Method, TimeLimit
+from edrp.cli.options import Method, SolutionFile, TimeLimit, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import load

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.solve import Force
+from edrp.cli.options import Force
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem

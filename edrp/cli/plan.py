@@ -10,8 +10,7 @@ import typer
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.migration import move_lines
-from edrp.cli.solution_file import SolutionFile, read_solution
-from edrp.cli.solve import Method, finite
+from edrp.cli.options import Method, SolutionFile, finite, read_solution
 from edrp.cli.terminal import output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.instances import load

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from edrp.cli.app import ExitCode
-from edrp.cli.choices import choice_option
 from edrp.cli.display.solution import print_solution
-from edrp.cli.solve import Force, TimeLimit, finite, write_solution
+from edrp.cli.options import Force, TimeLimit, choice_option, finite
+from edrp.cli.solve import write_solution
 from edrp.cli.terminal import errors, output, say
 from edrp.cli.trace import Memory
 from edrp.core.budget import memory_limit

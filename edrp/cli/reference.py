@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edrp.cli.terminal import output, print_listing, say
-from edrp.core.instances import SOLUTION, schema
-from edrp.core.kinds import get_kind, kinds
+from edrp.core.instances import schema
+from edrp.core.kinds import SOLUTION, get_kind, kinds
 from edrp.core.methods import methods
 from edrp.core.solution import installed_versions
 

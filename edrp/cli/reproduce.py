@@ -8,10 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
-from edrp.cli.choices import choice_option
 from edrp.cli.demo import Data
-from edrp.cli.output_folder import ForceFolder, output_folder
-from edrp.cli.solve import Method, TimeLimit
+from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, output_folder
 from edrp.cli.terminal import output, say
 from edrp.core.folders import refuse_folder
 from edrp.validation.papers.bimodal import report as bimodal_report

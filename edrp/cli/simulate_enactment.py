@@ -12,7 +12,7 @@ from rich.table import Table
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.enactment import run_parts
-from edrp.cli.output_folder import ForceFolder
+from edrp.cli.options import ForceFolder, finite
 from edrp.cli.simulate_common import (
     RUN_FILES,
     read_assignments,
@@ -22,7 +22,6 @@ from edrp.cli.simulate_common import (
     refuse_with_scenario,
     save_run,
 )
-from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.mapping import bimodal_parts
-from edrp.cli.output_folder import ForceFolder
+from edrp.cli.options import ForceFolder, finite
 from edrp.cli.simulate_common import (
     RUN_FILES,
     read_assignments,
@@ -22,7 +22,6 @@ from edrp.cli.simulate_common import (
     refuse_with_scenario,
     save_run,
 )
-from edrp.cli.solve import finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
@@ -30,8 +29,8 @@ from edrp.core.solve import solve
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.validation.papers.bimodal.figures import timeline_figure
+from edrp.validation.simulation.mapping.bimodal_simulator import SUFFIX
 from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, timeline
-from edrp.validation.simulation.mapping.methods import SUFFIX
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,19 +13,16 @@ from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import certified_for_file, write_certificates
 from edrp.cli.display.solution import print_solution
+from edrp.cli.options import PROGRAM_NAMES, Force, Method, TimeLimit, finite, known_program
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import MAX_SECONDS
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import file_mode, naming_errors, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
-from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
-from edrp.core.wording import suggestion
-
-PROGRAM_NAMES = program_names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +34,6 @@ class Job:
     target: Path | None
     certificate: Path | None = None
     vipr: Path | None = None
-
-
-def finite(value: float | None) -> float | None:
-    """Refuse NaN and infinity on the command line."""
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter("must be a finite number")
-    return value
-
-
-def known_program(name: str | None) -> str | None:
-    """Refuse a program that no kind of problem has."""
-    if name is not None and name not in PROGRAM_NAMES:
-        raise typer.BadParameter(f"{name!r} is no program{suggestion(name, PROGRAM_NAMES)}")
-    return name
-
-
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
 
 
 def solve_files(

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.choices import choice_option
-from edrp.cli.output_folder import ForceFolder
-from edrp.cli.solve import finite
+from edrp.cli.options import ForceFolder, choice_option, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.folders import filling, refuse_folder

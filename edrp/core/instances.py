@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole, write_whole
-from edrp.core.kinds import kinds
+from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
 from edrp.core.places import format_place
 from edrp.core.problem import Problem
 from edrp.core.wording import invalid, shown, suggestion
@@ -88,15 +88,6 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-SOLUTION = "-solution"
-"""After the name of a kind of problem in that of its solution documents."""
-
-
-def document_kinds() -> list[str]:
-    """Kinds of documents that a file can hold: those of problems, then those of their solutions."""
-    return [*kinds(), *(name + SOLUTION for name in kinds())]
-
-
 def load(path: str | Path) -> Any:
     """Read an instance file.
 
@@ -124,7 +115,7 @@ def loads(text: str, source: str = "") -> Any:
       application: missing; this field is required
       network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
     """
-    return _read(text, source, list(kinds()))
+    return _read(text, source, kinds)
 
 
 def save(problem: Problem, path: str | Path) -> None:
@@ -140,7 +131,7 @@ def load_solution(path: str | Path) -> Any:
     InvalidInstanceError
         Every fault of the file.
     """
-    return _read(read_whole(path), str(path), [name + SOLUTION for name in kinds()])
+    return _read(read_whole(path), str(path), solution_kinds)
 
 
 def load_document(path: str | Path) -> Any:
@@ -151,7 +142,7 @@ def load_document(path: str | Path) -> Any:
     InvalidInstanceError
         Every fault of the file.
     """
-    return _read(read_whole(path), str(path), document_kinds())
+    return _read(read_whole(path), str(path), document_kinds)
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -169,7 +160,7 @@ def schema(kind: str) -> dict[str, Any]:
     """
     if kind not in document_kinds():
         raise InvalidInstanceError([_unknown_kind(kind, document_kinds())])
-    document = _document_class(kind).model_json_schema()
+    document = document_class(kind).model_json_schema()
     for described in [document, *document.get("$defs", {}).values()]:
         # Of a class docstring the schema needs what the document is, not its Python examples.
         if "description" in described:
@@ -181,27 +172,22 @@ def schema(kind: str) -> dict[str, Any]:
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 
-def _read(text: str, source: str, known: Collection[str]) -> Document:
+def _read(text: str, source: str, known: Callable[[], Collection[str]]) -> Document:
     scan = Scan(text)
     if scan.faults:
         raise InvalidInstanceError(scan.faults, source)
     if scan.top is None:
         raise InvalidInstanceError([Fault("document", "", "must be a JSON object")], source)
     kind = scan.top.get("kind")
-    if not isinstance(kind, str) or kind not in known:
-        raise InvalidInstanceError([_unknown_kind(kind, known)], source)
-    document = _document_class(kind)
+    if not isinstance(kind, str) or kind not in known():
+        raise InvalidInstanceError([_unknown_kind(kind, known())], source)
+    document = document_class(kind)
     try:
         # Strict: a number in quotes is refused, not read as a number.
         read: Document = document.__pydantic_validator__.validate_json(text, strict=True)
     except ValidationError as error:
         raise invalid(error, document, source) from None
     return read
-
-
-def _document_class(kind: str) -> type[Document]:
-    known = kinds()
-    return known[kind].problem if kind in known else known[kind.removesuffix(SOLUTION)].solution
 
 
 def _unknown_kind(kind: object, known: Collection[str]) -> Fault:

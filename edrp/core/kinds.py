@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SOLUTION = "-solution"
+"""After the name of a kind of problem in that of its solution documents."""
+
 Builder = Callable[[Any, str], Any]
 """Makes a formulation of a problem, given its name."""
 
@@ -115,6 +118,26 @@ def kinds() -> dict[str, Kind]:
     for kind in added("edrp.kinds"):
         _registry().setdefault(kind.name, kind)
     return dict(_registry())
+
+
+def solution_kinds() -> list[str]:
+    """Kinds of solution documents."""
+    return [name + SOLUTION for name in kinds()]
+
+
+def document_kinds() -> list[str]:
+    """Kinds of documents that a file can hold: those of problems, then those of their solutions."""
+    return [*kinds(), *solution_kinds()]
+
+
+def document_class(kind: str) -> type[Problem | Solution]:
+    """The class of a kind of documents.
+
+    >>> document_class("migration-solution").__name__
+    'MigrationSolution'
+    """
+    known = kinds()
+    return known[kind].problem if kind in known else known[kind.removesuffix(SOLUTION)].solution
 
 
 def program_names() -> tuple[str, ...]:

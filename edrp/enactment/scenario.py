@@ -11,9 +11,7 @@ from edrp.core.document import Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting
-from edrp.enactment.run_audit import run_faults
-from edrp.enactment.run_metrics import LEVELS, run_metrics, units_paid
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import LEVELS, EnactmentRun, run_faults, run_metrics, units_paid
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
 

@@ -15,9 +15,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import RANGES, Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
-from edrp.mapping.bimodal_audit import run_faults
-from edrp.mapping.bimodal_metrics import is_whole, run_metrics
-from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_run import BimodalRun, is_whole, run_faults, run_metrics
 from edrp.mapping.path_tasks import BimodalTask, Component, PathTask, Service
 from edrp.mapping.server_network import ServerNetwork
 

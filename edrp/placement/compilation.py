@@ -11,10 +11,9 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
-from edrp.placement.compiled import Compiled, count_replicas
+from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
 from edrp.placement.latency import LONGEST, CapacityCurveLatency
-from edrp.placement.link_arrays import LinkArrays
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.placement.compiled import Compiled
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE, Compiled
 
 
 def downtime_floor(compiled: Compiled) -> float:

@@ -70,7 +70,7 @@ class LeasingFormulation(Formulation):
     ...     period=300.0, forecast=[2, 4, 2], leased=[{"name": "mine", "type": "small", "paid_periods": 1}],
     ... )
     >>> formulation = formulate_leasing(problem)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> from edrp.core.program import Linear
     >>> formulation.program.add_row("not at once", Linear.of(formulation.program["bought"][:, 0]), upper=0)
     >>> solution = solve_formulation(formulation)

@@ -50,7 +50,7 @@ class EnactmentFormulation(Formulation):
     >>> formulation = formulate_enactment(problem, allowance=1.0)
     >>> for number, columns in enumerate(formulation.program["instances"]):
     ...     formulation.program.add_row(f"two on {number}", Linear.of(columns), upper=2)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulation).objective
     2.0
     """

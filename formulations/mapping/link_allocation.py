@@ -21,9 +21,8 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
 from edrp.formulations.formulation import Formulation
-from edrp.mapping.flow_arrays import FlowArrays, arc_numbers, flow_arrays, route_limits
 from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
-from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
+from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, arc_numbers, flow_arrays, network_arrays, route_limits
 
 BYTES_PER_PAIR = 40
 """Memory of a flow and an arc while it is found out whether the one can take the other."""
@@ -54,7 +53,7 @@ class LinkAllocationFormulation(Formulation):
     ...     public_share=0.5,
     ... )
     >>> formulation = formulate_link_allocation(problem)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulation).objective
     2.0
     >>> formulation.program.add_row("not the valuable one", Linear.of(formulation.program["dedicated"][1]), upper=0)

@@ -56,7 +56,7 @@ class MappingFormulation(Formulation):
     ... )
     >>> formulation = formulate_mapping(problem)
     >>> formulation.program.add_row("far", Linear.of(formulation.program["arc"][0]), lower=2)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solution = solve_formulation(formulation)
     >>> solution.objective, solution.routes
     (11.0, (('a', 'b', 'c'), ('c', 'b')))

@@ -80,7 +80,7 @@ class MigrationFormulation(Formulation):
     >>> formulation = formulate_migration(problem)
     >>> ends = formulation.program["interval"][formulation.arcs.end == 13]
     >>> formulation.program.add_row("no end at 13", Linear.of(ends), upper=0)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulation).objective
     4.0
     """
@@ -160,7 +160,7 @@ def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> 
     >>> problem = MigrationProblem(
     ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
     ... )
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulate_matching(problem, [0, 9, 11, 20])).intervals
     ((0, 9), (11, 20), (9, 11))
     """

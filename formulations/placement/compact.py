@@ -21,11 +21,8 @@ from edrp.formulations.placement.builder import (
     add_capacity_rows,
     add_objective_and_limits,
 )
-from edrp.formulations.placement.compact_columns import CompactColumns
-from edrp.formulations.placement.compact_downtime import add_downtime_rows
-from edrp.formulations.placement.compact_paths import add_path_rows
-from edrp.formulations.placement.compact_response import add_response_rows
-from edrp.formulations.placement.compact_streams import PairSums
+from edrp.formulations.placement.compact_columns import CompactColumns, PairSums
+from edrp.formulations.placement.compact_rows import add_downtime_rows, add_path_rows, add_response_rows
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.placement.compiled import Compiled
 

@@ -54,7 +54,7 @@ class PlacementFormulation(Formulation):
     >>> for node in ("a", "b"):
     ...     together = formulation.placed("parser", node) + formulation.placed("filter", node)
     ...     formulation.program.add_row(f"apart on {node}", together, upper=1)
-    >>> from edrp.formulations.solving import solve_formulation
+    >>> from edrp.formulations.methods import solve_formulation
     >>> solve_formulation(formulation).metrics["response_time"]
     0.01
     """

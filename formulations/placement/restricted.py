@@ -8,8 +8,7 @@ from edrp.core.arrays import Ints32
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.placement.literal import LiteralExpressions, build_over
-from edrp.placement.compiled import Compiled
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE, Compiled
 
 
 def build_restricted(compiled: Compiled) -> LiteralExpressions:

@@ -8,8 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
-from edrp.placement.compiled import Compiled
-from edrp.placement.link_arrays import change_by_blocks
+from edrp.placement.compiled import Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, cost_scale, max_objective
 

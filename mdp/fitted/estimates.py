@@ -14,9 +14,9 @@ from edrp.core.solution import Answer
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import gain_between
+from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.ties import best_migration
-from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 RUNS = 200

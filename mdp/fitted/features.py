@@ -9,7 +9,7 @@ from scipy.linalg import solve
 
 from edrp.core.arrays import Floats
 from edrp.mdp.fitted.priced import arc_intervals
-from edrp.mdp.tasks import Boundaries
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.trie import Trie
 
 LOAD_BINS = 12

@@ -17,8 +17,8 @@ from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Boundaries
 
 ROUNDS = 15
 SAMPLES = 200

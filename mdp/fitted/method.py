@@ -24,8 +24,8 @@ from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import assign, gain_between, match
+from edrp.mdp.partitions import OldNodes
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import OldNodes
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 
@@ -103,7 +103,7 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
 
     Examples
     --------
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(12), np.ones(12))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.8)
     >>> recommend(model, 0, rounds=3, samples=20, kept=20).name in ("ssm", "fitted", "restricted")

@@ -13,9 +13,9 @@ from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.ties import settle
-from edrp.mdp.tasks import Boundaries
 
 
 class PartitionPolicy(Protocol):

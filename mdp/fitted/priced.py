@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
 from edrp.mdp.best_response import Workspace, from_the_right, weigh
-from edrp.mdp.partitions import Partitions
-from edrp.mdp.tasks import Boundaries
+from edrp.mdp.partitions import Boundaries, Partitions
 from edrp.mdp.trie import Trie
 
 

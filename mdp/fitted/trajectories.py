@@ -8,9 +8,8 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
 from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import sample_partitions
+from edrp.mdp.partitions import Boundaries, sample_partitions
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Boundaries
 
 
 def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:

@@ -10,8 +10,8 @@ import numpy as np
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.matching import assign, match
+from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Boundaries, OldNodes
 from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.policy import PolicyDecision
@@ -34,7 +34,7 @@ class MigrationPolicy:
     Six equal tasks that are held by two or by three nodes in turn:
 
     >>> from edrp.mdp.policy.pmc import Threads, iterate
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
     >>> policy = MigrationPolicy(model, iterate(model, Threads(1)).to_costs(model))

@@ -255,7 +255,7 @@ def iterate(
     --------
     Six equal tasks that are held by two or by three nodes in turn:
 
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
     >>> [float(costs.min().round(6)) for costs in iterate(model, Threads(1)).values]
@@ -317,7 +317,7 @@ def sweep_seconds(model: PolicyModel) -> float:
 
     Examples
     --------
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> sweep_seconds(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)) < 1
     True

@@ -14,8 +14,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
 from edrp.mdp.best_response import colexicographic
-from edrp.mdp.partitions import Partitions, count_partitions, enumerate_partitions, partition_bytes
-from edrp.mdp.tasks import Tasks
+from edrp.mdp.partitions import Partitions, Tasks, count_partitions, enumerate_partitions, partition_bytes
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 
@@ -144,7 +143,7 @@ def model_parameters(model: PolicyModel) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> model = PolicyModel(Tasks.of([1, 1], [5, 5]), (1, 2), 0.5, True, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.8)
     >>> model_parameters(model)["node_counts"]
     [1, 2]

@@ -46,7 +46,7 @@ def state_action_pairs(model: PolicyModel) -> StateActionPairs:
 
     Examples
     --------
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> pairs = state_action_pairs(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5))
     >>> pairs.state.size, pairs.transition.shape

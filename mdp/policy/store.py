@@ -20,9 +20,8 @@ from edrp.core.damage import SET_ASIDE, DamagedFileError, read_sealed, read_unse
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.files import naming_errors, write_whole
 from edrp.core.folders import refuse_folder
-from edrp.mdp.policy.checkpoints import Checkpoints
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.parquet_tables import refuse_changed, to_lists, to_rows, write_classes
+from edrp.mdp.policy.files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, iterate
 from edrp.mdp.policy.process import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.migration.policy import MigrationPolicyProblem
@@ -68,7 +67,7 @@ def precompute_policy(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from edrp.mdp.policy.pmc import Threads
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> tasks = Tasks.of(np.ones(6), np.ones(6))
     >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
     >>> with TemporaryDirectory() as folder:

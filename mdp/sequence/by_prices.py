@@ -96,7 +96,7 @@ def search_by_prices(
     Examples
     --------
     >>> from edrp.mdp.sequence.heuristic import greedy_path
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
     >>> path = greedy_path(course)
     >>> search = search_by_prices(course, course.costs(path).sum(), path)

@@ -12,9 +12,8 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.matching import assign, gain_between, match
-from edrp.mdp.partitions import Layers, Partitions, enumerate_partitions, layers, paths_to_end
+from edrp.mdp.partitions import Boundaries, Layers, OldNodes, Partitions, Tasks, enumerate_partitions, layers, paths_to_end
 from edrp.mdp.policy.decisions import in_place
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import Assignment, Interval, load_limit
 

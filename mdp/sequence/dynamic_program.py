@@ -14,9 +14,8 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.kernels import carried
 from edrp.mdp.best_response import best_responses
 from edrp.mdp.fitted.priced import PricedClass
-from edrp.mdp.partitions import Partitions, partition_bytes
+from edrp.mdp.partitions import Boundaries, Partitions, partition_bytes
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie, prepare_values
 
 CHUNK = 4096
@@ -174,7 +173,7 @@ def enumeration_needs(course: Course) -> tuple[float, int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> course = Course.constant(Tasks.of([1] * 6, [1] * 6), np.array([0, 3, 6]), (3, 2), (0.5, 0.5), allow_empty=False)
     >>> seconds, memory = enumeration_needs(course)
     >>> seconds < 1e-4, memory
@@ -217,7 +216,7 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
     The sequence of Table 3 moves 6 tasks at least:
 
     >>> import numpy as np
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
     >>> cost, path = enumerate_path(course)
     >>> cost, [boundaries.tolist() for boundaries in path]

@@ -9,10 +9,10 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop
 from edrp.mdp.matching import gain_between
+from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.sequence.course import Course, MigrationStep, Path
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
-from edrp.mdp.tasks import Boundaries, Tasks
 
 MAX_POOL = 1000
 """Partitions of a step that are recombined, unless told otherwise; the newest are kept."""

@@ -24,11 +24,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError
 from edrp.mdp.sequence.pairs import LEFT, RIGHT, PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.subtrie import only, without
-from edrp.mdp.tasks import Boundaries
 from edrp.mdp.trie import Trie
 
 STRIDES = (4, 9)
@@ -61,7 +61,7 @@ class PriceRelaxation:
 
     Examples
     --------
-    >>> from edrp.mdp.tasks import Tasks
+    >>> from edrp.mdp.partitions import Tasks
     >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
     >>> relaxation = PriceRelaxation(course)
     >>> for _ in range(5):

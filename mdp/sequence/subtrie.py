@@ -6,8 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Ints
 from edrp.core.kernels import inner_loop
-from edrp.mdp.partitions import Partitions, boundary_type
-from edrp.mdp.tasks import Boundaries
+from edrp.mdp.partitions import Boundaries, Partitions, boundary_type
 from edrp.mdp.trie import Trie, number
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.mdp.tasks import Boundaries
+from edrp.mdp.partitions import Boundaries
 
 
 class Bands(NamedTuple):

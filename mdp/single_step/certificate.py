@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from edrp.core.budget import look
 from edrp.core.certificates import Draft, NotCertifiedError
-from edrp.mdp.tasks import OldNodes
+from edrp.mdp.partitions import OldNodes
 from edrp.migration.intervals import LOAD_SLACK
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
 

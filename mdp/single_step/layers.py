@@ -21,8 +21,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.kernels import inlined, inner_loop, kernel
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands
-from edrp.mdp.tasks import Boundaries
 
 OPEN, TAKEN = 0, 1
 

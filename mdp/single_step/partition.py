@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop, kernel
+from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, tighten, trim
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, Line, Room, set_layer
-from edrp.mdp.tasks import Boundaries
 
 STORED_CELLS = 5_000_000
 """Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.single_step.ties import best_migration, settle
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 

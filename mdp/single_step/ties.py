@@ -15,10 +15,10 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
+from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, room_for
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
 
 EQUAL_LOADS = 1e-12

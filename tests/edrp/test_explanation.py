@@ -15,7 +15,7 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.second_best import second_best
-from edrp.placement.configurations import multisets
+from edrp.placement.compiled import multisets
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from quantecon.markov import DiscreteDP
 
+from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.state_action_pairs import state_action_pairs
-from edrp.mdp.tasks import Tasks
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -15,10 +15,10 @@ from edrp.mdp.fitted.method import recommend
 from edrp.mdp.fitted.policies import Fitted, SingleStep
 from edrp.mdp.fitted.priced import PricedClass, arc_intervals
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow, random_partitions, visit
+from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Boundaries, Tasks
 from edrp.migration.projected_costs import migration_costs
 
 

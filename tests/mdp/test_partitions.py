@@ -9,9 +9,8 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.core.errors import ProblemTooLargeError
 from edrp.mdp.best_response import best_responses, colexicographic
-from edrp.mdp.partitions import count_partitions, enumerate_partitions, sample_partitions
+from edrp.mdp.partitions import Tasks, count_partitions, enumerate_partitions, sample_partitions
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
-from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, path_arcs, prepare_values, rank_partitions
 from edrp.migration.intervals import load_limit
 

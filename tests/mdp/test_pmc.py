@@ -18,10 +18,10 @@ from edrp.core.methods import Options, get_method
 from edrp.mdp.fitted.estimates import single_step_answer
 from edrp.mdp.fitted.policies import SingleStep
 from edrp.mdp.matching import gain_between
+from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.tasks import Tasks
 from edrp.migration.projected_costs import migration_costs
 from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce
 

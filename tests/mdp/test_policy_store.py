@@ -14,12 +14,12 @@ import pytest
 import edrp
 from edrp.core.damage import read_sealed, sealed
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning, VerificationError
-from edrp.mdp.policy.checkpoints import Checkpoints
+from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
+from edrp.mdp.policy.files import Checkpoints
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
-from edrp.mdp.tasks import Tasks
 
 TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
 

@@ -9,7 +9,7 @@ import pytest
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
 from edrp.mdp.matching import gain_between
-from edrp.mdp.partitions import enumerate_partitions, sample_partitions
+from edrp.mdp.partitions import Tasks, enumerate_partitions, sample_partitions
 from edrp.mdp.sequence import by_prices, method
 from edrp.mdp.sequence.by_prices import search_by_prices
 from edrp.mdp.sequence.course import Course
@@ -18,7 +18,6 @@ from edrp.mdp.sequence.heuristic import Pools, greedy_path, improved, search_pat
 from edrp.mdp.sequence.method import Oms, OmsParameters
 from edrp.mdp.sequence.pairs import PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.prices import PriceRelaxation
-from edrp.mdp.tasks import Tasks
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence

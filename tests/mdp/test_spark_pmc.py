@@ -7,12 +7,12 @@ import pytest
 
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import spark_session
+from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy import spark_engine as engine
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
-from edrp.mdp.tasks import Tasks
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 

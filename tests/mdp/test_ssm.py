@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.core.kernels import kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
+from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.bands import room_for_bands, set_bands
 from edrp.mdp.single_step.layers import make_line, room_for
 from edrp.mdp.single_step.partition import partition_into
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
-from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
 from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration, enumerate_migrations

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 import edrp
-from edrp.cli.display.metrics import metric_table
+from edrp.cli.display.solution import metric_table
 from edrp.core.document import Document, Name, NonNegative, Positive
 from edrp.core.methods import FirstOf
 from edrp.core.problem import Problem

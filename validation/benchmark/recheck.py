@@ -12,8 +12,8 @@ import pyarrow as pa
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import text_hash
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.instances import SOLUTION, loads
-from edrp.core.kinds import get_kind
+from edrp.core.instances import loads
+from edrp.core.kinds import SOLUTION, get_kind
 from edrp.core.kinds import kinds as all_kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution

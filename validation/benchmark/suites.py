@@ -29,7 +29,7 @@ from edrp.validation.benchmark.paper_instances import RATES, paper_instances
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
 from edrp.validation.papers.edrp.table_iv import NETWORK_SEED
 from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
-from edrp.validation.simulation.mapping.methods import METHODS as CHOICE_METHODS
+from edrp.validation.simulation.mapping.bimodal_simulator import METHODS as CHOICE_METHODS
 
 Instances = Iterable[tuple[str, Problem | str]]
 """Pairs of an id and a problem, or its JSON text. Ids that differ only in numbers are of one family: "diamond-000017"."""

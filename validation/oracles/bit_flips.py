@@ -19,11 +19,11 @@ from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task
 from edrp.core.damage import SET_ASIDE
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning
-from edrp.mdp.policy.checkpoints import Checkpoints
+from edrp.mdp.partitions import Tasks
+from edrp.mdp.policy.files import Checkpoints
 from edrp.mdp.policy.pmc import Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
-from edrp.mdp.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from edrp.datasets.families.placement.shapes import Shape
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.enactment import EnactmentState, OperatorState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host, HostType, fits
 

@@ -14,7 +14,7 @@ from edrp.datasets.enactment.manufacturing import manufacturing_application, man
 from edrp.datasets.families.enactment.containers import BILLING_TIMES, container_application, host_types, running_hosts
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.flights import DAY
 from edrp.enactment.containers import ContainerApplication, HostType
 from edrp.enactment.leasing import LeasingProblem

@@ -12,8 +12,7 @@ import numpy as np
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import LINKS, SERVERS, SHRINKAGE, SOURCE_RATE, bimodal_platform
-from edrp.datasets.random_streams import random_stream
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 from edrp.mapping.server_network import ServerNetwork
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT, mapping_network, mapping_problem, preferential_links
-from edrp.datasets.random_streams import random_stream
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.path_tasks import BimodalTask, Service
 from edrp.mapping.server_network import DataLink, Server, ServerNetwork

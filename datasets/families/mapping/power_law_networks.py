@@ -9,8 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.random_streams import random_stream
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import Component, PathTask
 from edrp.mapping.server_network import DataLink, Server, ServerNetwork

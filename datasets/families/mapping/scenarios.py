@@ -10,7 +10,7 @@ from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.path_tasks import BimodalTask
 

@@ -10,7 +10,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.datasets.families.family import Family
 from edrp.datasets.migration.skew import WORK, WorkMaker, draw_state
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.sequence import MigrationSequence

@@ -15,7 +15,7 @@ from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
 from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
 from edrp.datasets.placement import edrp_parameters
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Application
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network

@@ -15,7 +15,7 @@ from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
 from edrp.datasets.placement import latency_aware_test_bed as test_bed
 from edrp.datasets.placement.latency_aware_test_bed import CLOUD, DEVICE, EDGE_SERVER, stream_back
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Topology
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import Network

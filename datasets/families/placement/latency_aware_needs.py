@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.document import Resources, named_resources
 from edrp.datasets.families.placement.shapes import Shape
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.placement.configurations import count_configurations
+from edrp.placement.compiled import count_configurations
 from edrp.placement.edrp import EdrpProblem
 
 LOAD = 100.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.placement.configurations import count_configurations
+from edrp.placement.compiled import count_configurations
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
-from edrp.cli.display.metrics import metric_table
+from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.enactment.containers import Host, used_resources
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution

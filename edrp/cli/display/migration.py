@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from edrp.cli.display.metrics import metric_table
+from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.migration.intervals import Interval, Move, load_limit
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution

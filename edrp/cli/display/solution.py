@@ -1,17 +1,38 @@
-"""A solution as tables."""
+"""A solution as tables, its metrics each with their unit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 from rich.table import Table
 
-from edrp.cli.display.metrics import DIMENSIONLESS, metric_table
-from edrp.cli.terminal import say, show
+from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+
+DIMENSIONLESS = "1"
+
+
+def metric_table(metrics: Mapping[str, float], units: Mapping[str, str], *, titles: bool = False) -> Table:
+    """Every metric with its value and unit.
+
+    Parameters
+    ----------
+    metrics
+        Values by name.
+    units
+        Units of those metrics that are neither counts nor shares.
+    titles
+        Whether names are printed as words, without underscores.
+    """
+    rows = [
+        (name.replace("_", " ") if titles else name, f"{value:.6g}", units.get(name, DIMENSIONLESS))
+        for name, value in metrics.items()
+    ]
+    return table(("metric", "value", "unit"), rows, right=("value",))
+
 
 VERDICTS = {
     "optimal": "optimal: proven that nothing is better",

@@ -11,7 +11,7 @@ from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.frontier import MemoryPlan
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
-from edrp.placement.configurations import NO_NODE, count_configurations, multisets
+from edrp.placement.compiled import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
 from edrp.placement.scales import TIE_MOVE
 

@@ -17,8 +17,7 @@ from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
-from edrp.placement.compiled import Compiled
-from edrp.placement.configurations import count_configurations
+from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.problem import PlacementProblem

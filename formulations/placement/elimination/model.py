@@ -19,8 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.placement.compiled import Compiled
-from edrp.placement.link_arrays import change_by_blocks
+from edrp.placement.compiled import Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import TIE_COST, TIE_NODE, cost_scale
 

@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.model import Choices, Quotient
-from edrp.placement.compiled import Compiled
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE, Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.reconfiguration import code_times, download_times, upload_times
 

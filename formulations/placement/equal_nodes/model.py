@@ -14,7 +14,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 MAX_CLASSES = 3

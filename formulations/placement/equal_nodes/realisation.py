@@ -12,7 +12,7 @@ from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import Item, blocks_of
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE
 
 SECONDS = 0.5
 """For one program."""

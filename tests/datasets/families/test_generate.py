@@ -25,7 +25,7 @@ from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.shapes import SHAPES, Shape
 from edrp.datasets.families.registry import choose_families, own_families
 from edrp.datasets.migration.skew import WORK, draw_state
-from edrp.datasets.rounding import rounded
+from edrp.datasets.random_numbers import rounded
 from edrp.migration.single_step import MigrationProblem
 
 FAMILIES = own_families()

@@ -14,7 +14,7 @@ from edrp.backends.base import in_fresh_thread
 from edrp.core.budget import clock_replaced, deadline, look, now, seconds_left
 from edrp.core.errors import OutOfTimeError
 from edrp.datasets.families.placement.layered import layered
-from edrp.placement.link_arrays import BLOCK, LinkArrays
+from edrp.placement.compiled import BLOCK, LinkArrays
 from edrp.placement.network import Network
 
 YEAR = 3e7

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import edrp
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import write_whole
-from edrp.core.instances import document_kinds, load, load_solution, loads, save, schema
+from edrp.core.instances import load, load_solution, loads, save, schema
+from edrp.core.kinds import document_kinds
 from edrp.datasets.families.placement.random_edrp import random_problem
 
 

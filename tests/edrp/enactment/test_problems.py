@@ -11,8 +11,7 @@ from edrp.core.errors import InvalidInstanceError, PolicyError
 from edrp.enactment import EnactmentState, HostState, Lease, Migrate, OperatorState, Place, Release, Remove, TentativeState
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
-from edrp.enactment.run_metrics import LEVELS, units_paid
-from edrp.enactment.run_records import EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord
+from edrp.enactment.run import LEVELS, EnactmentRun, InstanceRecord, LeaseRecord, OperatorRecord, units_paid
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem
 

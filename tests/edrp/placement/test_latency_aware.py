@@ -15,7 +15,7 @@ from edrp.backends import solve_program
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.datasets.families.placement.random_latency_aware import random_deployment, random_latency_aware_problem
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.placement.application import Topology
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment

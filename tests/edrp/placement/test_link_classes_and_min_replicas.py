@@ -13,7 +13,7 @@ import edrp
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.instances import loads, schema
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment

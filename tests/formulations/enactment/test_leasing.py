@@ -12,7 +12,7 @@ from edrp.enactment.lease_plan import cheapest_leases, hosts_needed, plan_leases
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.validation.oracles.enactment.check_problems import LeasingCheckProblems
 from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
 

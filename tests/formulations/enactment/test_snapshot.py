@@ -15,7 +15,7 @@ from edrp.formulations.enactment.compositions import area_bound, compositions
 from edrp.formulations.enactment.packing import pack, pack_by_swaps
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.validation.oracles.enactment.check_problems import EnactmentCheckProblems
 from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 

@@ -17,7 +17,7 @@ from edrp.formulations.mapping import label_setting
 from edrp.formulations.mapping.label_setting import METHODS
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.formulations.mapping.path_mapping import formulate_mapping
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping

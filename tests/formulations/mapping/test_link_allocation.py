@@ -17,7 +17,7 @@ from edrp.core.methods import Options
 from edrp.core.program import Linear
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
-from edrp.formulations.solving import solve_formulation
+from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays

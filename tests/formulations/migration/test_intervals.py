@@ -5,11 +5,11 @@ import pytest
 
 import edrp
 from edrp.core.program import Linear
+from edrp.formulations.methods import solve_formulation
 from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_matching, formulate_migration
-from edrp.formulations.solving import solve_formulation
 from edrp.mdp.matching import match
+from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.ties import best_migration
-from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 

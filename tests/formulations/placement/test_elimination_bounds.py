@@ -15,7 +15,7 @@ from edrp.formulations.placement.elimination.model import build_model, least_dow
 from edrp.formulations.placement.elimination.paths import eliminate_by_paths
 from edrp.formulations.placement.elimination.reach import eliminate_by_response
 from edrp.placement.compilation import compile_problem
-from edrp.placement.configurations import multisets
+from edrp.placement.compiled import multisets
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import Downtime

@@ -12,14 +12,13 @@ from edrp.core.program import Linear
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate, solve_formulation
 from edrp.formulations.placement.compact_columns import SPLIT_LIMIT
 from edrp.formulations.placement.literal import literal_blocks
 from edrp.formulations.placement.restricted import neighbourhood
-from edrp.formulations.solving import solve_formulation
 from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.compilation import compile_problem
-from edrp.placement.configurations import NO_NODE
+from edrp.placement.compiled import NO_NODE
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS

@@ -9,7 +9,7 @@ import edrp
 from edrp.backends import solve_program
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.random_contention import random_contention
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 

@@ -25,8 +25,8 @@ from edrp.heuristics.migration import (
 from edrp.heuristics.migration.balanced_packing import least_largest_load
 from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
 from edrp.heuristics.migration.methods import METHODS
+from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.ties import best_migration
-from edrp.mdp.tasks import OldNodes, Tasks
 from edrp.migration.intervals import Assignment, load_limit
 from edrp.migration.single_step import MigrationProblem
 

@@ -28,7 +28,7 @@ import numpy as np
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.enactment.run_metrics import LEVELS
+from edrp.enactment.run import LEVELS
 from edrp.enactment.scenario import EnactmentScenario, Level
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.leasing_area import covering

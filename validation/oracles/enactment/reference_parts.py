@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from edrp.enactment import HostState, OperatorState
 from edrp.enactment.containers import ContainerOperator, HostType
-from edrp.enactment.run_metrics import units_paid
-from edrp.enactment.run_records import InstanceRecord, LeaseRecord, OperatorRecord
+from edrp.enactment.run import InstanceRecord, LeaseRecord, OperatorRecord, units_paid
 from edrp.enactment.scenario import LEVELS
 from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
 from edrp.validation.oracles.enactment.reference_parts import ReferenceHost, ReferenceInstance, ReferenceQueue

@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies
 from edrp.heuristics.placement.count_annealing import BestCounts, anneal_counts
 from edrp.heuristics.placement.count_evaluation import CountedDeployment

@@ -12,7 +12,7 @@ from edrp.core.methods import Options, get_method
 from edrp.core.solve import solve
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.formulations.placement.formulation import PlacementFormulation
 from edrp.formulations.placement.literal import literal_blocks
 from edrp.placement.application import Operator, Stream

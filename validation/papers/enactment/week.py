@@ -13,7 +13,7 @@ from rich.table import Table
 
 from edrp.core.solve import solve
 from edrp.datasets.enactment.departures import FIRST_DAY, departures_scenario
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound

@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.mdp.tasks import Tasks
+from edrp.mdp.partitions import Tasks
 
 LOW, HIGH = 8, 16
 """Range that node counts are normalised to, as in the paper."""

@@ -16,8 +16,7 @@ from typing import overload
 from edrp.core import budget
 from edrp.core.arrays import Floats
 from edrp.enactment import Action, EnactmentState, Policy
-from edrp.enactment.run_metrics import emitted
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import EnactmentRun, emitted
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Fleet

@@ -8,8 +8,7 @@ from edrp.core.arrays import Floats
 from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
-from edrp.enactment.run_metrics import emitted
-from edrp.enactment.run_records import OperatorRecord
+from edrp.enactment.run import OperatorRecord, emitted
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.fleet import Change

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.enactment.run_records import EnactmentRun
+from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.validation.simulation.timelines import count_at, save_columns
 
@@ -41,7 +41,7 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
     Examples
     --------
     >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-    >>> from edrp.enactment.run_records import LeaseRecord
+    >>> from edrp.enactment.run import LeaseRecord
     >>> lease = LeaseRecord(host="a", type="docker-host", start=30.0, ready=75.0, end=None, units=1)
     >>> run = EnactmentRun(leases=(lease,), instances=(), operators=())
     >>> line = timeline(manufacturing_scenario("two-level", duration=60.0), run)

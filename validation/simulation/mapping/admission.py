@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FoundMap
-from edrp.mapping.bimodal_audit import admission_network
+from edrp.mapping.bimodal_run import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_arrays, path_map

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.mapping.bimodal_metrics import hop_spans
-from edrp.mapping.bimodal_run import BimodalRun
+from edrp.mapping.bimodal_run import BimodalRun, hop_spans
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
 

@@ -13,6 +13,7 @@ import numpy as np
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import recommend
+from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
@@ -20,7 +21,6 @@ from edrp.mdp.sequence import course as oms_course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
 from edrp.mdp.sequence.heuristic import Pools, improved, search_path
 from edrp.mdp.single_step.ties import best_migration
-from edrp.mdp.tasks import Boundaries, OldNodes, Tasks
 from edrp.migration.intervals import Interval
 from edrp.migration.single_step import migration_clashes
 from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, NodeCountCourse, judge_path

@@ -13,7 +13,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.migration import BalancedPacking, Change, ConsistentHashing, Rule, outcome
 from edrp.mdp.matching import gain_between
-from edrp.mdp.tasks import Boundaries, Tasks
+from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.migration.intervals import load_limit
 
 ActionRule = Callable[[Boundaries, int], Boundaries]

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from edrp.formulations.builders import formulate
+from edrp.formulations.methods import formulate
 from edrp.validation.papers.edrp.table_iv import (
     PAPER_COLUMNS,
     ProgramSize,

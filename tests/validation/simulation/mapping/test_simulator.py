@@ -11,8 +11,7 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.simulation.mapping.bimodal_simulator import simulate
-from edrp.validation.simulation.mapping.methods import METHODS, MappingChoice
+from edrp.validation.simulation.mapping.bimodal_simulator import METHODS, MappingChoice, simulate
 from edrp.validation.simulation.mapping.public_network import expected_fraction, normals
 
 RATE = 1e5

@@ -1,0 +1,109 @@
+"""Options and arguments of several commands: limits, choices, a folder to write into, a solution document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from edrp.cli.terminal import output, say
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.folders import filling, refuse_folder
+from edrp.core.instances import load_solution
+from edrp.core.kinds import program_names
+from edrp.core.problem import Problem
+from edrp.core.wording import suggestion
+
+PROGRAM_NAMES = program_names()
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse NaN and infinity on the command line."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter("must be a finite number")
+    return value
+
+
+def known_program(name: str | None) -> str | None:
+    """Refuse a program that no kind of problem has."""
+    if name is not None and name not in PROGRAM_NAMES:
+        raise typer.BadParameter(f"{name!r} is no program{suggestion(name, PROGRAM_NAMES)}")
+    return name
+
+
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
+Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
+
+
+def choice_option(words: Any, help: str) -> Any:
+    """An option that takes one of the words of a `Literal`; another word is refused with the nearest of these.
+
+    Examples
+    --------
+    >>> from typing import Literal
+    >>> choice_option(Literal["events", "bytes"], "Measure of load.").metavar
+    'events|bytes'
+    """
+    known = get_args(words)
+
+    def parse(word: str) -> str:
+        if word not in known:
+            raise typer.BadParameter(f"{word!r} is none of the choices{suggestion(word, known)}")
+        return word
+
+    return typer.Option(parser=parse, metavar="|".join(known), help=help)
+
+
+ForceFolder = Annotated[bool, typer.Option("--force", help="Replace files that this command did not write.")]
+
+
+@contextmanager
+def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> Iterator[Path | None]:
+    """A folder to write to, whose files are in `out` when the block ends well; None where nothing is to be written.
+
+    Parameters
+    ----------
+    out
+        The folder that the user named, if any.
+    force
+        Whether to replace files that others wrote.
+    names
+        Names of files that are to be written, which are looked for before any work.
+    """
+    if out is None:
+        yield None
+        return
+    refuse_folder(out, names, force=force)
+    with filling(out, force=force) as stage:
+        yield stage
+    say(output(), f"written to {out}")
+
+
+SolutionFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SOLUTION]", help="Solution document of the instance; default: the instance is solved.", show_default=False
+    ),
+]
+
+
+def read_solution(problem: Problem, path: Path) -> Any:
+    """Read a solution and refuse one of another kind of problem.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the kind that would be right.
+    """
+    solution = load_solution(path)
+    wanted = f"{problem.kind}-solution"
+    if solution.kind != wanted:
+        raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
+    return solution
