@@ -49,6 +49,44 @@ def random_contention(seed: int, *, operators: tuple[int, int] = (2, 3), nodes: 
     )
 
 
+def random_contended_cluster(seed: int) -> EdrpProblem:
+    """Draw two to four operators on a cluster of two to four nodes in one or two zones, with limits on some peak loads.
+
+    Nodes of the second zone have fewer cores.
+
+    Examples
+    --------
+    >>> limits = random_contended_cluster(3).limits
+    >>> limits.peak_load is not None or bool(limits.peak_loads)
+    True
+    """
+    random = np.random.default_rng([seed, 2026])
+    count = int(random.integers(2, 5))
+    parts = [{**_operator(random, i), "min_replicas": 1, "max_replicas": int(random.integers(1, 5))} for i in range(count)]
+    parts[0]["external_rate"] = float(random.integers(5, 20))
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if j == i + 1 or random.random() < 0.3]
+    streams = [
+        {"source": f"o{i}", "target": f"o{j}", "usage": {"network": 1.0} if random.random() < 0.3 else {}} for i, j in pairs
+    ]
+    zones = int(random.integers(1, 3))
+    capacities = [{"cpu": cores, "disk": 30.0, "network": 40.0} for cores in (3.0, 2.0)]
+    nodes = [
+        {"name": f"tm{u}", "zone": f"z{u % zones}", "resources": 4, "capacity": capacities[u % zones]}
+        for u in range(int(random.integers(2, 5)))
+    ]
+    problem = EdrpProblem(
+        application={"operators": parts, "streams": streams},
+        network={"nodes": nodes, "between_zones": {"delay": 0.02}, "within_zone": {"delay": 0.005}},
+        weights={"response_time": 0.6, "cost": 0.4},
+        limits={"response_time": 3.0, "cost": 60.0},
+    )
+    peaks = [name for name in problem.metrics if name.startswith("peak")]
+    limits = problem.limits
+    for name in random.choice(peaks, 1 + int(random.integers(2)), replace=False):
+        limits = limits.with_limit(str(name), float(random.choice((0.5, 0.7, 0.9, 1.1))))
+    return problem.replace(limits=limits)
+
+
 def _operator(random: np.random.Generator, index: int) -> dict[str, Any]:
     most = int(random.integers(1, 4))
     usage: dict[str, Any] = {}

@@ -51,9 +51,11 @@ class EqualNodes(Method):
         """What is not modelled over classes, and networks whose nodes differ."""
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
-        for metric in sorted(problem.counted_metrics):
-            if metric in ("availability", "network_usage") or metric.startswith(PEAK_LOAD):
-                return f"equal-nodes does not take {metric} into account; use highs"
+        for term in problem.terms:
+            if term.metric.startswith(PEAK_LOAD) and term.weight > 0:
+                return f"equal-nodes takes limits on peak loads, but no weight of {term.metric} into account; use highs"
+            if term.metric in ("availability", "network_usage") and term.metric in problem.counted_metrics:
+                return f"equal-nodes does not take {term.metric} into account; use highs"
         compiled = compile_problem(problem)
         if (compiled.link_cost > 0).any() and (compiled.stream_rate > 0).any():
             return f"equal-nodes takes no prices of links; {INSTEAD}"

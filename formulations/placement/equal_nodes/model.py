@@ -16,6 +16,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.metrics.peak_load import PEAK_LOAD
 
 MAX_CLASSES = 3
 """Classes beyond which sets of them are too many."""
@@ -37,6 +38,7 @@ class Choices:
     latency : seconds.
     cost : money/h.
     usage : shape (rows, shared), of what all operators share.
+    unit : shape (rows, resources), need of one replica.
     load : shape (rows, resources), of the one node; 0 where there are several.
     downtime : seconds at least.
     anchor : the one node, where the operator runs there now; -1 for any other, and where there are several.
@@ -49,6 +51,7 @@ class Choices:
     latency: Floats
     cost: Floats
     usage: Floats
+    unit: Floats
     load: Floats
     downtime: Floats
     anchor: Ints
@@ -66,8 +69,9 @@ class Quotient:
     ----------
     model : operators in search order, streams, weights and limits.
     members : nodes of each class.
-    capacity : shape (classes, resources), of one node; rounded down to what replicas can use together.
-    demand : shape (operators, resources), of one replica.
+    capacity : shape (classes, resources), of one node; rounded down to what replicas can use together. Shared resources whose
+        peak load is limited count as resources, of which a node has as much as the limit allows.
+    demand : shape (operators, resources), of one replica at least.
     delay : shape (sets, sets), seconds between operators on these sets of classes that are not on one node together.
     shared_capacity : shape (shared,), of each resource on each set of classes where it can bind.
     choices : of all operators.
@@ -131,15 +135,20 @@ def build_quotient(model: Model, number: Ints) -> Quotient:
     """
     members = tuple(np.flatnonzero(number == k) for k in range(int(number.max()) + 1))
     first = np.array([nodes[0] for nodes in members])
-    demand, capacity = _in_units(model.compiled.demand[model.order], model.compiled.capacity[first])
+    reserved, capacity = _in_units(model.compiled.demand[model.order], model.compiled.capacity[first])
+    shared_need, shared_room = _limited_use(model, first)
+    stable = np.isfinite(model.latency)[:, :, None]
+    need = np.concatenate([np.repeat(reserved[:, None], stable.shape[1], axis=1), shared_need], axis=2)
+    capacity = np.concatenate([capacity, shared_room], axis=1)
+    most = np.where(stable, np.arange(stable.shape[1])[None, :, None] * need, 0.0).max(axis=1)
     sizes = np.array([nodes.size for nodes in members])
-    shared, shared_capacity = _shared(demand, capacity, sizes, model.degrees)
-    choices = _list_choices(model, members, demand, capacity, shared)
+    shared, shared_capacity = _shared(most, capacity, sizes)
+    choices = _list_choices(model, members, need, capacity, shared)
     return Quotient(
         model=model,
         members=members,
         capacity=capacity,
-        demand=demand,
+        demand=np.where(stable, need, np.inf).min(axis=1),
         delay=_delays(model.delay, members),
         shared_capacity=shared_capacity,
         choices=choices,
@@ -158,6 +167,25 @@ def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
         if np.abs(demand[:, m] - whole).max() < 1e-9:
             demand[:, m], capacity[:, m] = whole, np.floor(capacity[:, m] + 1e-9)
     return demand, capacity
+
+
+def _limited_use(model: Model, first: Ints) -> tuple[Floats, Floats]:
+    """What one of r replicas uses of shared resources whose peak load is limited, and how much the limit leaves of a node.
+
+    In units of the least use; shapes (operators, 1 + most replicas, resources) and (classes, resources). What streams send to
+    other nodes is left out, so that placements over classes may use more than they seem to, never less.
+    """
+    compiled, contention = model.compiled, model.compiled.contention
+    sizes = model.latency.shape[1]
+    needs, rooms = [np.zeros((model.operators, sizes, 0))], [np.zeros((first.size, 0))]
+    for k, metric in enumerate(contention.metrics[1:]):
+        limit = min(compiled.limit[metric], compiled.limit[PEAK_LOAD])
+        use = contention.replica_use[model.order, :sizes, k]
+        if np.isfinite(limit) and (use > 0).any():
+            unit = use[use > 0].min()
+            needs.append(use[:, :, None] / unit)
+            rooms.append(contention.capacity[first, k, None] * limit * (1 + LIMIT_SLACK) / unit)
+    return np.concatenate(needs, axis=2), np.concatenate(rooms, axis=1)
 
 
 def _delays(delay: Floats, members: tuple[Ints, ...]) -> Floats:
@@ -180,21 +208,21 @@ def _delays(delay: Floats, members: tuple[Ints, ...]) -> Floats:
     return table
 
 
-def _shared(demand: Floats, capacity: Floats, sizes: Ints, degrees: Ints) -> tuple[list[tuple[int, int]], Floats]:
+def _shared(most: Floats, capacity: Floats, sizes: Ints) -> tuple[list[tuple[int, int]], Floats]:
     """Pairs (set of classes, resource) that can run out, and how much of them there is."""
     pairs, amounts = [], []
     for subset in range(1, 1 << len(sizes)):
         inside = np.array([subset >> k & 1 for k in range(len(sizes))], bool)
-        for m in range(demand.shape[1]):
+        for m in range(most.shape[1]):
             amount = float((capacity[inside, m] * sizes[inside]).sum())
-            if amount < float((demand[:, m] * degrees).sum()):
+            if amount < float(most[:, m].sum()):
                 pairs.append((subset, m))
                 amounts.append(amount)
     return pairs, np.array(amounts)
 
 
 def _list_choices(
-    model: Model, members: tuple[Ints, ...], demand: Floats, capacity: Floats, shared: list[tuple[int, int]]
+    model: Model, members: tuple[Ints, ...], need: Floats, capacity: Floats, shared: list[tuple[int, int]]
 ) -> Choices:
     rows: list[tuple[int, int, int, int]] = []
     speed = np.array([model.speedup[nodes[0]] for nodes in members])
@@ -202,25 +230,25 @@ def _list_choices(
     for i in range(model.operators):
         stable = np.flatnonzero(np.isfinite(model.latency[i]))
         allowed = [bool(model.candidate[i, nodes[0]]) for nodes in members]
-        fits = [bool((demand[i] <= capacity[k]).all()) for k in range(len(members))]
+        fits = (need[i][:, None] <= capacity).all(axis=2)
         for classes in range(1, 1 << len(members)):
             inside = [k for k in range(len(members)) if classes >> k & 1]
-            if not all(allowed[k] and fits[k] for k in inside):
+            if not all(allowed[k] for k in inside):
                 continue
             slowest = float(speed[inside].min())
-            for replicas in stable[stable >= len(inside)]:
+            for replicas in stable[(stable >= len(inside)) & fits[stable][:, inside].all(axis=1)]:
                 rows.append((i, classes, 0, int(replicas)))
                 latency.append(model.latency[i, replicas] / slowest)
                 k = inside[0]
-                if len(inside) == 1 and members[k].size > 1 and (replicas * demand[i] <= capacity[k]).all():
+                if len(inside) == 1 and members[k].size > 1 and (replicas * need[i, replicas] <= capacity[k]).all():
                     rows.append((i, classes, 1, int(replicas)))
                     latency.append(latency[-1])
     operator, sets, single, counts = np.array(rows, np.int64).reshape(-1, 4).T.copy()
-    usage = np.zeros((len(rows), len(shared)))
+    unit, usage = need[operator, counts], np.zeros((len(rows), len(shared)))
     for column, (subset, m) in enumerate(shared):
         common = np.bitwise_count(sets & subset).astype(np.int64)
         within = (sets & ~subset) == 0
-        usage[:, column] = np.where(within, counts, common) * demand[operator, m]
+        usage[:, column] = np.where(within, counts, common) * unit[:, m]
     return Choices(
         operator=operator,
         classes=sets,
@@ -229,7 +257,8 @@ def _list_choices(
         latency=np.array(latency),
         cost=model.replica_cost[operator] * counts,
         usage=usage,
-        load=single[:, None] * counts[:, None] * demand[operator],
+        unit=unit,
+        load=single[:, None] * counts[:, None] * unit,
         downtime=np.zeros(len(rows)),
         anchor=np.full(len(rows), NO_NODE),
     )

@@ -64,7 +64,7 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     in_blocks = {j for item in items for j, _ in item.contents}
     for j, row in enumerate(pattern.rows):
         if j not in in_blocks:
-            item = Item(quotient.demand[j], int(choices.classes[row]), ((j, 1),))
+            item = Item(choices.unit[row], int(choices.classes[row]), ((j, 1),))
             items += [item] * int(choices.replicas[row])
     owner = np.concatenate([np.full(nodes.size, k) for k, nodes in enumerate(quotient.members)])
     room = quotient.capacity[owner]

@@ -46,7 +46,7 @@ def _placed(quotient: Quotient, pattern: Pattern, blocks: list[Item], free: list
     if not all(boxes):
         return None
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
-    loads = np.array([*(quotient.demand[j] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
+    loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
     solution = _solved(quotient, boxes, totals, loads)
     if solution is None:
         return None
@@ -61,7 +61,7 @@ def _placed(quotient: Quotient, pattern: Pattern, blocks: list[Item], free: list
 
 def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     """The same where nothing runs yet: for items of unequal size, which may be hard to pack."""
-    if not len(np.unique(quotient.demand, axis=0)) > 1:
+    if not len(np.unique(quotient.choices.unit[pattern.rows], axis=0)) > 1:
         return None
     blocks, free = _parts(quotient, pattern)
     owner, choices = _owner(quotient), quotient.choices

@@ -9,6 +9,7 @@ import edrp
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.random_clusters import random_cluster
+from edrp.datasets.families.placement.random_contention import random_contended_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import node_classes
@@ -207,3 +208,37 @@ def test_one_different_property_makes_a_class_of_its_own():
     operators = (pinned, *problem.application.operators[1:])
     other = problem.replace(application=problem.application.replace(operators=operators))
     assert node_classes(compile_problem(other)).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("first", range(500, 540, 8))
+def test_bounds_are_valid_under_limits_on_peak_loads(first):
+    """What streams send away is not in the bound, and nor is how replicas are packed: then a gap is told."""
+    proven = asked = 0
+    for seed in range(first, first + 8):
+        problem = random_contended_cluster(seed)
+        best = edrp.solve(problem, "highs")
+        solution = edrp.solve(problem, "equal-nodes", time_limit=5)
+        if best.status == "infeasible":
+            assert solution.deployment is None
+            continue
+        asked, proven = asked + 1, proven + (solution.status == "optimal")
+        assert solution.status != "infeasible"
+        assert solution.bound <= best.objective + 1e-8
+        if solution.status == "optimal":
+            assert solution.objective == pytest.approx(best.objective, rel=1e-7)
+    assert proven >= 0.5 * asked
+
+
+def test_a_limit_on_a_peak_load_spreads_replicas():
+    problem = cluster(chain(2), {"cost": 1.0}, nodes=3, replicas=6)
+    operators = tuple(o.replace(usage={"cpu": {"per_tuple": 0.004}}) for o in problem.application.operators)
+    nodes = tuple(node.replace(capacity={"cpu": 1.0}) for node in problem.network.nodes)
+    spread = problem.replace(
+        application=problem.application.replace(operators=operators),
+        network=problem.network.replace(nodes=nodes),
+        limits=problem.limits.replace(peak_load=0.8),
+    )
+    solution = edrp.solve(spread, "equal-nodes")
+    assert solution.status == "optimal"
+    assert solution.metrics["peak_load"] <= 0.8 * (1 + 1e-9)
+    assert solution.objective == pytest.approx(edrp.solve(spread, "highs").objective, rel=1e-7)

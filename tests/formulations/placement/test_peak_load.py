@@ -65,10 +65,16 @@ def test_searches_spread_what_shares_a_node(method):
         assert best * (1 - 1e-9) <= found.objective <= best * (1.3 if method == "hill-climbing" else 1.02)
 
 
-@pytest.mark.parametrize("method", ["eliminate", "equal-nodes"])
-def test_methods_that_know_no_contention_say_so(method):
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("eliminate", r"eliminate does not take peak_loads\.cpu into account.*use highs"),
+        ("equal-nodes", r"equal-nodes takes limits on peak loads, but no weight of peak_loads\.cpu into account; use highs"),
+    ],
+)
+def test_methods_that_do_not_minimise_peak_loads_say_so(method, said):
     problem = random_contention(1).replace(weights={"peak_loads": {"cpu": 1.0}})
-    with pytest.raises(UnsupportedProblemError, match=rf"{method} does not take peak_loads\.cpu into account.*use highs"):
+    with pytest.raises(UnsupportedProblemError, match=said):
         edrp.solve(problem, method)
 
 
