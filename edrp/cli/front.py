@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from edrp.cli.app import ExitCode
-from edrp.cli.solve import Method, TimeLimit
+from edrp.cli.options import Method, TimeLimit
 from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import load
