@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import PolynomialLatency
 from edrp.placement.metrics.peak_load import node_demands
+from edrp.placement.usage import leaving_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,15 @@ class Throughput:
     service_rates : tuples/s that a replica of an operator on a node can serve, by (operator, node), where that is known.
     node_loads : every shared resource of every node in use, fullest first.
     bottleneck : what holds the application back, in words; empty where nothing does.
+    unequal : streams that are partitioned "forward" between unequal numbers of replicas, in words.
     """
 
     share: float
     rates: Mapping[str, float]
     service_rates: Mapping[tuple[str, str], float]
     node_loads: tuple[NodeLoad, ...]
-    bottleneck: str = field(default="")
+    bottleneck: str = ""
+    unequal: tuple[str, ...] = ()
 
 
 def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Throughput:
@@ -103,7 +106,7 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
         if load.carried <= share and load.carried < 1:
             share, bottleneck = load.carried, f"{load.resource} of node {load.node}, {100 * load.share:.3g} % of its capacity"
     rates = {operator.name: share * problem.application.load(operator.name) for operator in problem.application.operators}
-    return Throughput(share, rates, service_rates, loads, bottleneck)
+    return Throughput(share, rates, service_rates, loads, bottleneck, tuple(_unequal_forwards(problem, placed)))
 
 
 def node_loads(problem: EdrpProblem, deployment: Deployment) -> tuple[NodeLoad, ...]:
@@ -120,6 +123,18 @@ def node_loads(problem: EdrpProblem, deployment: Deployment) -> tuple[NodeLoad, 
         if demand
     ]
     return tuple(sorted(loads, key=lambda load: (-load.share, load.node, load.resource)))
+
+
+def _unequal_forwards(problem: EdrpProblem, deployment: Deployment) -> Iterator[str]:
+    """Streams partitioned "forward" whose ends have unequal numbers of replicas, and what leaves nodes then."""
+    for stream in problem.application.streams:
+        senders, receivers = deployment.replicas(stream.source), deployment.replicas(stream.target)
+        if stream.partitioning == "forward" and senders.total() != receivers.total():
+            away = sum(leaving_share(stream.partitioning, senders, receivers, node) for node in senders)
+            yield (
+                f"{stream.source} → {stream.target} is partitioned forward between {senders.total()} and {receivers.total()} "
+                f"replicas: senders without a receiver of their own on their node send away, {100 * away:.3g} % of the stream"
+            )
 
 
 def _service_rate(operator: Operator, replicas: int) -> float:

@@ -106,6 +106,7 @@ def _throughput(throughput: Throughput) -> Iterator[Part]:
     yield table(
         ("node", "resource", "demand/s", "capacity/s", "asked for"), rows, title, right=("demand/s", "capacity/s", "asked for")
     )
+    yield from (f"{sentence}." for sentence in throughput.unequal)
     said = f"Throughput: {100 * throughput.share:.1f} % of the load"
     yield Text(f"{said}, held back by {throughput.bottleneck}", "red") if throughput.bottleneck else Text(said)
 

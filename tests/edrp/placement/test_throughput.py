@@ -78,3 +78,18 @@ def test_the_least_of_all_counts():
     throughput = predict_throughput(chain(service_rate=40.0), placed("x", "xx"))
     assert throughput.share == pytest.approx(0.75)
     assert throughput.service_rates["b", "x"] == pytest.approx(37.5)
+
+
+def test_forward_between_unequal_numbers_of_replicas_is_allowed_and_explained(tmp_path, run):
+    problem = chain()
+    streams = tuple(stream.replace(partitioning="forward") for stream in problem.application.streams)
+    forward = problem.replace(application=problem.application.replace(streams=streams))
+    (said,) = predict_throughput(forward, placed("xxy", "xy")).unequal
+    assert said.startswith("a → b is partitioned forward between 3 and 2 replicas")
+    assert said.endswith("33.3 % of the stream")
+    assert predict_throughput(forward, placed("xy", "xy")).unequal == ()
+    edrp.save(forward, tmp_path / "forward.json")
+    edrp.solve(forward.replace(weights={"peak_load": 1.0}), start=placed("xxy", "xy")).save(tmp_path / "solution.json")
+    shown = run("explain", tmp_path / "forward.json", tmp_path / "solution.json").out
+    assert "Throughput: 100.0 % of the load" in shown
+    assert "Shared resources, fullest nodes first" in shown
