@@ -21,8 +21,11 @@ from edrp.core.budget import compilation
 from edrp.fuzzing.cases import cases
 from edrp.fuzzing.oracle import Case, Find, judge
 
-HANGING = 90.0
-"""Seconds after which a case counts as hanging; kernels may have to be compiled."""
+HANGING = 300.0
+"""Seconds after which a case counts as hanging; kernels may have to be compiled, by a machine that is busy."""
+
+IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ"]
+"""Modules that no time limit of a case has to cover; those that are not installed are left out."""
 
 MEMORY = 8 * 2**30
 """Bytes of address space of a process; more is a find."""
@@ -158,7 +161,7 @@ def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator
 def _started(campaign: Campaign, number: int) -> Any:
     # The server imports everything once and is then copied for each chunk.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "numba"])
+    context.set_forkserver_preload(IMPORTED_ONCE)
     process = context.Process(target=_guarded, args=(campaign, number))
     process.start()
     return process
