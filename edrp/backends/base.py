@@ -27,6 +27,18 @@ A solver's usual 1e-6 would let a limit be missed by more than the evaluator's s
 step by which branch and bound improves an incumbent.
 """
 
+HIGHS_TOLERANCES = {
+    "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "small_matrix_value": 1e-3 * FEASIBILITY_TOLERANCE,
+}
+"""Options of HiGHS, whoever calls it.
+
+What is called a small matrix value is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
+of the tolerances; as large as these, it lets HiGHS cut optima off (docs/explanation/wrong_optima.md).
+"""
+
 
 PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
-    FEASIBILITY_TOLERANCE,
+    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -55,9 +55,7 @@ class CvxpyBackend:
             "mip_abs_gap": 0.0,
             "threads": options.threads,
             "random_seed": options.seed,
-            "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            **HIGHS_TOLERANCES,
         }
         started = now()
         with warnings.catch_warnings():

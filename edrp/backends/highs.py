@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.backends.base import (
     FEASIBILITY_TOLERANCE,
+    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -181,9 +182,7 @@ def _configure(solver: Any, options: SolverOptions) -> None:
         "mip_abs_gap": 0.0,
         # Costs more than half of the time on placement programs and finds nothing that the other heuristics miss.
         "mip_heuristic_run_root_reduced_cost": False,
-        "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-        "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-        "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        **HIGHS_TOLERANCES,
     }
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:

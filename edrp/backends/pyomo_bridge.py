@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
-    FEASIBILITY_TOLERANCE,
+    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -70,8 +70,7 @@ class PyomoBackend:
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
         settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
         if self.solver == "highs":
-            tolerances = ("mip_feasibility_tolerance", "primal_feasibility_tolerance", "dual_feasibility_tolerance")
-            settings["solver_options"] = dict.fromkeys(tolerances, FEASIBILITY_TOLERANCE) | {"random_seed": options.seed}
+            settings["solver_options"] = HIGHS_TOLERANCES | {"random_seed": options.seed}
         started = now()
 
         def work() -> tuple[Any, Any]:
