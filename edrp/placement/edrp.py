@@ -191,6 +191,10 @@ class EdrpProblem(PlacementProblem):
     @property
     def terms(self) -> tuple[Term, ...]:
         """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12); peak loads are shares anyway."""
+        return self._terms
+
+    @cached_property
+    def _terms(self) -> tuple[Term, ...]:
         return tuple(_term(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items())
 
     def edrp_terms(self) -> EdrpTerms:
