@@ -74,9 +74,11 @@ class PyomoBackend:
         started = now()
 
         def work() -> tuple[Any, Any]:
+            begun = now()
             with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
                 model = _model(arrays)
-            if hasattr(solver, "set_instance"):  # handing the model over takes seconds too, which no limit of the solver counts
+            if hasattr(solver, "set_instance"):  # no limit of the solver counts it, and it takes as long as making the model
+                look("the program", expected=now() - begun)
                 solver.set_instance(model)
                 settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
                 look("the program")

@@ -73,16 +73,24 @@ def seconds_left() -> float:
     return _deadline.get() - now()
 
 
-def look(subject: str) -> None:
+def look(subject: str, expected: float = 0.0) -> None:
     """Look at the clock between two steps of preparing something that holds no answer yet.
+
+    Parameters
+    ----------
+    subject
+        What is being prepared.
+    expected
+        Seconds that the next step is likely to take, where it cannot look at the clock itself.
 
     Raises
     ------
     OutOfTimeError
-        When the deadline has passed; `edrp.solve` answers that nothing was found in time.
+        When the deadline has passed, or will have; `edrp.solve` answers that nothing was found in time.
     """
-    if seconds_left() <= 0:
-        raise OutOfTimeError(f"the time limit passed during the preparation of {subject}")
+    left = seconds_left()
+    if left <= expected:
+        raise OutOfTimeError(f"the time limit {'passed' if left <= 0 else 'would pass'} during the preparation of {subject}")
 
 
 _may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)

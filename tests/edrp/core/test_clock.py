@@ -42,6 +42,14 @@ def test_a_deadline_inside_another_cannot_be_later():
     assert seconds_left() == float("inf")
 
 
+def test_a_step_that_would_end_too_late_is_not_begun():
+    with deadline(now() + 100.0):
+        look("the cake", expected=50.0)
+        with pytest.raises(OutOfTimeError, match="would pass during the preparation of the cake"):
+            look("the cake", expected=200.0)
+
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
 @pytest.mark.parametrize("looks", [5, 20])
 def test_time_that_runs_out_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
