@@ -14,9 +14,20 @@ from edrp.formulations.methods import HIGHS
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.starts import first_fits
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
+from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
+
+MAX_COMPACT_COLUMNS = 1_000
+"""Columns of the compact program up to which it takes over where patterns settle nothing in time.
+
+It is tighter than patterns where path latency decides: patterns bound latency by classes of supervisors only.
+"""
+
+PATTERN_SECONDS = 5.0
+"""Seconds for patterns, or half of the time limit, where the compact program is that small."""
 
 KICKS = 1000
 """Kicks of the search for a start: tenths of a second for 60 instances, where its answer is often the optimum."""
@@ -73,11 +84,12 @@ class ColumnGeneration(Method):
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         model = build_model(compiled)
+        patterns = options
         search = Search(
             model=model,
             incumbent=Incumbent(model.largest_score * (1 + 1e-6) + 1e-6),
             gap=0.5 * options.gap,  # leaves the other half to rounding
-            remaining=lambda: options.remaining,
+            remaining=lambda: patterns.remaining,
             report=_reporter(options),
         )
         build_seconds = options.elapsed
@@ -85,6 +97,7 @@ class ColumnGeneration(Method):
         try:
             for counts in self._starts(problem, model, options, parameters):
                 search.offer(counts)
+            patterns = _pattern_options(compiled, options)
             if model.price > 0 or model.together.any():  # otherwise patterns do not matter, only where they are
                 search.run()
         except KeyboardInterrupt:
@@ -105,6 +118,13 @@ class ColumnGeneration(Method):
             decision = self.heuristic.run(problem, sub).decision
             known += [decision] if decision is not None else []
         return [*(model.compiled.counts(deployment) for deployment in known), *first_fits(model)]
+
+
+def _pattern_options(compiled: Compiled, options: Options) -> Options:
+    """The options with the time that patterns have."""
+    if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
+        return options
+    return options.within(min(PATTERN_SECONDS, 0.5 * options.remaining))
 
 
 def _reporter(options: Options) -> Callable[[float | None, float], None]:
@@ -134,14 +154,15 @@ def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, bui
 
 
 def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) -> Answer:
-    """Where too many patterns or choices were left, the whole program for the rest of the gap."""
+    """Where too many patterns or choices were left, or their time is over, the whole program for the rest of the gap."""
     if answer.status in ("optimal", "infeasible"):
         return answer
     whole = HIGHS.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
     better = answer.objective is None or (whole.objective is not None and whole.objective < answer.objective)
     best = whole if better else answer
     bound = max((proof.bound for proof in (answer, whole) if proof.bound is not None), default=None)
-    status = best.status
+    # Where HiGHS proves its start, its bound is the start's objective less its absolute tolerance.
+    status = "optimal" if whole.status == "optimal" else best.status
     if best.objective is not None and bound is not None and best.objective - bound <= _slack(best.objective, options):
         status = "optimal"
     return replace(
@@ -152,7 +173,7 @@ def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) ->
         size=answer.size,
         build_seconds=answer.build_seconds,
         method=f"{ColumnGeneration.name}, {HIGHS.name}",
-        notes=("too many patterns were left to list; the compact program took over",),
+        notes=("patterns were too many or took too long; the compact program took over",),
     )
 
 
