@@ -3,6 +3,7 @@
     python benchmarks/clusters.py chain                       # 5 operators on 4 x 8 to 32 x 16, all weightings: seconds
     python benchmarks/clusters.py families                    # generated clusters, 5 to 20 operators: minutes
     python benchmarks/clusters.py families --rival eliminate  # the same next to another method, which has --limit seconds, too
+    python benchmarks/clusters.py searches                    # how far heuristics end from the optimum: minutes
     python benchmarks/clusters.py tiny --count 1000           # agreement with brute force: two minutes
     python benchmarks/clusters.py middle --count 300          # with HiGHS or eliminate, and with three heuristics: an hour
 
@@ -117,6 +118,31 @@ def _summary(found: list[tuple[edrp.Solution, float]]) -> list[str]:
     gaps = [np.inf if s.gap is None else s.gap for s, _ in found if s.status not in ("optimal", "infeasible")]
     gap = f"{max(gaps):.2%}" if gaps else ""
     return [f"{_proven(found)} of {len(found)}", f"{np.median(seconds):.3f}", f"{max(seconds):.2f}", gap]
+
+
+@application.command()
+def searches(
+    name: Annotated[str, typer.Option(help="Only families whose name contains this.")] = "",
+    count: Annotated[int, typer.Option(help="Problems of each family and size.")] = 2,
+    limit: Annotated[float, typer.Option(help="Seconds for each.")] = 3.0,
+) -> None:
+    """How far heuristics end from the best placement known, which is mostly proven."""
+    asked = [family for family in CLUSTER_FAMILIES if name in family.name]
+    for method in (METHOD, *HEURISTICS):
+        edrp.solve(asked[0].make(5, np.random.default_rng(0)), method)
+    table = Table("family", "operators", *(f"{method}, mean and worst" for method in HEURISTICS))
+    for family in asked:
+        for operators in OPERATORS[1::2]:
+            above: dict[str, list[float]] = {method: [] for method in HEURISTICS}
+            for seed in range(count):
+                problem = family.make(operators, np.random.default_rng(seed))
+                found = {method: edrp.solve(problem, method, time_limit=limit).objective for method in (METHOD, *HEURISTICS)}
+                best = min((objective for objective in found.values() if objective is not None), default=None)
+                for method in HEURISTICS if best is not None else ():
+                    above[method].append(np.inf if found[method] is None else found[method] / best - 1)
+            shown = (f"{np.mean(gaps):.2%} {max(gaps):.2%}" if gaps else "" for gaps in above.values())
+            table.add_row(family.name, str(operators), *shown)
+    console.print(table)
 
 
 @application.command()

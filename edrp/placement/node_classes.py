@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
@@ -43,6 +45,13 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
     >>> node_classes(compile_problem(problem)).tolist()
     [0, 0, 0, 1, 1]
     """
+    number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
+    assert number is not None
+    return number
+
+
+def few_classes(compiled: Compiled, most: int, *, with_current: bool = False) -> Ints | None:
+    """The same where there are so many classes at most; None as soon as there are more."""
     alike = _properties(compiled, with_current)
     tables = [compiled.delay, compiled.link_cost, compiled.link_availability]
     number = np.full(len(compiled.nodes), -1)
@@ -53,9 +62,38 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
                 number[node] = position
                 break
         else:
+            if len(first) == most:
+                return None
             number[node] = len(first)
             first.append(node)
     return number
+
+
+def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
+    """Least certain delay between operators on two sets of classes, not both wholly on one node; shape (sets, sets).
+
+    Nodes of one class differ for certain only where both sets are that class alone.
+
+    Parameters
+    ----------
+    delay
+        Seconds between nodes.
+    members
+        Nodes of each class; sets of classes are numbered by their bits.
+    """
+    classes = len(members)
+    between = np.zeros((classes, classes))
+    for k, nodes in enumerate(members):
+        for other, targets in enumerate(members):
+            ends = (nodes[0], targets[-1])
+            between[k, other] = delay[ends] if ends[0] != ends[1] else 0.0
+    table = np.zeros((1 << classes, 1 << classes))
+    for source in range(1, 1 << classes):
+        for target in range(1, 1 << classes):
+            pairs = [(k, j) for k in range(classes) for j in range(classes) if source >> k & 1 and target >> j & 1]
+            certain = [(k, j) for k, j in pairs if k != j or len(pairs) == 1]
+            table[source, target] = max(between[pair] for pair in certain)
+    return table
 
 
 def _properties(compiled: Compiled, with_current: bool) -> Floats:

@@ -15,6 +15,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.count_annealing import annealed_counts, steps_within, suits_counts
 from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
+from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.replica_moves import (
     accept_or_undo_touched,
     exchange_nodes,
@@ -233,6 +234,8 @@ class Annealing(Method):
                 starts += [known] if known is not None else []
         try:
             arrays = placement_arrays(compiled)
+            if (cluster := cluster_start(compiled, options.seed, lambda: options.remaining <= 0)) is not None:
+                starts.append(cluster)
         except OutOfTimeError:
             return best_start(compiled, starts)
         if problem.network.classes:

@@ -12,6 +12,7 @@ from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.count_engine import CountEngine, prefers_counts
 from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.instance_engine import InstanceEngine, scan_size
@@ -75,6 +76,7 @@ class SearchMethod(Method):
             return hopeless
         known = starts(compiled, options)
         try:
+            known += self.own_starts(compiled, options)
             engine = make_engine(compiled)
             begin(engine, known, np.random.default_rng(options.seed))
         except OutOfTimeError:
@@ -86,6 +88,10 @@ class SearchMethod(Method):
         except OutOfTimeError:
             stopped = "time_limit"
         return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
+
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+        """Further placements to start from, by which a method stands out."""
+        return []
 
     @abstractmethod
     def search(self, run: SearchRun, parameters: Any) -> StoppedBecause:
@@ -211,6 +217,11 @@ class IteratedLocalSearch(SearchMethod):
     name = "iterated-local-search"
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
+
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+        """On clusters, what is good over classes of equal nodes."""
+        start = cluster_start(compiled, options.seed, lambda: options.remaining <= 0)
+        return [] if start is None else [start]
 
     def search(self, run: SearchRun, parameters: KickParameters) -> StoppedBecause:
         """Kick as often as the parameters ask."""

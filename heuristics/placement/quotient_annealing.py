@@ -1,0 +1,352 @@
+"""A start for searches on clusters: annealing over classes of equal nodes, where exchanging two nodes is no move.
+
+An operator has a number of replicas, a set of classes of nodes on which they run, and perhaps a *block*: operators that are
+wholly on one node together. That fixes latencies and delays, so that a step costs no more than a look at all streams. What is
+best over classes is put on nodes: blocks first, the fullest node that has room first; replicas that are in no block fill up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
+from edrp.heuristics.placement.start import Placement
+from edrp.placement.compiled import Compiled
+from edrp.placement.node_classes import delays_between_sets, few_classes
+
+MAX_CLASSES = 3
+"""Classes beyond which sets of them are too many."""
+
+MIN_NODES, MIN_REPLICAS, MAX_NODES = 4, 30, 512
+"""Clusters on which this pays: of so many nodes, for operators with that many replicas together; others are searched at once."""
+
+STEPS = 10_000
+"""Steps per operator."""
+
+CHUNK = 20_000
+"""Steps between two looks at the clock."""
+
+HOT, COLD = 0.05, 1e-5
+"""Temperatures at both ends, relative to the objective of the first placement."""
+
+PENALTY = 10.0
+"""Objective of exceeding a limit or a capacity by all of it."""
+
+SMALL, LARGE = 1e-200, 1e200
+"""Stand for no capacity and for one without end, where shares of capacities are computed."""
+
+ROOMS = (1.0, 0.94, 0.85)
+"""Shares of all capacities that are used, one after the other until what is found can be put on nodes."""
+
+
+class ClassArrays(NamedTuple):
+    """A problem over classes; operators in topological order, sets of classes as bits.
+
+    Attributes
+    ----------
+    latency : shape (operators, 1 + most replicas), reference seconds.
+    slowness : shape (sets,), one over the speed of the slowest class.
+    delay : shape (sets, sets), seconds between operators that are not in one block.
+    allowed : shape (operators, sets).
+    demand, capacity : of a replica of each operator, and of a node of each class.
+    room : shape (sets, resources), of all nodes of the set.
+    price : money/h of a replica.
+    source, target : of streams, sorted by target.
+    scalars : objective per second and per money/h, limits on response time and cost.
+    """
+
+    latency: Floats
+    slowness: Floats
+    delay: Floats
+    allowed: Bools
+    demand: Floats
+    capacity: Floats
+    room: Floats
+    price: Floats
+    source: Ints
+    target: Ints
+    scalars: Floats
+
+
+class ClassState(NamedTuple):
+    """A placement over classes, and scratch.
+
+    Attributes
+    ----------
+    replicas, classes, block : number of replicas, set of classes, and number of the block of every operator, -1 for none.
+    finish : seconds at which each operator is done.
+    load : shape (operators, resources), of the node of each block.
+    used : shape (sets, resources), what surely runs on each set.
+    """
+
+    replicas: Ints
+    classes: Ints
+    block: Ints
+    finish: Floats
+    load: Floats
+    used: Floats
+
+
+@inlined
+def _bits(mask: int) -> int:
+    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
+
+
+@inlined
+def _class_number(mask: int) -> int:
+    return 2 if mask == 4 else mask >> 1
+
+
+@inlined
+def _excess(t: ClassArrays, s: ClassState) -> float:
+    """How far capacities of classes and of the nodes of blocks are exceeded, relative to them."""
+    s.load[:] = 0.0
+    s.used[:] = 0.0
+    for i in range(s.replicas.size):
+        for m in range(t.demand.shape[1]):
+            if s.block[i] >= 0:
+                s.load[s.block[i], m] += s.replicas[i] * t.demand[i, m]
+            for subset in range(1, t.room.shape[0]):
+                inside = s.replicas[i] if s.classes[i] & ~subset == 0 else _bits(s.classes[i] & subset)
+                s.used[subset, m] += inside * t.demand[i, m]
+    total = 0.0
+    for m in range(t.demand.shape[1]):
+        for subset in range(1, t.room.shape[0]):
+            if s.used[subset, m] > t.room[subset, m] * (1 + 1e-9):
+                total += s.used[subset, m] / t.room[subset, m] - 1.0
+        for i in range(s.replicas.size):
+            if s.block[i] >= 0 and s.load[s.block[i], m] > t.capacity[_class_number(s.classes[i]), m] * (1 + 1e-9):
+                total += s.load[s.block[i], m] / t.capacity[_class_number(s.classes[i]), m] - 1.0
+    return total
+
+
+@inlined
+def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
+    """The objective with penalties, and how far limits and capacities are exceeded."""
+    excess = _excess(t, s)
+    cost = 0.0
+    for i in range(s.replicas.size):
+        s.finish[i] = 0.0
+        cost += s.replicas[i] * t.price[i]
+    response, stream = 0.0, 0
+    for j in range(s.replicas.size):
+        while stream < t.target.size and t.target[stream] == j:
+            i = t.source[stream]
+            together = s.block[i] >= 0 and s.block[i] == s.block[j]
+            arrival = s.finish[i] + (0.0 if together else t.delay[s.classes[i], s.classes[j]])
+            s.finish[j] = max(s.finish[j], arrival)
+            stream += 1
+        s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
+        response = max(response, s.finish[j])
+    excess += max(0.0, response / t.scalars[2] - 1.0 - 1e-9) + max(0.0, cost / t.scalars[3] - 1.0 - 1e-9)
+    return t.scalars[0] * response + t.scalars[1] * cost + PENALTY * excess, excess
+
+
+@inlined
+def _change_count(t: ClassArrays, s: ClassState, i: int, by: int) -> None:
+    """Add or remove replicas, as far as that leaves the operator stable and at least one replica for each class."""
+    count = s.replicas[i] + by
+    if 0 < count < t.latency.shape[1] and np.isfinite(t.latency[i, count]) and count >= _bits(s.classes[i]):
+        s.replicas[i] = count
+
+
+@inlined
+def _own_block(s: ClassState, i: int) -> int:
+    """A number that no other operator's block has."""
+    for number in range(s.block.size):
+        taken = False
+        for j in range(s.block.size):
+            taken = taken or (j != i and s.block[j] == number)
+        if not taken:
+            return number
+    return -1
+
+
+@inlined
+def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> None:
+    """Another set of classes, in no block."""
+    classes = 1 + below(random, t.room.shape[0] - 1)
+    if t.allowed[i, classes] and s.replicas[i] >= _bits(classes):
+        s.classes[i] = classes
+        s.block[i] = -1
+
+
+@inlined
+def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
+    """Operator i joins the block of j, which is made where there is none."""
+    if _bits(s.classes[j]) != 1 or not t.allowed[i, s.classes[j]]:
+        return
+    if s.block[j] < 0:
+        s.block[j] = _own_block(s, j)
+    s.block[i] = s.block[j]
+    s.classes[i] = s.classes[j]
+
+
+@inlined
+def _propose(t: ClassArrays, s: ClassState, random: np.ndarray) -> None:
+    """A random change in place."""
+    i, kind = below(random, s.replicas.size), uniform(random)
+    if kind < 0.4:
+        _change_count(t, s, i, 1 - 2 * below(random, 2))
+    elif kind < 0.65:
+        _change_count(t, s, i, 1)
+        _change_count(t, s, below(random, s.replicas.size), -1)
+    elif kind < 0.75 or t.source.size == 0:
+        _change_place(t, s, random, i)
+    else:
+        stream = below(random, t.source.size)
+        one, other = t.source[stream], t.target[stream]
+        if uniform(random) < 0.5:
+            one, other = other, one
+        if s.block[one] >= 0 and s.block[one] == s.block[other]:
+            s.block[one] = -1
+        else:
+            _join(t, s, one, other)
+            if uniform(random) < 0.3:
+                _change_count(t, s, one, -1 - below(random, 2))
+
+
+@inlined
+def _copy(source: ClassState, target: ClassState) -> None:
+    copy_vector(source.replicas, target.replicas)
+    copy_vector(source.classes, target.classes)
+    copy_vector(source.block, target.block)
+
+
+@inner_loop
+def anneal_classes(
+    t: ClassArrays, now: ClassState, old: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
+) -> None:
+    """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
+    energy, excess = _energy(t, now)
+    if excess <= 0.0 and energy < values[2]:
+        values[2] = energy
+        _copy(now, best)
+    _copy(now, old)
+    for _ in range(steps):
+        values[0] *= values[1]
+        _propose(t, now, random)
+        new, excess = _energy(t, now)
+        if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
+            energy = new
+            _copy(now, old)
+            if excess <= 0.0 and new < values[2]:
+                values[2] = new
+                _copy(now, best)
+        else:
+            _copy(old, now)
+
+
+def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Placement | None:
+    """A placement that is good over classes of equal nodes, where there are few; None where it is not worth while.
+
+    What downtime, traffic and availability cost plays no part.
+
+    Parameters
+    ----------
+    compiled
+        A problem of kind `edrp`.
+    seed
+        Of the random numbers.
+    out_of_time
+        Asked between chunks of steps.
+    """
+    if not MIN_NODES <= len(compiled.nodes) <= MAX_NODES or compiled.max_replicas.sum() < MIN_REPLICAS:
+        return None
+    number = few_classes(compiled, MAX_CLASSES)
+    if number is None or compiled.problem.kind != "edrp":
+        return None
+    for room in ROOMS:
+        arrays = _class_arrays(compiled, number, room)
+        best = _annealed(arrays, seed, out_of_time)
+        counts = None if best is None else _on_nodes(compiled, number, best)
+        if counts is not None:
+            return Placement.of_counts(compiled, counts)
+        if out_of_time():
+            break
+    return None
+
+
+def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
+    now, old, best = (_first(t) for _ in range(3))
+    if not t.allowed[np.arange(now.classes.size), now.classes].all():
+        return None
+    random = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+    steps = STEPS * now.replicas.size
+    scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
+    values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])
+    for _ in range(0, steps, CHUNK):
+        if out_of_time():
+            break
+        anneal_classes(t, now, old, best, random, values, CHUNK)
+    return best if np.isfinite(values[2]) else None
+
+
+def _first(t: ClassArrays) -> ClassState:
+    """Fewest replicas of every operator, on any of the classes that it may use."""
+    operators, resources = t.demand.shape
+    sizes = np.array([int(mask).bit_count() for mask in range(t.room.shape[0])])
+    classes = np.where(t.allowed, sizes, np.iinfo(np.int64).max).argmin(axis=1)
+    replicas = np.isfinite(t.latency).argmax(axis=1)
+    return ClassState(
+        replicas=replicas.astype(np.int64),
+        classes=classes.astype(np.int64),
+        block=np.full(operators, -1, np.int64),
+        finish=np.zeros(operators),
+        load=np.zeros((operators, resources)),
+        used=np.zeros((t.room.shape[0], resources)),
+    )
+
+
+def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays:
+    members = [np.flatnonzero(number == k) for k in range(int(number.max()) + 1)]
+    first = [int(nodes[0]) for nodes in members]
+    inside = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1 == 1
+    capacity = compiled.capacity[first]
+    fits = (compiled.demand[:, None] <= capacity[None] * (1 + 1e-9)).all(axis=2) & compiled.candidate[:, first]
+    allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
+    allowed[:, 0] = False
+    sizes = np.array([nodes.size for nodes in members])
+    total = np.minimum(capacity, LARGE) * sizes[:, None] * share
+    streams = np.lexsort((compiled.stream_source, compiled.stream_target))
+    streams = streams[compiled.forward[streams]]
+    limits = [compiled.limit[name] for name in ("response_time", "cost")]
+    return ClassArrays(
+        latency=compiled.latency,
+        slowness=np.array([(1 / compiled.speedup[first])[sets].max(initial=0.0) for sets in inside]),
+        delay=delays_between_sets(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0), members),
+        allowed=allowed,
+        demand=compiled.demand,
+        capacity=np.clip(capacity, SMALL, LARGE),
+        room=np.maximum([total[sets].sum(axis=0) for sets in inside], SMALL).reshape(len(inside), -1),
+        price=compiled.replica_cost,
+        source=compiled.stream_source[streams],
+        target=compiled.stream_target[streams],
+        scalars=np.array([compiled.weight["response_time"], compiled.weight["cost"], *limits]),
+    )
+
+
+def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | None:
+    """Replicas per operator and node; None where something finds no room."""
+    blocks = [np.flatnonzero(state.block == block) for block in np.unique(state.block[state.block >= 0])]
+    loads = [(state.replicas[block, None] * compiled.demand[block]).sum(axis=0) for block in blocks]
+    items = [(load, int(state.classes[block[0]]), block, True) for load, block in zip(loads, blocks, strict=True)]
+    for i in np.flatnonzero(state.block < 0):
+        items += [(compiled.demand[i], int(state.classes[i]), np.array([i]), False)] * int(state.replicas[i])
+    size = np.where(np.isfinite(compiled.capacity), compiled.capacity, np.inf).max(axis=0, initial=1e-300)
+    items.sort(key=lambda item: (not item[3], item[1].bit_count(), -float((item[0] / size).max(initial=0.0))))
+    free, counts = compiled.capacity.copy(), np.zeros(compiled.candidate.shape, np.int64)
+    for load, classes, operators, whole in items:
+        nodes = np.flatnonzero((load <= free * (1 + 1e-9)).all(axis=1) & ((classes >> number & 1) == 1))
+        if not nodes.size:
+            return None
+        left = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)
+        node = nodes[np.argmin(left)]
+        free[node] -= load
+        counts[operators, node] += state.replicas[operators] if whole else 1
+    return counts
