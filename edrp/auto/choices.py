@@ -12,6 +12,7 @@ from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.placement.compact import estimated_columns
+from edrp.formulations.placement.equal_nodes.quotient import quotient_of
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -36,6 +37,9 @@ COLUMNS_PER_SEAT = 5
 There are so few where hardly any operator has several replicas or streams; measured on the suite `placement`.
 """
 
+SMALL_TRAFFIC = 30
+"""Operators × nodes up to which elimination proves more on clusters where links cost or tuples in flight count."""
+
 LARGE_PLACEMENT = 5_000
 """Operators × nodes from which a simple rule goes first: others may be at their tables when time is up."""
 
@@ -55,11 +59,14 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     clusters, eliminate, highs = (get_method(name, problem.kind) for name in ("equal-nodes", "eliminate", "highs"))
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
     first = [clusters] if clusters.refusal(problem) is None else []
+    seats = len(problem.application.operators) * len(problem.network.nodes)
+    # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
+    if first and seats <= SMALL_TRAFFIC and quotient_of(problem).traffic is not None:
+        first = []
     if eliminate.refusal(problem) is not None:
         return [*first, *([highs] if columns <= MAX_COLUMNS else [])]
     if columns > MAX_COLUMNS:
         return [*first, eliminate]
-    seats = len(problem.application.operators) * len(problem.network.nodes)
     plain = columns <= max(SMALL_PROGRAM, COLUMNS_PER_SEAT * seats)
     return [*first, *([highs, eliminate] if plain else [eliminate, highs])]
 

@@ -100,20 +100,20 @@ class CuttingPlanes:
     def _add_row(self, lower: float, upper: float, columns: Any, values: Floats) -> None:
         self.solver.addRow(lower, upper, len(columns), np.asarray(columns, np.int32), values)
 
-    def cut(self, rows: Ints, delays: Floats) -> None:
-        """Add what a placement would cost under any prices."""
+    def cut(self, rows: Ints, delays: Floats, use: Floats) -> None:
+        """Add what a placement would cost under any prices; `use` is that of its streams (`Quotient.stream_use`)."""
         quotient, choices, model = self.quotient, self.quotient.choices, self.quotient.model
         slope = np.zeros(self.columns)
         slope[: self.streams] = delays
         np.add.at(slope, np.arange(self.streams), choices.latency[rows][model.target])
         slope[self.streams : self.streams + self.sources.size] = choices.latency[rows][self.sources]
-        cost = float(choices.cost[rows].sum())
+        cost = float(choices.cost[rows].sum() + use[0])
         fixed = model.cost * cost + (model.downtime * quotient.least_downtime if quotient.least_downtime else 0.0)
         if np.isfinite(quotient.max_response):
             slope[self.total] -= quotient.max_response
             fixed += model.response * quotient.max_response
         slope[self.total + 1] = cost - quotient.max_cost if np.isfinite(quotient.max_cost) else 0.0
-        slope[self.shared : self.moves] = choices.usage[rows].sum(axis=0) - quotient.shared_capacity
+        slope[self.shared : self.moves] = choices.usage[rows].sum(axis=0) + use[1:] - quotient.shared_capacity
         slope[self.moves : -1] = choices.downtime[rows] - quotient.least_downtime
         slope[-1] = -1.0
         self.placements.append(rows)

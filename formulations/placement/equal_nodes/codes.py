@@ -18,6 +18,12 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.kernels import inlined
 
+MAX_CLASSES = 3
+"""Classes beyond which sets of them are too many."""
+
+MASKS = 1 << MAX_CLASSES
+"""Sets of classes, the empty one included."""
+
 MAX_OPEN = 7
 """Open operators that a code holds."""
 MAX_LEVEL = 31

@@ -58,12 +58,14 @@ class Limits(NamedTuple):
     shared : of what is shared.
     scalars : levels, classes that have to be used (0: not asked for), objective per second and per money/h,
         limit on the response time and on the cost, objective per second of downtime, and least downtime.
+    streams : as `Quotient.stream_use`.
     """
 
     delay: Floats
     capacity: Floats
     shared: Floats
     scalars: Floats
+    streams: Floats
 
 
 class Ahead(NamedTuple):
@@ -147,6 +149,8 @@ def extend(
                     continue
                 new = found.values[count]
                 _write(values, new, step, rows, row, finish, limits, fields)
+                if limits.streams.shape[1] > 0 and not _add_streams(new, step, classes, limits, ahead, fields):
+                    continue
                 new[BOUND] = _bound(new, step, limits, ahead, target, cutoff)
                 if new[BOUND] < cutoff:
                     found.code[count] = state
@@ -166,6 +170,23 @@ def _affordable(values: Floats, rows: Rows, row: int, limits: Limits, ahead: Ahe
         if values[SHARED + n] + rows.usage[row, n] + ahead.rest[1 + n] > limits.shared[n] + TOLERANCE:
             return False
     return True
+
+
+@inlined
+def _add_streams(new: Floats, step: Step, classes: int, limits: Limits, ahead: Ahead, fields: Fields) -> bool:
+    """Add what the streams into the operator use; whether that leaves enough for the operators to come."""
+    for number in range(step.parents.size):
+        position = step.parents[number]
+        block = fields.root[position]
+        if block >= 0 and fields.joined[block] == 1:
+            continue
+        new[COST] += limits.streams[0, step.streams[number], fields.classes[position], classes]
+        for n in range(limits.shared.size):
+            new[SHARED + n] += limits.streams[1 + n, step.streams[number], fields.classes[position], classes]
+    enough = True
+    for n in range(limits.shared.size):
+        enough = enough and new[SHARED + n] + ahead.rest[1 + n] <= limits.shared[n] + TOLERANCE
+    return enough
 
 
 @inlined

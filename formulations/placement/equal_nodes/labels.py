@@ -87,6 +87,7 @@ class LabelSearch:
         own = [np.column_stack([choices.cost[numbers], choices.usage[numbers]]) for numbers in self.numbers]
         least = np.array([table.min(axis=0) for table in own])
         self.most = np.array([table.max(axis=0) for table in own]).sum(axis=0)
+        self.most += quotient.stream_use.max(axis=(2, 3)).sum(axis=1)
         self.rest = np.vstack([np.cumsum(least[::-1], axis=0)[::-1], np.zeros(least.shape[1])])
         self.tails = self._tails()
         self.ahead = [self._ahead(j, views) for j in range(quotient.operators)]
@@ -155,7 +156,7 @@ class LabelSearch:
         if not self.complete:
             return LabelResult([], np.inf, 0)
         quotient = self.quotient
-        limits = Limits(quotient.delay, quotient.capacity, room * quotient.shared_capacity, self._scalars())
+        limits = Limits(quotient.delay, quotient.capacity, room * quotient.shared_capacity, self._scalars(), quotient.stream_use)
         layer = _first_label(SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
         for j in range(quotient.operators):

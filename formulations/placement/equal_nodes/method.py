@@ -12,9 +12,9 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
+from edrp.formulations.placement.equal_nodes.codes import MAX_CLASSES, MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
-from edrp.formulations.placement.equal_nodes.model import MAX_CLASSES, Quotient
+from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.quotient import quotient_of
 from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
@@ -54,11 +54,6 @@ class EqualNodes(Method):
         for term in problem.terms:
             if term.metric.startswith(PEAK_LOAD) and term.weight > 0:
                 return f"equal-nodes takes limits on peak loads, but no weight of {term.metric} into account; use highs"
-            if term.metric in ("availability", "network_usage") and term.metric in problem.counted_metrics:
-                return f"equal-nodes does not take {term.metric} into account; use highs"
-        compiled = compile_problem(problem)
-        if (compiled.link_cost > 0).any() and (compiled.stream_rate > 0).any():
-            return f"equal-nodes takes no prices of links; {INSTEAD}"
         count = int(classes_of(problem).max()) + 1
         if count > MAX_CLASSES:
             return f"the network has {count} classes of equal nodes, equal-nodes takes up to {MAX_CLASSES}; {INSTEAD}"

@@ -8,21 +8,19 @@ only have to be counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.equal_nodes.codes import MASKS
+from edrp.formulations.placement.equal_nodes.traffic import Traffic, build_traffic, limited_use, row_losses
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-
-MAX_CLASSES = 3
-"""Classes beyond which sets of them are too many."""
-
-MASKS = 1 << MAX_CLASSES
-"""Sets of classes, the empty one included."""
+from edrp.placement.node_classes import delays_between_sets
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Choices:
     single : 1 where all replicas run on one node, else 0.
     replicas : in all.
     latency : seconds.
-    cost : money/h.
+    cost : money/h; with traffic, tuples in flight and lost availability, too, at what they are worth.
     usage : shape (rows, shared), of what all operators share.
     unit : shape (rows, resources), need of one replica.
     load : shape (rows, resources), of the one node; 0 where there are several.
@@ -73,9 +71,10 @@ class Quotient:
         peak load is limited count as resources, of which a node has as much as the limit allows.
     demand : shape (operators, resources), of one replica at least.
     delay : shape (sets, sets), seconds between operators on these sets of classes that are not on one node together.
-    shared_capacity : shape (shared,), of each resource on each set of classes where it can bind.
+    shared_capacity : shape (shared,), of each resource on each set of classes where it can bind; with traffic, limits, too.
     choices : of all operators.
     least_downtime : seconds, that whatever is looked at has at least.
+    traffic : what depends on which replicas share nodes; None where nothing does.
     """
 
     model: Model
@@ -86,6 +85,7 @@ class Quotient:
     shared_capacity: Floats
     choices: Choices
     least_downtime: float = 0.0
+    traffic: Traffic | None = None
 
     @property
     def operators(self) -> int:
@@ -105,6 +105,7 @@ class Quotient:
             and model.speedup[one] == model.speedup[two]
             and np.array_equal(model.candidate[:, one], model.candidate[:, two])
             and np.array_equal(self.delay, self.delay[np.ix_(swapped, swapped)])
+            and (self.traffic is None or self.traffic.exchangeable(k, other))
         )
 
     @property
@@ -119,8 +120,20 @@ class Quotient:
 
     @property
     def max_cost(self) -> float:
-        """Limit in money/h, with its rounding slack."""
-        return float(self.model.limits[1]) * (1 + LIMIT_SLACK)
+        """Limit in money/h, with its rounding slack; with traffic it is among what is shared."""
+        return float(self.model.limits[1]) * (1 + LIMIT_SLACK) if self.traffic is None else np.inf
+
+    @cached_property
+    def stream_use(self) -> Floats:
+        """Least use by streams that are not within one node, shape (1 + shared, streams, sets, sets); 0 streams without traffic.
+
+        The first is money/h as in `Choices.cost`, the others are of what is shared.
+        """
+        if self.traffic is None:
+            return np.zeros((1 + self.shared_capacity.size, 0, MASKS, MASKS))
+        table = self.traffic.table(self.model, self.choices.operator, self.choices.replicas)
+        resources = np.zeros((self.shared_capacity.size - len(self.traffic.limits), *table.shape[1:]))
+        return np.concatenate([table[:1], resources, table[1:]])
 
 
 def build_quotient(model: Model, number: Ints) -> Quotient:
@@ -144,15 +157,29 @@ def build_quotient(model: Model, number: Ints) -> Quotient:
     sizes = np.array([nodes.size for nodes in members])
     shared, shared_capacity = _shared(most, capacity, sizes)
     choices = _list_choices(model, members, need, capacity, shared)
+    least = np.where(stable, need, np.inf).min(axis=1)
+    traffic = build_traffic(model, members, least, capacity)
+    if traffic is not None:
+        choices = _with_traffic(traffic, model, choices, least, capacity)
+        shared_capacity = np.concatenate([shared_capacity, np.ones(len(traffic.limits))])
     return Quotient(
         model=model,
         members=members,
         capacity=capacity,
-        demand=np.where(stable, need, np.inf).min(axis=1),
-        delay=_delays(model.delay, members),
+        demand=least,
+        delay=_delays(model, members),
         shared_capacity=shared_capacity,
         choices=choices,
+        traffic=traffic,
     )
+
+
+def _with_traffic(traffic: Traffic, model: Model, choices: Choices, demand: Floats, capacity: Floats) -> Choices:
+    """Choices that cost what they lose of availability, and use limits."""
+    losses = row_losses(traffic, choices.operator, choices.classes, choices.replicas, demand, capacity)
+    used = limited_use(traffic, model, choices.cost, losses)
+    cost = choices.cost + model.compiled.weight["availability"] / model.cost * losses
+    return replace(choices, cost=cost, usage=np.hstack([choices.usage, used]))
 
 
 def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
@@ -188,24 +215,11 @@ def _limited_use(model: Model, first: Ints) -> tuple[Floats, Floats]:
     return np.concatenate(needs, axis=2), np.concatenate(rooms, axis=1)
 
 
-def _delays(delay: Floats, members: tuple[Ints, ...]) -> Floats:
-    """Least certain delay between operators on two sets of classes, not both wholly on one node; shape (sets, sets).
-
-    Nodes of one class differ for certain only where both sets are that class alone.
-    """
-    classes = len(members)
-    between = np.zeros((classes, classes))
-    for k, nodes in enumerate(members):
-        for other, targets in enumerate(members):
-            ends = (nodes[0], targets[-1])
-            between[k, other] = delay[ends] if ends[0] != ends[1] else 0.0
-    table = np.zeros((MASKS, MASKS))
-    for source in range(1, 1 << classes):
-        for target in range(1, 1 << classes):
-            pairs = [(k, j) for k in range(classes) for j in range(classes) if source >> k & 1 and target >> j & 1]
-            certain = [(k, j) for k, j in pairs if k != j or len(pairs) == 1]
-            table[source, target] = max(between[pair] for pair in certain)
-    return table
+def _delays(model: Model, members: tuple[Ints, ...]) -> Floats:
+    delay = np.zeros((MASKS, MASKS))
+    sets = 1 << len(members)
+    delay[:sets, :sets] = delays_between_sets(model.delay, members)
+    return delay
 
 
 def _shared(most: Floats, capacity: Floats, sizes: Ints) -> tuple[list[tuple[int, int]], Floats]:

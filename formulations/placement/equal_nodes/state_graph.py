@@ -12,6 +12,8 @@ from edrp.core.budget import look
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import (
+    MASKS,
+    MAX_CLASSES,
     MAX_LEVEL,
     USED,
     Fields,
@@ -23,7 +25,7 @@ from edrp.formulations.placement.equal_nodes.codes import (
     stays_open,
     take_apart,
 )
-from edrp.formulations.placement.equal_nodes.model import MASKS, MAX_CLASSES, Quotient
+from edrp.formulations.placement.equal_nodes.model import Quotient
 
 LEVELS = MAX_LEVEL + 1
 EXACT, UP_TO = MASKS, MASKS + MAX_CLASSES * LEVELS

@@ -18,8 +18,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import kernel
-from edrp.formulations.placement.equal_nodes.codes import USED
-from edrp.formulations.placement.equal_nodes.model import MASKS, MAX_CLASSES, Quotient
+from edrp.formulations.placement.equal_nodes.codes import MASKS, MAX_CLASSES, USED
+from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
 
 
@@ -114,10 +114,13 @@ class Bounds:
         row_cost += prices.money * choices.cost + choices.usage @ prices.shared
         unary = self._unary(row_cost)
         patterns = np.zeros(graph.patterns.size)
+        priced = np.tensordot(np.concatenate([[prices.money], prices.shared]), self.quotient.stream_use, axes=1)
         for j, step in enumerate(graph.steps):
             own = slice(graph.first_pattern[j], graph.first_pattern[j + 1])
             sets = graph.patterns[own, None] >> (3 * np.arange(step.streams.size + 1)) & 7
             patterns[own] = self.quotient.delay[sets[:, 1:], sets[:, :1]] @ prices.flow[step.streams]
+            if self.quotient.traffic is not None:
+                patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
         value, best = _backward(self.arcs, unary, patterns, self.end)
         return Relaxation(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
@@ -138,10 +141,11 @@ class Bounds:
         rest[:, EXACT:UP_TO] = np.minimum(rest[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(rest), -1))
         return relaxation.row_cost + rest.ravel()[self.slot] + relaxation.constant
 
-    def optimum(self, relaxation: Relaxation) -> tuple[Ints, Floats]:
-        """The relaxed optimum: a row of the choices per operator, and the delay of each stream."""
+    def optimum(self, relaxation: Relaxation) -> tuple[Ints, Floats, Floats]:
+        """The relaxed optimum: a row of the choices per operator, the delay of each stream, and the use of all streams."""
         graph, state = self.graph, 0
         rows, delays = [], np.zeros(self.quotient.model.source.size)
+        use = np.zeros(1 + self.quotient.shared_capacity.size)
         for j, step in enumerate(graph.steps):
             transition = graph.first_transition[j] + relaxation.best[graph.first_state[j] + state]
             slot = int(graph.slot[transition])
@@ -154,9 +158,12 @@ class Bounds:
             rows.append(int(candidates[np.argmin(relaxation.row_cost[candidates])]))
             code = int(graph.patterns[graph.first_pattern[j] + graph.pattern[transition]])
             for number, stream in enumerate(step.streams):
-                delays[stream] = self.quotient.delay[code >> (3 * (number + 1)) & (MASKS - 1), code & (MASKS - 1)]
+                sets = (code >> (3 * (number + 1)) & (MASKS - 1), code & (MASKS - 1))
+                delays[stream] = self.quotient.delay[sets]
+                if self.quotient.traffic is not None:
+                    use += self.quotient.stream_use[:, stream, *sets]
             state = int(graph.target[transition])
-        return np.array(rows), delays
+        return np.array(rows), delays, use
 
 
 @kernel

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import edrp
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
-from edrp.datasets.families.placement.random_clusters import random_cluster
+from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
 from edrp.datasets.families.placement.random_contention import random_contended_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.formulations.placement.equal_nodes.quotient import quotient_of
+from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import node_classes
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
@@ -93,6 +97,69 @@ def test_brackets_the_optimum_where_an_application_already_runs(seed):
     assert solution.objective is None or solution.objective >= best - 1e-9
     if solution.status == "optimal":
         assert solution.objective == pytest.approx(best, abs=1e-9)
+
+
+class TestTraffic:
+    """Prices of links, tuples in flight and availability depend on which replicas share nodes."""
+
+    LIMITS: ClassVar = {"response_time": 1.0, "cost": 30.0, "network_usage": 1.0}
+
+    @pytest.mark.parametrize("first", range(0, 24, 6))
+    def test_brackets_the_optimum(self, first):
+        for seed in range(first, first + 6):
+            problem = with_traffic(random_cluster(seed, max_combinations=5e3, running=seed % 3 == 2), seed)
+            best, _ = brute_force(problem)
+            solution = edrp.solve(problem, "equal-nodes", branch_rounds=4)
+            if best is None:
+                assert solution.objective is None, seed
+                continue
+            assert solution.bound is None or solution.bound <= best + 1e-9, seed
+            assert solution.objective is None or solution.objective >= best - 1e-9, seed
+            assert solution.status != "infeasible", seed
+
+    def test_pairs_on_common_nodes_are_as_many_as_fit(self):
+        """Two slots: one of each per node; with three, two senders share with a receiver."""
+        two = np.add.outer(np.arange(4), np.arange(4)) <= 2
+        three = np.add.outer(np.arange(4), np.arange(4)) <= 3
+        assert most_together(two)[3, 3] == 3
+        assert most_together(three)[2, 2] == 2  # one node with 2 and 1, or two nodes with 1 and 1
+        assert most_together(two)[1, 1] == 0  # both wholly on one node, which is another case
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_no_deployment_uses_less_than_the_table_says(self, seed):
+        problem = with_traffic(random_cluster(seed), seed)
+        quotient, random = quotient_of(problem), np.random.default_rng(seed)
+        traffic, model, compiled = quotient.traffic, quotient.model, compile_problem(problem)
+        table = traffic.table(model, quotient.choices.operator, quotient.choices.replicas)
+        flown = list(traffic.limits).index("network_usage") + 1
+        number = node_classes(compiled)
+        for _ in range(40):
+            counts = np.zeros(compiled.candidate.shape, int)
+            for i in range(len(counts)):
+                nodes = np.flatnonzero(compiled.candidate[i])
+                np.add.at(counts[i], random.choice(nodes, int(random.integers(1, 1 + model.degrees[i]))), 1)
+            if (counts.T @ compiled.demand > compiled.capacity).any() or not np.isfinite(
+                compiled.latency[np.arange(len(counts)), counts.sum(axis=1)]
+            ).all():
+                continue
+            sets = [int(np.bitwise_or.reduce(1 << number[np.flatnonzero(row)])) for row in counts]
+            for e, ends in enumerate(zip(model.order[model.source], model.order[model.target], strict=True)):
+                one, two = (counts[i] / counts[i].sum() for i in ends)
+                used = model.rate[e] * one @ np.where(np.isfinite(compiled.delay), compiled.delay, 0) @ two
+                alone = (one == 1).any() and (one == two).all()
+                assert alone or table[flown, e, sets[ends[0]], sets[ends[1]]] * problem.limits.network_usage <= used + 1e-9
+
+    def test_a_chain_that_fits_on_a_node_is_proven_to_stay_there(self):
+        problem = cluster(chain(3), {"network_usage": 0.9, "response_time": 0.1}, slots=16, replicas=4, limits=self.LIMITS)
+        solution = edrp.solve(problem, "equal-nodes")
+        assert solution.status == "optimal"
+        assert solution.metrics["network_usage"] == 0.0
+
+    def test_auto_leaves_small_ones_to_other_proofs(self):
+        weights = {"response_time": 0.5, "network_usage": 0.5}
+        solution = edrp.solve(cluster(chain(4), weights, replicas=3, slots=4, limits=self.LIMITS))
+        assert solution.status == "optimal"
+        assert "equal-nodes" not in solution.method
 
 
 @pytest.mark.parametrize(("family", "seed"), [("sequential-cluster-running", 1), ("layered-cluster-running", 1)])
@@ -191,8 +258,6 @@ def test_what_it_does_not_model_is_refused_with_a_way_out():
     storm = problem.replace(current={f"o{i}": ("tm0",) for i in range(3)}, reconfiguration="storm")
     with pytest.raises(UnsupportedProblemError, match=r"Storm.*use eliminate"):
         edrp.solve(storm, "equal-nodes")
-    with pytest.raises(UnsupportedProblemError, match=r"availability.*use highs"):
-        edrp.solve(problem.replace(limits=problem.limits.replace(availability=0.5)), "equal-nodes")
 
 
 def test_one_different_property_makes_a_class_of_its_own():

@@ -1,0 +1,198 @@
+"""What depends on which replicas share nodes: prices of links and tuples in flight, and the availability of what is in use.
+
+Traffic between two operators is bilinear in where their replicas run. For every pair of sets of classes there is a least
+amount of it: as many pairs of replicas on common nodes as the capacity of nodes allows for these two operators alone, all
+others where it is cheapest, at least one replica on each class. Other operators that want the same nodes are left out, so
+that a bound holds, but a placement over classes may promise more than its copies on nodes keep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.kernels import kernel
+from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.equal_nodes.codes import MASKS
+from edrp.placement.metrics.base import LIMIT_SLACK
+
+MAX_TOGETHER = 40_000
+"""Pairs of numbers of replicas beyond which all of them may share nodes."""
+
+COST, AVAILABILITY, USAGE = "cost", "availability", "network_usage"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What streams between classes cost and use, and how many pairs of replicas can do without.
+
+    Attributes
+    ----------
+    between : shape (2, classes, classes), money/h per tuple/s, and seconds; between two nodes of a class on the diagonal.
+    together : per stream, the largest number of pairs of replicas on common nodes, shape (1 + senders, 1 + receivers), where
+        not all replicas of both operators are on one node.
+    loss : shape (classes,), −ln of the availability of a node.
+    columns : shape (1 + limits, 2), parts of each of the two in the objective (in money/h) and in each limited metric.
+    limits : names of the limited metrics, of each of which 1 may be used.
+    """
+
+    between: Floats
+    together: tuple[Floats, ...]
+    loss: Floats
+    columns: Floats
+    limits: tuple[str, ...]
+
+    def exchangeable(self, k: int, other: int) -> bool:
+        """Whether two classes may be exchanged for one another."""
+        swapped = np.arange(len(self.loss))
+        swapped[[k, other]] = other, k
+        return bool(np.array_equal(self.between, self.between[:, swapped][:, :, swapped]) and self.loss[k] == self.loss[other])
+
+    def table(self, model: Model, operator: Ints, replicas: Ints) -> Floats:
+        """Least use by every stream that is not within one node, shape (1 + limits, streams, sets, sets).
+
+        Parameters
+        ----------
+        model
+            With the streams.
+        operator, replicas
+            Of the choices that are left, by row.
+        """
+        classes = self.between.shape[1]
+        found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
+        if not self.between.any():
+            return found
+        numbers = [np.unique(replicas[operator == j]) for j in range(model.operators)]
+        weights = np.tensordot(self.columns, self.between, axes=1)
+        for e, (i, j) in enumerate(zip(model.source, model.target, strict=True)):
+            senders, receivers = numbers[int(i)][:, None], numbers[int(j)][None, :]
+            pairs = self.together[e][senders, receivers]
+            for a, b in product(range(1, 1 << classes), repeat=2):
+                for column, weight in enumerate(weights):
+                    least = _least_pairs(weight, a, b, senders, receivers, pairs) / (senders * receivers)
+                    possible = (senders >= a.bit_count()) & (receivers >= b.bit_count())
+                    share = np.min(least, initial=np.inf, where=possible)
+                    found[column, e, a, b] = model.rate[e] * share if np.isfinite(share) else 0.0
+        return found
+
+
+def _least_pairs(weight: Floats, a: int, b: int, senders: Ints, receivers: Ints, together: Floats) -> Floats:
+    """Least weight of all pairs of replicas on sets of classes a and b, by numbers of senders and receivers."""
+    ones, others = ([k for k in range(len(weight)) if s >> k & 1] for s in (a, b))
+    apart = weight * (1 - np.eye(len(weight)))
+    crossing = whole = np.full(together.shape, np.inf)
+    # A bilinear function is least where all but one replica on each other class are on a single class.
+    for main, other in product(ones, others):
+        x = {k: np.where(k == main, senders - (len(ones) - 1), 1) for k in ones}
+        y = {k: np.where(k == other, receivers - (len(others) - 1), 1) for k in others}
+        crossing = np.minimum(crossing, sum(apart[k, n] * x[k] * y[n] for k in ones for n in others))
+        whole = np.minimum(whole, sum(weight[k, n] * x[k] * y[n] for k in ones for n in others))
+    common = [weight[k, k] for k in ones if k in others]
+    within = whole - max(common) * together if common else whole
+    cheapest = weight[np.ix_(ones, others)].min() * (senders * receivers - together) if common else whole
+    return np.maximum(np.maximum(crossing, within), cheapest)
+
+
+def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capacity: Floats) -> Traffic | None:
+    """What streams cost and use between classes; None where neither links nor availability count.
+
+    Parameters
+    ----------
+    model
+        Over nodes.
+    members
+        Nodes of each class.
+    demand, capacity
+        Of a replica of each operator and of a node of each class.
+    """
+    compiled = model.compiled
+    loss = np.array([compiled.node_loss[nodes[0]] for nodes in members])
+    priced = bool(model.price.any() and (model.rate > 0).any())
+    flying = bool(model.usage > 0 or np.isfinite(model.limits[3]))
+    lost = bool(compiled.weight[AVAILABILITY] > 0 or np.isfinite(compiled.limit[AVAILABILITY]))
+    if not (priced or flying or lost):
+        return None
+    limits = [name for name in (COST, USAGE, AVAILABILITY) if np.isfinite(compiled.limit[name])]
+    columns = np.zeros((1 + len(limits), 2))
+    columns[0] = 1.0, model.usage / model.cost
+    for row, name in enumerate(limits, 1):
+        columns[row] = {COST: (1.0, 0.0), USAGE: (0.0, 1.0), AVAILABILITY: (0.0, 0.0)}[name]
+        columns[row] /= _scale(model, name)
+    between = np.array([_between(table, members) for table in (model.price, model.delay)])
+    together = _together(model, demand, capacity) if priced or flying else ()
+    return Traffic(between * np.array([priced, flying])[:, None, None], together, loss, columns, tuple(limits))
+
+
+def row_losses(traffic: Traffic, operator: Ints, classes: Ints, replicas: Ints, demand: Floats, capacity: Floats) -> Floats:
+    """Least part of each choice in the loss of availability: that of a full node, by the share of it that replicas take."""
+    sets = np.arange(MASKS)[:, None] >> np.arange(len(capacity)) & 1
+    best = np.zeros(operator.size)
+    for m in range(demand.shape[1]):
+        full = np.divide(traffic.loss, capacity[:, m], out=np.zeros(len(capacity)), where=capacity[:, m] > 0)
+        price = np.where(sets == 1, full, np.inf).min(axis=1)
+        parts = replicas * demand[operator, m] * price[classes]
+        best = parts if parts.sum() > best.sum() else best
+    return best
+
+
+def limited_use(traffic: Traffic, model: Model, money: Floats, losses: Floats) -> Floats:
+    """Use of each limited metric by choices, shape (rows, limits), in parts of the limit."""
+    own = {COST: money, USAGE: np.zeros(money.size), AVAILABILITY: losses}
+    return np.array([own[name] / _scale(model, name) for name in traffic.limits]).reshape(-1, money.size).T
+
+
+def _scale(model: Model, name: str) -> float:
+    """The limit with its slack, or 1 where it is 0."""
+    return float(model.compiled.limit[name]) * (1 + LIMIT_SLACK) or 1e-300
+
+
+def _between(table: Floats, members: tuple[Ints, ...]) -> Floats:
+    between = np.zeros((len(members), len(members)))
+    for k, nodes in enumerate(members):
+        for other, targets in enumerate(members):
+            ends = (nodes[0], targets[-1])
+            between[k, other] = table[ends] if ends[0] != ends[1] else 0.0
+    return between
+
+
+def _together(model: Model, demand: Floats, capacity: Floats) -> tuple[Floats, ...]:
+    """Pairs of replicas on common nodes at most, of the two operators of each stream; on nodes of whatever class fits more."""
+    known: dict[tuple[bytes, int, int], Floats] = {}
+    demand = np.where(np.isfinite(demand), demand, 0.0)  # of operators that no number of replicas serves
+    found = []
+    for i, j in zip(model.source, model.target, strict=True):
+        senders, receivers = int(model.degrees[i]), int(model.degrees[j])
+        if (senders + 1) * (receivers + 1) > MAX_TOGETHER:
+            found.append(np.outer(np.arange(senders + 1.0), np.arange(receivers + 1.0)))
+            continue
+        need = np.arange(senders + 1)[:, None, None] * demand[i] + np.arange(receivers + 1)[None, :, None] * demand[j]
+        fits = (need[None] <= capacity[:, None, None] + 1e-9).all(axis=3).any(axis=0)
+        key = (fits.tobytes(), senders, receivers)
+        if key not in known:
+            known[key] = most_together(fits)
+        found.append(known[key])
+    return tuple(found)
+
+
+@kernel
+def most_together(fits: np.ndarray) -> Floats:
+    """Largest number of pairs of replicas on common nodes by numbers of both, on any number of nodes that hold what `fits`.
+
+    Not all replicas of both may be on one node.
+    """
+    senders, receivers = fits.shape
+    free = np.zeros((senders, receivers))
+    apart = np.zeros((senders, receivers))
+    for a in range(1, senders):
+        for b in range(1, receivers):
+            for x in range(1, a + 1):
+                for y in range(1, b + 1):
+                    if fits[x, y]:
+                        pairs = x * y + free[a - x, b - y]
+                        free[a, b] = max(free[a, b], pairs)
+                        if x < a or y < b:
+                            apart[a, b] = max(apart[a, b], pairs)
+    return apart
