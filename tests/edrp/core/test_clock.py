@@ -49,7 +49,6 @@ def test_a_step_that_would_end_too_late_is_not_begun():
             look("the cake", expected=200.0)
 
 
-
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
 @pytest.mark.parametrize("looks", [5, 20])
 def test_time_that_runs_out_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
