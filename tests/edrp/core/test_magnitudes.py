@@ -31,6 +31,8 @@ PLACES = {
     "money/h per tuple/s": ("word_count.json", "network.links[0].cost"),
     "money/bytes": ("link_allocation.json", "flows[0].price"),
     "1": ("word_count.json", "application.operators[0].resources"),
+    "units/s": ("contention.json", "network.nodes[0].capacity.cpu"),
+    "units/tuple": ("contention.json", "application.operators[0].usage.cpu.per_tuple"),
     "as the operators' needs": ("enactment.json", "host_types[0].resources"),
     "1/money": ("enactment.json", "weights.host_cost"),
     "1/ms": ("edge_to_cloud.json", "weights.latency"),
