@@ -6,7 +6,9 @@ The prices come from the ascent of the method; which of them help is found by tr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import prod
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -39,15 +41,24 @@ PARTS_PER_SECOND = 15_000
 
 UNIT = 2**checker.PLACES
 
+SUMMED = ("response_time", "cost")
+"""Metrics whose limits can make a problem infeasible for the format."""
+
+KNOWN = (*SUMMED, "network_usage", "downtime")
+"""Metrics whose weights the format knows."""
+
 Line = dict[str, Any]
 
 
 class _Script:
     """The lines so far, and what they leave in the checker's relaxation."""
 
-    def __init__(self, document: Any, order: list[str], objective: float) -> None:
-        self.relaxation = checker.Placement(document, order)
-        self.target = int((objective - float(checker.TOLERANCE)) * 2**checker.SHIFT) + 1
+    def __init__(self, document: Any, order: list[str], objective: float | None, shares: list[int] | None = None) -> None:
+        self.relaxation = checker.Placement(document, order, None if shares is None else [Fraction(x) for x in shares])
+        if objective is None:
+            self.target = int(sum(shares or ()) * checker.SLACK * 2**checker.SHIFT) + 1
+        else:
+            self.target = int((objective - float(checker.TOLERANCE)) * 2**checker.SHIFT) + 1
         self.lines: list[Line] = []
 
     def left(self) -> int:
@@ -72,34 +83,46 @@ class _Script:
 
 
 def certify_eliminate(problem: Any, solution: Any) -> Draft:
-    """The draft of a certificate of an optimum.
+    """The draft of a certificate of an optimum, or that nothing is feasible.
 
     Raises
     ------
     NotCertifiedError
         Where the format does not cover the problem, or the checker would have to look at too many choices.
     """
-    if solution.status != "optimal" or problem.kind != "edrp":
-        raise NotCertifiedError("the format eliminate proves optima of kind edrp")
-    missing = [term.metric for term in problem.terms if term.metric not in ("response_time", "cost") and term.weight > 0]
-    if missing and (missing != ["downtime"] or problem.current is not None):
+    if problem.kind != "edrp":
+        raise NotCertifiedError("the format eliminate is for problems of kind edrp")
+    missing = [term.metric for term in problem.terms if term.metric not in KNOWN and term.weight > 0]
+    if missing and solution.status == "optimal":
         raise NotCertifiedError(f"the relaxation of the format eliminate does not know {' and '.join(missing)}")
-    model = build_model(compile_problem(problem))
-    order = [model.compiled.operators[i] for i in model.order]
-    try:
-        script = _Script(checker.parse(problem.model_dump_json()), order, solution.objective)
-        _close(model, script, _raised_prices(model, solution.objective))
-    except checker.Refused as error:
-        raise NotCertifiedError(str(error)) from None
-    return Draft("eliminate", script.lines, {"order": order})
+    document, why = checker.parse(problem.model_dump_json()), ""
+    for shares in [None] if solution.status == "optimal" else _shares(problem):
+        total = 1.0 if shares is None else float(sum(shares))
+        weights = {} if shares is None else {name: x / total for name, x in zip(SUMMED, shares, strict=True)}
+        model = build_model(compile_problem(problem.replace(weights=weights) if weights else problem))
+        order = [model.compiled.operators[i] for i in model.order]
+        try:
+            script = _Script(document, order, solution.objective, shares)
+            _close(model, script, _raised_prices(model, 1.0 if solution.objective is None else solution.objective))
+        except checker.Refused as error:
+            why = str(error)
+        else:
+            return Draft("eliminate", script.lines, {"order": order} | ({} if shares is None else {"shares": shares}))
+    raise NotCertifiedError(why or "no limit on response time or cost")
+
+
+def _shares(problem: Any) -> list[list[int]]:
+    """Which of the limits on response time and cost may be what cannot be kept to: both in sum, or one."""
+    limited = [int(getattr(problem.limits, name) is not None) for name in SUMMED]
+    return [shares for shares in ([1, 1], [1, 0], [0, 1]) if all(map(le, shares, limited))]
 
 
 def _raised_prices(model: Model, objective: float) -> list[Prices]:
     """Prices of paths, then the best of all, from the method's own ascent towards a little more than the optimum."""
     cutoff = objective + MARGIN * abs(objective)
-    box: Box = roots(model)[0]
+    box: Box = roots(model)[-1]  # where the application runs already, that in which it may move
     paths = covering_paths(model)
-    capacity = eliminate_by_paths(model, box, cutoff)
+    capacity = box.prices.capacity if box.empty() else eliminate_by_paths(model, box, cutoff)
     box.prices = Prices(np.mean([path_flow(model, path) for path in paths], axis=0), capacity)
     if not box.empty():
         raise_bound(model, box, cutoff, 40, 20_000, lambda: seconds_left() <= 0)
@@ -109,12 +132,19 @@ def _raised_prices(model: Model, objective: float) -> list[Prices]:
 
 
 def _close(model: Model, script: _Script, several: list[Prices]) -> None:
-    """Write lines until nothing is left, first on nodes, then on choices, last by search."""
+    """Write lines until nothing is left, first on nodes, then on choices, last by search.
+
+    Where downtimes have a weight, that of each operator counts in a line of its own.
+    """
+    stops = [{"stop": [[i, UNIT]]} for i, before in enumerate(script.relaxation.before) if before and script.relaxation.stop]
     for do in ("nodes", "choices", "nodes"):
         for _ in range(ROUNDS):
             before = script.left()
             for prices in several:
                 if script.add(do, _line(model, script, prices)):
+                    return
+            for stop in stops:
+                if script.add(do, {**_line(model, script, several[-1]), **stop}):
                     return
             if do == "choices" or script.left() == before:
                 break
