@@ -219,7 +219,9 @@ class IteratedLocalSearch(SearchMethod):
     parameters = KickParameters
 
     def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
-        """On clusters, what is good over classes of equal nodes."""
+        """On clusters, what is good over classes of equal nodes, unless it matters how much of what runs now moves."""
+        if compiled.current is not None and compiled.weight["downtime"] > 0:
+            return []  # the climb from there would not come near to what runs now again
         start = cluster_start(compiled, options.seed, lambda: options.remaining <= 0)
         return [] if start is None else [start]
 

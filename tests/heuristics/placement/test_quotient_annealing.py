@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.core.methods import Options
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.quotient_annealing import cluster_start
+from edrp.heuristics.placement.search.methods import IteratedLocalSearch
 from edrp.placement.compilation import compile_problem
 
 FAMILIES = {family.name: family for family in CLUSTER_FAMILIES}
@@ -46,6 +48,14 @@ def test_searches_are_no_worse_than_their_start(method):
 def test_the_same_seed_gives_the_same_start():
     problem = clusters()[2]
     assert started(problem, 3) == started(problem, 3)
+
+
+def test_where_downtime_counts_local_search_begins_with_what_runs_now():
+    problem = FAMILIES["layered-cluster-running"].make(10, np.random.default_rng(1))
+    without = problem.replace(weights={"response_time": 0.5, "cost": 0.5})
+    assert problem.weights.downtime > 0
+    given = [IteratedLocalSearch().own_starts(compile_problem(drawn), Options()) for drawn in (problem, without)]
+    assert [len(starts) for starts in given] == [0, 1]
 
 
 def test_networks_of_different_nodes_are_searched_at_once():
