@@ -23,6 +23,7 @@ def solved(method: str, options: dict[str, Any], problem: Any) -> Callable[[], o
 
 
 def method_phases(method: str, **options: object) -> dict[str, Callable[[Any], Callable[[], object]]]:
+    """The one phase of a method, with options of `edrp.solve`."""
     return {"solve": partial(solved, method, options)}
 
 

@@ -13,14 +13,17 @@ from specs.programs import PLACEMENTS, placement
 
 
 def tables(size: tuple[int, int]) -> Tables:
+    """Finished tables of a placement of a size, nodes and replicas, which all modelling libraries start from."""
     return tables_of(placement(size))
 
 
 def formulated(module: str, data: Tables) -> Callable[[], object]:
+    """Build the literal program in a modelling library."""
     return partial(import_module(f"rivals.{module}").build, data)
 
 
 def handed_over(module: str, data: Tables) -> Callable[[], object]:
+    """Build it and turn it into the arrays that a solver takes."""
     library: Any = import_module(f"rivals.{module}")
     # A new model every time: CVXPY keeps the arrays of one that it has compiled.
     return lambda: library.to_arrays(library.build(data))

@@ -49,19 +49,23 @@ def migration(size: tuple[int, int]) -> MigrationProblem:
 
 
 def formulated(program: str, problem: Any) -> Callable[[], object]:
+    """Formulate a program."""
     return partial(edrp.formulate, problem, program)
 
 
 def handed_over(program: str, problem: Any) -> Callable[[], object]:
+    """Turn a program that is formulated already into the arrays that a solver takes."""
     return edrp.formulate(problem, program).program.arrays
 
 
 def solved(program: str, problem: Any) -> Callable[[], object]:
+    """Solve the arrays of a program with HiGHS."""
     arrays = edrp.formulate(problem, program).program.arrays()
     return partial(HighsBackend().solve, arrays, SolverOptions())
 
 
 def program_phases(program: str, solve: bool) -> dict[str, Callable[[Any], Callable[[], object]]]:
+    """The phases of a program, with or without that of solving it."""
     phases = {"formulate": partial(formulated, program), "hand over": partial(handed_over, program)}
     return phases | ({"solve": partial(solved, program)} if solve else {})
 

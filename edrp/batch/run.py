@@ -1,27 +1,55 @@
-"""`solve_batch`: many instances, several methods, one row of results each."""
+"""`solve_batch`: many instances, several methods, one row of results each, on this machine or on Spark."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import pyarrow as pa
+from joblib import Parallel, delayed, effective_n_jobs
 
 from edrp.batch.additions import packed_additions
 from edrp.batch.folder import ResultFolder, sorted_rows
 from edrp.batch.journal import RollingJournal, result_table
-from edrp.batch.local import jobs_for, solve_here
 from edrp.batch.progress import BatchProgress, Report
 from edrp.batch.solving import Row
 from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
+from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def jobs_for(tasks: Sequence[Task], n_jobs: int | None) -> int:
+    """Processes at work at the same time, as joblib counts them: None is one per core, −2 all cores but one."""
+    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    return max(1, min(allowed, len(tasks)))
+
+
+def solve_here(tasks: Sequence[Task], plan: BatchPlan, jobs: int) -> Iterator[Row]:
+    """Rows of all tasks, as they come, from so many processes."""
+    idle: SimpleQueue[Worker] = SimpleQueue()
+
+    def solve(task: Task) -> Row:
+        worker = idle.get()
+        try:
+            return worker.solve(task)
+        finally:
+            idle.put(worker)
+
+    with ExitStack() as workers:
+        # Whatever ends the loop, Ctrl-C too, kills the processes; their threads then end by themselves.
+        for _ in range(jobs):
+            idle.put(workers.enter_context(Worker(plan)))
+        run = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="2 * n_jobs", return_as="generator_unordered")
+        yield from run(delayed(solve)(task) for task in tasks)
 
 
 COMPILING = 120.0

@@ -13,7 +13,7 @@ from edrp.formulations.placement.elimination.box import Box
 from edrp.formulations.placement.elimination.method import _measured, roots
 from edrp.formulations.placement.elimination.model import build_model, least_downtime
 from edrp.formulations.placement.elimination.paths import eliminate_by_paths
-from edrp.formulations.placement.elimination.reach import eliminate_by_response
+from edrp.formulations.placement.elimination.tree import eliminate_by_response
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import multisets
 from edrp.placement.deployment import Deployment

@@ -14,8 +14,8 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.methods import formulate, solve_formulation
 from edrp.formulations.placement.compact_columns import SPLIT_LIMIT
+from edrp.formulations.placement.formulation import neighbourhood
 from edrp.formulations.placement.literal import literal_blocks
-from edrp.formulations.placement.restricted import neighbourhood
 from edrp.placement.application import Application, Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE
