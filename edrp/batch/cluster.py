@@ -18,8 +18,8 @@ from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.source import fingerprint, instances_of_columns, read_instances, refuse_missing_columns
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
-from edrp.core.damage import warn_of
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import warn_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

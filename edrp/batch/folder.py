@@ -16,9 +16,18 @@ import pyarrow.compute as pc
 from edrp.batch.journal import JOURNAL, settle
 from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA, SCHEMA_VERSION
-from edrp.core.damage import DamagedFileError, read_sealed, read_unsealed, sealed, set_aside, warn_of
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.files import naming_errors, open_own, write_whole
+from edrp.core.files import (
+    DamagedFileError,
+    naming_errors,
+    open_own,
+    read_sealed,
+    read_unsealed,
+    sealed,
+    set_aside,
+    warn_of,
+    write_whole,
+)
 from edrp.core.folders import refuse_folder
 
 MANIFEST = "_batch.json"

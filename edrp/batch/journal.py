@@ -15,9 +15,8 @@ import pyarrow as pa
 from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
-from edrp.core.damage import CHECKSUM, DamagedFileError, digest_of, set_aside, warn_of
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.core.files import open_own, read_regular, write_whole
+from edrp.core.files import CHECKSUM, DamagedFileError, digest_of, open_own, read_regular, set_aside, warn_of, write_whole
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.core.damage import DamagedFileError, digest_of, set_aside, warn_of
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.files import read_regular, write_whole
+from edrp.core.files import DamagedFileError, digest_of, read_regular, set_aside, warn_of, write_whole
 
 PART = "part-{}.parquet"
 FAILED, BATCH = b"edrp.failed", b"edrp.batch"

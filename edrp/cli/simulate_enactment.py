@@ -12,9 +12,10 @@ from rich.table import Table
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.enactment import run_parts
-from edrp.cli.options import ForceFolder, finite
-from edrp.cli.simulate_common import (
+from edrp.cli.options import (
     RUN_FILES,
+    ForceFolder,
+    finite,
     read_assignments,
     read_scenario,
     refuse_parameters,

@@ -17,9 +17,8 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from edrp.core.damage import DamagedFileError, read_sealed, sealed, set_aside, warn_of
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.files import naming_errors, write_whole, writing
+from edrp.core.files import DamagedFileError, naming_errors, read_sealed, sealed, set_aside, warn_of, write_whole, writing
 from edrp.mdp.policy.pmc import Iteration
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 

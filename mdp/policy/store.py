@@ -16,9 +16,18 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.core.damage import SET_ASIDE, DamagedFileError, read_sealed, read_unsealed, sealed, set_aside, warn_of
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
-from edrp.core.files import naming_errors, write_whole
+from edrp.core.files import (
+    SET_ASIDE,
+    DamagedFileError,
+    naming_errors,
+    read_sealed,
+    read_unsealed,
+    sealed,
+    set_aside,
+    warn_of,
+    write_whole,
+)
 from edrp.core.folders import refuse_folder
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes

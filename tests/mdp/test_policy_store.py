@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core.damage import read_sealed, sealed
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning, VerificationError
+from edrp.core.files import read_sealed, sealed
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.files import Checkpoints

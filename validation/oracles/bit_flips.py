@@ -17,8 +17,8 @@ from edrp.batch.folder import Fingerprint, ResultFolder, read_rows
 from edrp.batch.journal import Journal
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task
-from edrp.core.damage import SET_ASIDE
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning
+from edrp.core.files import SET_ASIDE
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.files import Checkpoints
 from edrp.mdp.policy.pmc import Iteration, Threads, iterate

@@ -8,8 +8,8 @@ import pytest
 
 import edrp
 from edrp.batch import read_rows
-from edrp.core.damage import DamagedFileError, read_sealed, sealed
 from edrp.core.errors import InvalidInstanceError, RecoveryWarning
+from edrp.core.files import DamagedFileError, read_sealed, sealed
 from edrp.validation.oracles.bit_flips import flip_bits
 
 

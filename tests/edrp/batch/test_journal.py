@@ -13,8 +13,8 @@ from edrp.batch import journal as module
 from edrp.batch.journal import Journal, RollingJournal, result_table, settle
 from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA
-from edrp.core.damage import DamagedFileError, digest_of
 from edrp.core.errors import EdrpError, RecoveryWarning
+from edrp.core.files import DamagedFileError, digest_of
 
 BATCH = "fingerprint"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
