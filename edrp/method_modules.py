@@ -5,6 +5,7 @@ METHOD_MODULES = {
     "edrp.auto.proofs": ("eliminate", "column-generation"),
     "edrp.formulations.methods": ("highs", "scipy", "cvxpy", "pyomo"),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
+    "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
     "edrp.formulations.mapping.label_setting": ("label-setting",),
     "edrp.heuristics.enactment.methods": ("first-fit-decreasing", "host-selection"),
     "edrp.heuristics.mapping.methods": ("process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"),

@@ -31,6 +31,9 @@ MAX_COLUMNS = 1_000_000
 SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
 
+SMALL_TASKS_PROGRAM = 100
+"""The same for peak loads of fixed tasks, which make programs hard."""
+
 COLUMNS_PER_SEAT = 5
 """Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
 
@@ -56,13 +59,14 @@ def proofs(problem: EdrpProblem) -> list[Method]:
         When the arrays of the problem would not fit in memory.
     """
     columns = estimated_columns(compile_problem(problem))
-    clusters, eliminate, highs = (get_method(name, problem.kind) for name in ("equal-nodes", "eliminate", "highs"))
+    eliminate, highs = (get_method(name, problem.kind) for name in ("eliminate", "highs"))
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
-    first = [clusters] if clusters.refusal(problem) is None else []
+    clusters = [get_method(name, problem.kind) for name in ("equal-nodes", "fixed-tasks")]
+    first = [method for method in clusters if method.refusal(problem) is None]
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
-    if first and seats <= SMALL_TRAFFIC and quotient_of(problem).traffic is not None:
-        first = []
+    if clusters[0] in first and seats <= SMALL_TRAFFIC and quotient_of(problem).traffic is not None:
+        first.remove(clusters[0])
     if eliminate.refusal(problem) is not None:
         return [*first, *([highs] if columns <= MAX_COLUMNS else [])]
     if columns > MAX_COLUMNS:
@@ -72,13 +76,15 @@ def proofs(problem: EdrpProblem) -> list[Method]:
 
 
 def choose_for_edrp(problem: EdrpProblem) -> Method:
-    """`highs` for small and for plain programs, `equal-nodes` for clusters, else `eliminate`; each helps the others out.
+    """`highs` for small programs, `equal-nodes` or `fixed-tasks` for clusters, else `eliminate`; each helps the others out.
 
     A search where the problem is beyond what they hold.
     """
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
-    if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
+    compiled = compile_problem(problem)
+    tasks = compiled.contended and get_method("fixed-tasks", problem.kind).refusal(problem) is None
+    if estimated_columns(compiled) <= (SMALL_TASKS_PROGRAM if tasks else SMALL_PROGRAM):
         return get_method("highs", problem.kind)
     return _portfolio(problem, *proofs(problem))
 
@@ -168,7 +174,7 @@ class Auto(Method):
     name = "auto"
     exact = True
     summary = (
-        "for deployments highs on small programs, equal-nodes on clusters, else eliminate or column-generation, "
+        "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
         "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"

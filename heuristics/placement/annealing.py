@@ -9,11 +9,11 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
+from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.count_annealing import annealed_counts, steps_within, suits_counts
-from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.replica_moves import (

@@ -13,11 +13,11 @@ import numpy as np
 
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
+from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.heuristics.placement.count_evaluation import BROKEN, CountedDeployment, energy, excess, perform, refresh_all, undo
-from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
 from edrp.heuristics.placement.start import Placement, random_fit, stable_degrees

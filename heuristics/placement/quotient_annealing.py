@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import delays_between_sets, few_classes

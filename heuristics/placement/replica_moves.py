@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_state import ReplicaState, accept_or_undo, fits, occupy, refresh
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, UInts
+from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import uniform
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
 from edrp.heuristics.placement.search.count_arrays import NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_filling import FillingRule, empty_node, fill

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import COMPARED, NOISE, OBJECTIVE, VIOLATIONS
 from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceSearch, InstanceState
 from edrp.heuristics.placement.search.instance_state import clear, evaluate, fits, put

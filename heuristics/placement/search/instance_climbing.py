@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import copy_vector
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS, compare_strain
 from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceState, PathArrays
 from edrp.heuristics.placement.search.instance_state import excess, lift, longest_path, put

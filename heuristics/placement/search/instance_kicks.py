@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.kernel_helpers import below, copy_vector, uniform
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceSearch, InstanceState
 from edrp.heuristics.placement.search.instance_climbing import NOTHING, perform, scan, shift

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernel_helpers import copy_matrix, copy_vector
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import copy_matrix, copy_vector
 from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE, OVERLOAD, VIOLATIONS
 from edrp.heuristics.placement.search.instance_arrays import InstanceArrays, InstanceState, PathArrays
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_state import BREACH, ReplicaState, fits, occupy
 from edrp.heuristics.placement.replica_state import PENALTY as EXCESS

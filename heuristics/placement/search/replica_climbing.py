@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.kernel_helpers import copy_vector
 from edrp.heuristics.placement.replica_state import accept_or_undo, refresh
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.local_search import KICKS, WORK, LocalSearchRun, compile_loop

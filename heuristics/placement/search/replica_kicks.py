@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
-from edrp.heuristics.placement.kernel_helpers import below, uniform
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_moves import pick_node, put, replicate, retire
 from edrp.heuristics.placement.replica_state import ReplicaState, fits, occupy

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, UInts
+from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.kernel_helpers import copy_vector
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_state import PEAKS, ReplicaState, copy_placement, measure, refresh_all
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better

@@ -13,8 +13,10 @@ from edrp.datasets.placement.latency_aware_test_bed import random_problem as ran
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
+from edrp.placement.metrics.peak_load import shared_resources
 from edrp.validation.oracles.check_problems import CheckProblems
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+from edrp.validation.oracles.placement.enumeration import feasible_deployments
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 
@@ -24,7 +26,8 @@ class EdrpCheckProblems(CheckProblems):
     def feasible(self) -> dict[str, Any]:
         """Random problems, on networks of unequal nodes and on clusters."""
         drawn = {f"seed {seed}": _deployment(seed) for seed in (0, 1, 2, 4, 6, 9, 11, 13, 18, 20, 22)}
-        return drawn | {f"cluster {seed}": random_cluster(seed, max_combinations=2e4) for seed in (0, 11, 25)}
+        drawn |= {f"cluster {seed}": random_cluster(seed, max_combinations=2e4) for seed in (0, 11, 25)}
+        return drawn | {"fixed tasks": _fixed_tasks()}
 
     def infeasible(self) -> dict[str, Any]:
         """Random problems."""
@@ -60,11 +63,37 @@ class EdrpCheckProblems(CheckProblems):
 
     def optimum(self, problem: EdrpProblem) -> float | None:
         """Least objective over all deployments."""
-        return brute_force(problem)[0]
+        return _best(problem)[0]
 
     def start(self, problem: EdrpProblem) -> Any:
         """One replica of each operator of an optimum."""
-        return Deployment({name: nodes[:1] for name, nodes in brute_force(problem)[1][0].items()})
+        return Deployment({name: nodes[:1] for name, nodes in _best(problem)[1].items()})
+
+
+def _best(problem: EdrpProblem) -> tuple[float | None, Deployment]:
+    """Least objective over all deployments, and one that has it."""
+    if not shared_resources(problem.application):
+        objective, deployments = brute_force(problem)
+        return objective, Deployment({}) if objective is None else deployments[0]
+    best = min(feasible_deployments(problem), key=lambda listed: listed.evaluation.objective)
+    return best.evaluation.objective, best.deployment
+
+
+def _fixed_tasks() -> EdrpProblem:
+    """Two operators whose tasks share the cores of equal nodes."""
+    queue = {"model": "mm1", "service_rate": 10.0}
+    common: dict[str, Any] = {"latency": queue, "min_replicas": 3, "max_replicas": 3}
+    operators = [
+        {"name": "work", "external_rate": 12.0, "usage": {"cpu": {"per_tuple": 0.2}}, **common},
+        {"name": "sink", "usage": {"cpu": {"per_replica": 0.3}}, **common},
+    ]
+    nodes = [{"name": name, "resources": 4, "capacity": {"cpu": 4.0, "network": 100.0}} for name in ("tm0", "tm1")]
+    stream = {"source": "work", "target": "sink", "partitioning": "hash", "usage": {"network": 1.0}}
+    return EdrpProblem(
+        application={"operators": operators, "streams": [stream]},
+        network={"nodes": nodes, "between_zones": {"delay": 0.01}},
+        weights={"peak_load": 1.0},
+    )
 
 
 @cache

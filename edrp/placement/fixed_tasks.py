@@ -1,0 +1,204 @@
+"""Tasks with given parallelisms on equal nodes: only how many tasks of each operator a node has matters, its *pattern*.
+
+What a node uses of shared resources depends on nothing but its pattern, since all totals are known: a stream that is dealt to
+all tasks leaves the node to the share of its receivers that are elsewhere, a forward stream with the senders that have no
+receiver of their own on the node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernels import inlined, kernel
+from edrp.core.problem import derived
+from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.metrics import EDRP_METRICS
+from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.node_classes import classes_of
+
+INSTEAD = "use highs"
+
+SAME = 1e-9
+"""Relative difference of loads that is rounding."""
+
+
+class LoadArrays(NamedTuple):
+    """What patterns use, for kernels.
+
+    Attributes
+    ----------
+    totals : shape (operators,), int64
+        Tasks of each operator.
+    demand : shape (operators, rooms)
+        What a task takes of each resource that nodes have a fixed amount of, such as slots.
+    use : shape (operators, shared)
+        What a task uses of each shared resource, as a share of a node's capacity.
+    source, target : shape (streams,), int64
+    one_to_one : shape (streams,), bool
+        Whether each sender has one receiver.
+    sent : shape (streams, shared)
+        What all senders together use if all receivers are on other nodes, as a share of a node's capacity.
+    """
+
+    totals: np.ndarray
+    demand: np.ndarray
+    use: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    one_to_one: np.ndarray
+    sent: np.ndarray
+
+
+@dataclass(frozen=True)
+class FixedTasks:
+    """Given tasks and equal nodes.
+
+    Attributes
+    ----------
+    arrays : LoadArrays
+    room : shape (rooms,)
+        What each node has of the resources that tasks take; infinite where that is no limit.
+    nodes : int
+    """
+
+    arrays: LoadArrays
+    room: Floats
+    nodes: int
+
+    @property
+    def operators(self) -> int:
+        """Number of operators."""
+        return int(self.arrays.totals.size)
+
+    @property
+    def shared(self) -> int:
+        """Number of shared resources."""
+        return int(self.arrays.use.shape[1])
+
+    @property
+    def totals(self) -> Floats:
+        """What all tasks together use of each shared resource without streams, shape (shared,)."""
+        return np.asarray(self.arrays.totals @ self.arrays.use)
+
+    @property
+    def streamed(self) -> Bools:
+        """Which shared resources streams use, shape (shared,): their total depends on the placement."""
+        return np.asarray((self.arrays.sent > 0).any(axis=0))
+
+    @property
+    def max_tasks(self) -> Ints:
+        """Tasks of each operator that fit a node, shape (operators,)."""
+        demand = self.arrays.demand
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fits = np.where(demand > 0, np.floor(self.room * (1 + SAME) / demand + SAME), np.inf).min(axis=1, initial=np.inf)
+        return np.asarray(np.minimum(self.arrays.totals, fits), np.int64)
+
+    def loads(self, patterns: Ints) -> Floats:
+        """Share of its capacity that each node is asked for, shape (nodes, shared); patterns have shape (nodes, operators)."""
+        loads = np.zeros((len(patterns), self.shared))
+        pattern_loads(np.ascontiguousarray(patterns, np.int64), self.arrays, loads)
+        return loads
+
+
+@inlined
+def leaving(sending: int, receiving: int, senders: int, receivers: int, one_to_one: bool) -> float:
+    """Share of a stream that the senders on a node send to other nodes."""
+    if one_to_one:
+        return max(0, sending - receiving) / senders
+    return sending / senders * (1.0 - receiving / receivers)
+
+
+@inlined
+def fill_loads(pattern: np.ndarray, arrays: LoadArrays, loads: np.ndarray) -> None:
+    """Share of its capacity that a node with this pattern is asked for, into an array of shape (shared,)."""
+    for k in range(loads.size):
+        loads[k] = 0.0
+    for i in range(pattern.size):
+        if pattern[i] > 0:
+            for k in range(loads.size):
+                loads[k] += pattern[i] * arrays.use[i, k]
+    for e in range(arrays.source.size):
+        i, j = arrays.source[e], arrays.target[e]
+        if pattern[i] > 0:
+            share = leaving(pattern[i], pattern[j], arrays.totals[i], arrays.totals[j], arrays.one_to_one[e])
+            for k in range(loads.size):
+                loads[k] += share * arrays.sent[e, k]
+
+
+@kernel
+def pattern_loads(patterns: np.ndarray, arrays: LoadArrays, loads: np.ndarray) -> None:
+    """Loads of each of some patterns, into an array of shape (patterns, shared)."""
+    for w in range(patterns.shape[0]):
+        fill_loads(patterns[w], arrays, loads[w])
+
+
+def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = None) -> str | None:
+    """Why a problem is not one of fixed tasks on equal nodes with peak loads only; None if it is.
+
+    Parameters
+    ----------
+    problem
+        May have other metrics only where they are the same for every placement.
+    method
+        Name of the method that refuses.
+    peaks
+        Most peak loads that may have a weight; None for any number.
+    """
+    for operator in problem.application.operators:
+        if operator.min_replicas != operator.max_replicas:
+            many = f"{operator.min_replicas} to {operator.max_replicas} replicas"
+            return f"{operator.name} has {many}, {method} takes given numbers (min_replicas = max_replicas); {INSTEAD}"
+    compiled = compile_problem(problem)
+    if not compiled.contention.resources:
+        return f"no operator or stream has a usage of shared resources, {method} knows nothing else; {INSTEAD}"
+    for metric in EDRP_METRICS:
+        if metric != "cost" and compiled.counts_metric(metric):
+            return f"{method} does not take {metric} into account; {INSTEAD}"
+    weighted = [metric for metric in compiled.contention.metrics if compiled.weight[metric]]
+    if peaks is not None and len(weighted) > peaks:
+        names = " and ".join(weighted)
+        return f"{names} have weights, {method} minimises one peak load at a time (priorities); {INSTEAD}"
+    count = int(classes_of(problem).max()) + 1
+    if count > 1:
+        return f"the network has {count} classes of equal nodes, {method} takes one; {INSTEAD}"
+    return None
+
+
+def minimised(compiled: Compiled) -> list[int]:
+    """Shared resources of which the largest load is minimised."""
+    names = compiled.contention.resources
+    if compiled.weight[PEAK_LOAD]:
+        return list(range(len(names)))
+    return [k for k, metric in enumerate(compiled.contention.metrics[1:]) if compiled.weight[metric]]
+
+
+def load_limits(compiled: Compiled) -> Floats:
+    """Largest share of a node's capacity by shared resource, shape (shared,)."""
+    overall, *single = (compiled.limit[metric] for metric in compiled.contention.metrics)
+    return np.asarray(np.minimum(single, overall), float)
+
+
+@derived
+def tasks_of(problem: EdrpProblem) -> FixedTasks:
+    """The arrays; operators, streams and nodes in the order of the compiled problem."""
+    compiled = compile_problem(problem)
+    contention, totals = compiled.contention, compiled.max_replicas.astype(np.int64)
+    capacity = contention.capacity[0]
+    own = contention.replica_use[np.arange(totals.size), totals]
+    arrays = LoadArrays(
+        totals=totals,
+        demand=np.ascontiguousarray(compiled.demand),
+        use=np.ascontiguousarray(own / capacity),
+        source=compiled.stream_source.astype(np.int64),
+        target=compiled.stream_target.astype(np.int64),
+        one_to_one=contention.one_to_one,
+        sent=np.ascontiguousarray(contention.stream_use / capacity),
+    )
+    return FixedTasks(arrays, compiled.capacity[0] * (1 + LIMIT_SLACK), len(compiled.nodes))

@@ -1,0 +1,158 @@
+"""A search that exchanges tasks between nodes until no node exceeds given loads (simulated annealing on what exceeds them)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints, UInts
+from edrp.core.kernel_helpers import below, uniform
+from edrp.core.kernels import inlined, kernel
+from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, fill_loads
+
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 0.03, 1e-5
+"""Shares of a mean load."""
+
+
+def first_counts(tasks: FixedTasks) -> Ints | None:
+    """Every task on the emptiest node that has room, shape (nodes, operators); None if they do not fit."""
+    arrays = tasks.arrays
+    counts = np.zeros((tasks.nodes, tasks.operators), np.int64)
+    left = np.tile(tasks.room, (tasks.nodes, 1)).astype(float)
+    loads = np.zeros(tasks.nodes)
+    size = np.where(np.isfinite(tasks.room) & (tasks.room > 0), arrays.demand / np.maximum(tasks.room, 1e-300), 0.0).max(
+        axis=1, initial=0.0
+    )
+    for i in np.lexsort((-arrays.use.sum(axis=1), -size)):
+        for _ in range(int(arrays.totals[i])):
+            fits = (left >= arrays.demand[i] * (1 - SAME)).all(axis=1)
+            if not fits.any():
+                return None
+            node = int(np.where(fits, loads + counts[:, i] * 1e-9, np.inf).argmin())
+            counts[node, i] += 1
+            left[node] -= arrays.demand[i]
+            loads[node] += arrays.use[i].sum() + size[i] / 1e3
+    return counts
+
+
+def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, random: UInts) -> bool:
+    """Change counts until no node's load exceeds the goal, shape (shared,); False if that was not reached.
+
+    The counts are then those that came nearest.
+    """
+    totals = np.maximum(tasks.totals, tasks.arrays.sent.sum(axis=0)) / tasks.nodes
+    scale = np.where(totals > 0, totals, 1.0)
+    room = tasks.room * (1 + SAME)
+    excess = _lower(tasks.arrays, room, goal * (1 + SAME), 1.0 / scale, counts, steps, random)
+    return bool(excess <= 0)
+
+
+@inlined
+def _excess(loads: np.ndarray, goal: np.ndarray, weight: np.ndarray) -> float:
+    total = 0.0
+    for k in range(loads.size):
+        if loads[k] > goal[k]:
+            total += (loads[k] - goal[k]) * weight[k]
+    return total
+
+
+@inlined
+def _has_room(left: np.ndarray, demand: np.ndarray, i: int, j: int) -> bool:
+    """Whether there is room for a task of operator i after one of operator j (-1 for none) has gone."""
+    for m in range(left.size):
+        freed = demand[j, m] if j >= 0 else 0.0
+        if left[m] + freed < demand[i, m]:
+            return False
+    return True
+
+
+@inlined
+def _pick(pattern: np.ndarray, random: np.ndarray) -> int:
+    """An operator that has tasks here, or -1."""
+    first = below(random, pattern.size)
+    for step in range(pattern.size):
+        i = (first + step) % pattern.size
+        if pattern[i] > 0:
+            return i
+    return -1
+
+
+@inlined
+def _shift(pattern: np.ndarray, left: np.ndarray, demand: np.ndarray, i: int, change: int) -> None:
+    pattern[i] += change
+    for m in range(left.size):
+        left[m] -= change * demand[i, m]
+
+
+@kernel
+def _lower(
+    arrays: LoadArrays,
+    room: np.ndarray,
+    goal: np.ndarray,
+    weight: np.ndarray,
+    counts: np.ndarray,
+    steps: int,
+    random: np.ndarray,
+) -> float:
+    """Simulated annealing by moves and swaps of single tasks; returns the least excess, whose counts are left behind."""
+    nodes, operators = counts.shape
+    shared = goal.size
+    demand = arrays.demand
+    left = np.empty((nodes, room.size))
+    loads = np.zeros((nodes, shared))
+    excess = np.zeros(nodes)
+    for w in range(nodes):
+        for m in range(room.size):
+            left[w, m] = room[m]
+            for i in range(operators):
+                left[w, m] -= counts[w, i] * demand[i, m]
+        fill_loads(counts[w], arrays, loads[w])
+        excess[w] = _excess(loads[w], goal, weight)
+    total = excess.sum()
+    best, least = counts.copy(), total
+    one, two = np.zeros(shared), np.zeros(shared)
+    cooling = (LAST_TEMPERATURE / FIRST_TEMPERATURE) ** (1.0 / max(1, steps))
+    temperature = FIRST_TEMPERATURE
+    for _ in range(steps):
+        if total <= 1e-14:
+            break
+        temperature *= cooling
+        u = below(random, nodes)
+        if excess[u] <= 0 and uniform(random) < 0.7:
+            continue
+        v = below(random, nodes)
+        i = _pick(counts[u], random)
+        if u == v or i < 0:
+            continue
+        j = -1
+        if uniform(random) < 0.7:
+            j = _pick(counts[v], random)
+            if j == i:
+                continue
+        if not _has_room(left[v], demand, i, j) or (j >= 0 and not _has_room(left[u], demand, j, i)):
+            continue
+        _exchange(counts, left, demand, u, v, i, j)
+        fill_loads(counts[u], arrays, one)
+        fill_loads(counts[v], arrays, two)
+        after_u, after_v = _excess(one, goal, weight), _excess(two, goal, weight)
+        change = after_u + after_v - excess[u] - excess[v]
+        if change <= 0 or uniform(random) < np.exp(-change / temperature):
+            excess[u], excess[v] = after_u, after_v
+            total = max(0.0, total + change)
+            if total < least - 1e-15:
+                total = excess.sum()
+                least = total
+                best[:, :] = counts
+        else:
+            _exchange(counts, left, demand, v, u, i, j)
+    counts[:, :] = best
+    return least if least > 1e-14 else 0.0
+
+
+@inlined
+def _exchange(counts: np.ndarray, left: np.ndarray, demand: np.ndarray, u: int, v: int, i: int, j: int) -> None:
+    """Move a task of operator i from u to v, and one of operator j back (-1 for none)."""
+    _shift(counts[u], left[u], demand, i, -1)
+    _shift(counts[v], left[v], demand, i, 1)
+    if j >= 0:
+        _shift(counts[v], left[v], demand, j, -1)
+        _shift(counts[u], left[u], demand, j, 1)

@@ -1,0 +1,62 @@
+"""`fixed-tasks`: the least peak load of given tasks on equal nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.formulations.placement.fixed_tasks.search import PeakSearch
+from edrp.formulations.placement.proof import answer_with_bound
+from edrp.placement.compilation import compile_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.fixed_tasks import fixed_tasks_refusal, load_limits, minimised, tasks_of
+
+
+class FixedTasksMethod(Method):
+    """Peak loads of shared resources, one after the other, where all numbers of replicas are given and nodes are equal."""
+
+    name = "fixed-tasks"
+    kinds = ("edrp",)
+    exact = True
+    summary = "given numbers of replicas on equal nodes: least peak load by patterns of nodes; hundreds of tasks"
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """Numbers of replicas that are open, nodes that differ, other metrics."""
+        return fixed_tasks_refusal(problem, self.name, peaks=1)
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Prove the least peak load, or return what was reached with a bound when time runs out."""
+        compiled = compile_problem(problem)
+        degrees = compiled.max_replicas
+        stable = np.isfinite(compiled.latency[np.arange(degrees.size), degrees]).all()
+        if not stable or degrees @ compiled.replica_cost > compiled.limit["cost"] * (1 + 1e-6):
+            return Answer("infeasible", "finished")
+        tasks, shared = tasks_of(problem), minimised(compiled)
+        weight = max(compiled.weight[metric] for metric in compiled.contention.metrics)
+        constant = float(compiled.weight["cost"] * (degrees @ compiled.replica_cost))
+
+        def report() -> None:
+            if options.progress is not None:
+                options.progress(options.elapsed, constant + weight * search.value, constant + weight * search.bound)
+
+        search = PeakSearch(tasks, shared, load_limits(compiled), options, report)
+        build_seconds = options.elapsed
+        for known in (options.start, problem.current):
+            if known is not None and problem.evaluate(known).feasible:
+                search.hold(compiled.counts(known).T)
+        stopped = search.run()
+        size: dict[str, Any] = {"patterns": max(search.patterns, len(search.pool.patterns))}
+        if search.impossible:
+            return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
+        if search.counts is None:
+            return Answer("none", "time_limit" if stopped == "finished" else stopped, size=size, build_seconds=build_seconds)
+        deployment = compiled.deployment(np.ascontiguousarray(search.counts.T))
+        left = weight * max(0.0, search.value - search.bound)
+        return answer_with_bound(problem, deployment, left, options.gap, stopped, size, build_seconds)
+
+
+METHODS = (FixedTasksMethod(),)
+"""For the registry."""

@@ -1,0 +1,160 @@
+"""Bounds by a linear program over patterns: how often a node has each, such that all tasks are placed (column generation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import highspy
+import numpy as np
+
+from edrp.backends.base import in_fresh_thread
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
+from edrp.formulations.placement.fixed_tasks.pricing import Pricing
+from edrp.placement.fixed_tasks import SAME, FixedTasks
+
+TOLERANCE = 1e-4
+"""Share of a program's value by which its bound may be loose."""
+
+
+@dataclass
+class PatternPool:
+    """Patterns found so far with their loads."""
+
+    tasks: FixedTasks
+    patterns: list[Ints] = field(default_factory=list)
+    loads: list[Floats] = field(default_factory=list)
+    _known: set[bytes] = field(default_factory=set)
+
+    def add(self, patterns: Ints) -> int:
+        """Add patterns, shape (patterns, operators), but for those already there; returns how many are new."""
+        before = len(self.patterns)
+        for pattern, loads in zip(patterns, self.tasks.loads(patterns), strict=True):
+            if (key := pattern.tobytes()) not in self._known:
+                self._known.add(key)
+                self.patterns.append(pattern)
+                self.loads.append(loads)
+        return len(self.patterns) - before
+
+    def within(self, limits: Floats) -> Ints:
+        """Places of the patterns that keep the limits."""
+        if not self.loads:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero((np.array(self.loads) <= limits * (1 + SAME)).all(axis=1))
+
+    def select(self, limits: Floats) -> Ints:
+        """The patterns that keep the limits, shape (patterns, operators)."""
+        patterns = [self.patterns[p] for p in self.within(limits)]
+        return np.array(patterns, np.int64).reshape(len(patterns), self.tasks.operators)
+
+
+def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int) -> float:
+    """A bound on the mean load of one shared resource over placements that keep all limits; infinite if there is none.
+
+    The mean is at most the largest load, so that a bound above the limit proves the limit too small.
+    """
+    program = _Program(tasks, pool, limits, shared)
+    return program.minimise() if program.pricing.places_all else np.inf
+
+
+class _Program:
+    """The linear program at given limits; the pool grows by its columns.
+
+    Artificial columns of a high price add and take away tasks. The bound holds whatever their price is.
+    """
+
+    def __init__(self, tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int) -> None:
+        self.tasks, self.pool, self.limits, self.shared = tasks, pool, limits, shared
+        self.pricing = Pricing(tasks, limits)
+        self.solver: Any = highspy.Highs()
+        settings: dict[str, Any] = {"output_flag": False, "threads": 1, "presolve": "off"}
+        for name, value in settings.items():
+            self.solver.setOptionValue(name, value)
+        arrays = tasks.arrays
+        loads = arrays.use[:, shared] * arrays.totals + np.bincount(arrays.source, arrays.sent[:, shared], tasks.operators)
+        self.scale = float(loads.sum()) / tasks.nodes or 1.0
+        self.threshold = float(limits[shared]) if np.isfinite(limits[shared]) else np.inf
+        self.needed = np.append(arrays.totals, tasks.nodes).astype(float)
+        rows = self.needed.size
+        self.solver.addRows(rows, self.needed, self.needed, 0, np.zeros(rows, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        self.artificial = 2 * rows
+        for sign in (1.0, -1.0):
+            starts, index = np.arange(rows, dtype=np.int32), np.arange(rows, dtype=np.int32)
+            self.solver.addCols(
+                rows, np.ones(rows), np.zeros(rows), np.full(rows, np.inf), rows, starts, index, np.full(rows, sign)
+            )
+        self.stalled = False
+        self._take(pool.within(limits).tolist())
+
+    def minimise(self) -> float:
+        """The least mean load, or the bound on it that was reached; infinite if no placement keeps the limits."""
+        penalty, best = self.scale, 0.0
+        for _ in range(4):
+            columns = np.arange(self.artificial, dtype=np.int32)
+            self.solver.changeColsCost(columns.size, columns, np.full(columns.size, penalty))
+            while True:
+                look("a bound")
+                value, duals = self._solve()
+                best = max(best, self._bound(duals, TOLERANCE * value))
+                if best > self.tasks.nodes * self.threshold:
+                    return np.inf
+                if value - best <= 2 * TOLERANCE * value or self.stalled:
+                    break
+            if np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
+                break
+            penalty *= 10
+        return best / self.tasks.nodes
+
+    def _bound(self, duals: Floats, tolerance: float) -> float:
+        """The Lagrangian bound at these duals, loose by the tolerance; columns that price out are added."""
+        weights = np.zeros(self.tasks.shared)
+        weights[self.shared] = 1.0
+        patterns, least = self.pricing.best(-duals[:-1], weights, tolerance / self.tasks.nodes)
+        size = len(self.pool.patterns)
+        self.pool.add(patterns)
+        new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + SAME)).all()]
+        self._take(new)
+        self.stalled = not new
+        return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least)
+
+    def _solve(self) -> tuple[float, Floats]:
+        in_fresh_thread(self.solver.run)
+        return float(self.solver.getObjectiveValue()), np.array(self.solver.getSolution().row_dual)
+
+    def _take(self, places: list[int]) -> None:
+        last = self.needed.size - 1
+        for p in places:
+            used = np.flatnonzero(self.pool.patterns[p])
+            index = np.append(used, last).astype(np.int32)
+            entries = np.append(self.pool.patterns[p][used], 1).astype(float)
+            self.solver.addCol(self.pool.loads[p][self.shared], 0.0, np.inf, index.size, index, entries)
+
+
+def compose(tasks: FixedTasks, patterns: Ints, seconds: float) -> tuple[Ints | None, bool]:
+    """A placement by some patterns, shape (nodes, operators), or None, and whether it is proven that there is none.
+
+    Parameters
+    ----------
+    patterns : shape (patterns, operators)
+    seconds
+        After which the integer program is given up.
+    """
+    if not len(patterns):
+        return None, True
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    rows = np.vstack([patterns.T, np.ones(len(patterns))])
+    needed = np.append(tasks.arrays.totals, tasks.nodes)
+    result = milp(
+        np.zeros(len(patterns)),
+        integrality=np.ones(len(patterns), np.int64),
+        bounds=Bounds(0, tasks.nodes),
+        constraints=LinearConstraint(rows, needed, needed),
+        options={"time_limit": max(0.01, min(seconds, 1e6))},
+    )
+    if result.x is None:
+        return None, result.status == 2
+    counts = np.repeat(patterns, np.rint(result.x).astype(np.int64), axis=0)
+    complete = len(counts) == tasks.nodes and np.array_equal(counts.sum(axis=0), tasks.arrays.totals)
+    return (counts if complete else None), False

@@ -1,0 +1,171 @@
+"""Given tasks on equal nodes: peak loads are those of an enumeration and of HiGHS, and what cannot be proven has a true bound."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.core.errors import UnsupportedProblemError
+from edrp.formulations.placement.fixed_tasks.meet import MAX_MET
+
+
+def tasks(seed: int, nodes: int, largest: int, slots: float = 1.3) -> edrp.EdrpProblem:
+    """A random DAG with given parallelisms, three shared resources in a random order of priority, sometimes with limits."""
+    random = np.random.default_rng(seed)
+    operators = int(random.integers(2, 5))
+    parallelism = random.integers(1, largest + 1, operators)
+    room = max(1, int(np.ceil(parallelism.sum() / nodes * slots)))
+    pairs = [(i, j) for i in range(operators) for j in range(i + 1, operators) if random.random() < 0.6]
+    return edrp.EdrpProblem(
+        application={
+            "operators": [
+                {
+                    "name": f"o{i}",
+                    "min_replicas": count,
+                    "max_replicas": count,
+                    "external_rate": 1.0,
+                    "usage": {"cpu": {"per_replica": random.integers(1, 9)}, "disk": {"per_tuple": random.integers(0, 3)}},
+                }
+                for i, count in enumerate(parallelism.tolist())
+            ],
+            "streams": [
+                {
+                    "source": f"o{i}",
+                    "target": f"o{j}",
+                    "rate": 1.0 + random.integers(0, 5),
+                    "partitioning": str(random.choice(["forward", "hash", "rebalance"])),
+                    "usage": {"network": 1.0},
+                }
+                for i, j in pairs
+            ],
+        },
+        network={
+            "nodes": [
+                {"name": f"tm{u}", "resources": room, "capacity": {"cpu": 20, "disk": 5, "network": 10}} for u in range(nodes)
+            ],
+            "between_zones": {"delay": 0.001},
+        },
+        limits={"peak_loads": {"cpu": float(random.choice([0.6, 1.0, 5.0]))}},
+        priorities=[
+            {"metric": f"peak_loads.{name}", "slack": float(random.choice([0.0, 0.2]))}
+            for name in random.permutation(["cpu", "disk", *(["network"] if pairs else [])])
+        ],
+    )
+
+
+def enumerated(problem: edrp.EdrpProblem) -> list[float] | None:
+    """The lexicographic optimum over all placements, stage by stage; None if there is none."""
+    names = [node.name for node in problem.network.nodes]
+    room = problem.network.nodes[0].resources
+    listed = []
+    for operator in problem.application.operators:
+        spreads = [c for c in product(range(operator.max_replicas + 1), repeat=len(names)) if sum(c) == operator.max_replicas]
+        listed.append(spreads)
+    found = []
+    for counts in product(*listed):
+        if max(map(sum, zip(*counts, strict=True))) <= room:
+            operators = zip(problem.application.operators, counts, strict=True)
+            plan = {o.name: [n for n, c in zip(names, row, strict=True) for _ in range(c)] for o, row in operators}
+            evaluation = problem.evaluate(edrp.Deployment(plan))
+            if evaluation.feasible:
+                found.append(evaluation.metrics)
+    optimum = []
+    for priority in problem.priorities:
+        if not found:
+            return None
+        best = min(metrics[priority.metric] for metrics in found)
+        found = [metrics for metrics in found if metrics[priority.metric] <= best * (1 + priority.slack) * (1 + 1e-9) + 1e-6]
+        optimum.append(best)
+    return optimum
+
+
+@pytest.mark.parametrize(("nodes", "largest"), [(1, 4), (2, 3), (3, 2), (4, 2), (5, 1)])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_stage_is_that_of_an_enumeration(seed, nodes, largest):
+    problem = tasks(seed, nodes, largest)
+    best, solution = enumerated(problem), edrp.solve(problem, "fixed-tasks")
+    if best is None:
+        assert solution.status == "infeasible"
+        return
+    assert solution.status == "optimal"
+    assert [outcome.value for outcome in solution.stages] == pytest.approx(best, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("nodes", [3, MAX_MET, 6])
+@pytest.mark.parametrize("seed", range(20, 23))
+def test_highs_proves_the_same_peaks(seed, nodes):
+    """Where both prove; and nobody's peak is below the other's bound."""
+    problem = tasks(seed, nodes, 6)
+    ours, program = (edrp.solve(problem, method, time_limit=20) for method in ("fixed-tasks", "highs"))
+    assert (ours.status == "infeasible") == (program.status == "infeasible")
+    for one, other in zip(ours.stages, program.stages, strict=False):
+        assert one.bound <= other.value * (1 + 1e-6) + 1e-6
+        assert other.bound <= one.value * (1 + 1e-6) + 1e-6
+        if not (one.proven and other.proven):
+            break
+        assert one.value == pytest.approx(other.value, rel=1e-6, abs=1e-6)
+
+
+def test_hundreds_of_tasks_are_proven_on_four_large_nodes():
+    problem = tasks(31, 4, 90, slots=1.5).replace(limits={})
+    solution = edrp.solve(problem, "fixed-tasks", time_limit=20)
+    assert sum(operator.max_replicas for operator in problem.application.operators) > 100
+    assert solution.stages[0].proven
+
+
+def test_out_of_time_there_is_a_placement_and_a_bound():
+    problem = tasks(7, 16, 60).replace(priorities=[], weights={"peak_loads": {"cpu": 1.0}}, limits={})
+    solution = edrp.solve(problem, "fixed-tasks", time_limit=2)
+    assert solution.bound is not None
+    assert solution.gap < 0.05
+    assert problem.evaluate(solution.deployment).feasible
+
+
+@pytest.mark.parametrize("streams", ["forward", "hash"])
+def test_what_leaves_a_node_counts(streams):
+    """Two pairs on two nodes: one to one, nothing leaves where each has its own; dealt to all, half leaves or all stays."""
+    problem = tasks(2, 2, 2)
+    operators = [{"name": name, "min_replicas": 2, "max_replicas": 2, "usage": {"cpu": {"per_replica": 1}}} for name in "ab"]
+    application = {
+        "operators": operators,
+        "streams": [{"source": "a", "target": "b", "rate": 8.0, "partitioning": streams, "usage": {"network": 1.0}}],
+    }
+    problem = problem.replace(
+        application=application, priorities=[{"metric": f"peak_loads.{name}"} for name in ("cpu", "network")], limits={}
+    )
+    cpu, network = (outcome.value for outcome in edrp.solve(problem, "fixed-tasks").stages)
+    assert cpu == pytest.approx(0.1)
+    assert network == pytest.approx(0.0 if streams == "forward" else 0.2, abs=1e-6)
+
+
+def test_auto_takes_it_on_clusters():
+    problem = tasks(31, 4, 90, slots=1.5).replace(limits={}, priorities=[], weights={"peak_loads": {"cpu": 1.0}})
+    solution = edrp.solve(problem)
+    assert (solution.status, solution.method) == ("optimal", "auto: fixed-tasks")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda p: p.replace(priorities=[], weights={"peak_load": 0.5, "peak_loads": {"cpu": 0.5}}), "one peak load at a time"),
+        (lambda p: p.replace(limits={"response_time": 1.0}), "does not take response_time into account"),
+        (
+            lambda p: p.replace(network=p.network.replace(nodes=[p.network.nodes[0].replace(speedup=2.0), *p.network.nodes[1:]])),
+            "2 classes of equal nodes",
+        ),
+        (
+            lambda p: p.replace(
+                application=p.application.replace(
+                    operators=[p.application.operators[0].replace(max_replicas=9), *p.application.operators[1:]]
+                )
+            ),
+            "takes given numbers",
+        ),
+    ],
+)
+def test_what_it_cannot_express_is_refused_by_name(change, why):
+    with pytest.raises(UnsupportedProblemError, match=why):
+        edrp.solve(change(tasks(3, 3, 2)), "fixed-tasks")
