@@ -29,7 +29,7 @@ def test_all_six_queries_are_proven_in_all_stages(shared_data: Path) -> None:
 def test_plans_have_as_many_slots_as_published(shared_data: Path) -> None:
     plans = capsys_plans(shared_data)
     slots = {name: plans[f"q3-inf-{name}"].slots for name in ("odrp-def", "odrp-wr", "odrp-opt", "odrp-caps")}
-    assert slots == {"odrp-def": 14, "odrp-wr": 32, "odrp-opt": 26, "odrp-caps": 27}
+    assert slots == {"odrp-def": 13, "odrp-wr": 32, "odrp-opt": 26, "odrp-caps": 27}
 
 
 def test_what_is_no_json_is_refused_with_its_place(tmp_path: Path) -> None:
