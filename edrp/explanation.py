@@ -88,7 +88,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What a replica of an operator serves by its capacity curve (tuples/s), and as a share of what one serves alone."""
+    """The capacity of a replica of an operator by its capacity curve (tuples/s), and as a share of that of one alone."""
 
     operator: str
     replicas: int

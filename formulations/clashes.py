@@ -112,7 +112,7 @@ def explain_infeasible_program(formulation: Formulation, backend: str, seconds: 
 
 
 def _own_demands(formulation: Formulation) -> list[Demand]:
-    """What the user has added to the program, one demand per call."""
+    """The user's additions to the program, one demand per call."""
     program = formulation.program
     blocks = [block for name, block in program.row_blocks.items() if name not in formulation.model_rows and block.count]
     rows = [Demand(_own(f"row {block.name!r}"), range(block.start, block.start + block.count)) for block in blocks]

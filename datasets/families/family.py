@@ -1,4 +1,4 @@
-"""What a family of random instances is."""
+"""A family of random instances: its record."""
 
 from __future__ import annotations
 

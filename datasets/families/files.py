@@ -22,7 +22,7 @@ SCHEMA = pyarrow.schema([("id", pyarrow.string()), ("instance", pyarrow.string()
 
 TABLES = (".parquet", ".jsonl")
 NO_FOLDERS = (".json", ".csv", ".gz", ".zip", ".ndjson")
-"""What nobody calls a folder."""
+"""A name that nobody gives to a folder."""
 
 ROWS_PER_GROUP = 256
 

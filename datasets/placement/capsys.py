@@ -24,7 +24,7 @@ RESOURCES = ("compute", "state", "network")
 """Shared resources by priority."""
 
 FIELDS = ("compute_ms_per_s", "state_bytes_per_s", "network_mb_per_s")
-"""What a task uses of them."""
+"""Use of them by a task."""
 
 
 @dataclass(frozen=True, slots=True)

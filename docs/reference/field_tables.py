@@ -68,10 +68,10 @@ def _type(field: dict[str, Any]) -> str:
         return " or ".join(f"`{json.dumps(value)}`" for value in field["enum"])
     for union in ("anyOf", "oneOf"):
         if union in field:
-            return " or ".join(_type(each) for each in field[union])
+            return " or ".join(_type(option) for option in field[union])
     kind = field.get("type", "any")
     if kind == "array" and "prefixItems" in field:
-        return f"[{', '.join(_type(each) for each in field['prefixItems'])}]"
+        return f"[{', '.join(_type(item) for item in field['prefixItems'])}]"
     if kind == "array":
         return f"list of {_type(field['items'])}"
     if kind == "object":

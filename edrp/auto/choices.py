@@ -12,7 +12,7 @@ from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.formulations.placement.equal_nodes.quotient import quotient_of
+from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -65,7 +65,7 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     first = [method for method in clusters if method.refusal(problem) is None]
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
-    if clusters[0] in first and seats <= SMALL_TRAFFIC and quotient_of(problem).traffic is not None:
+    if clusters[0] in first and seats <= SMALL_TRAFFIC and compiled_quotient(problem).traffic is not None:
         first.remove(clusters[0])
     if eliminate.refusal(problem) is not None:
         return [*first, *([highs] if columns <= MAX_COLUMNS else [])]

@@ -102,7 +102,7 @@ def finite_or_none(value: float | None) -> float | None:
 
 
 def seconds_for_solver(options: SolverOptions) -> float | None:
-    """What is left of the time limit now that a solver is about to start, after all that was done before; None for no limit.
+    """Seconds left of the time limit now that a solver is about to start, after all that was done before; None for no limit.
 
     Raises
     ------

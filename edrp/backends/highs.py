@@ -84,7 +84,7 @@ class Incumbent:
         self.objective, self.bound = finite_or_none(data.objective_function_value), finite_or_none(data.mip_dual_bound)
 
     def result(self, seconds: float) -> ProgramResult:
-        """What is held."""
+        """The result that is held."""
         status: Status = "none" if self.values is None else "feasible"
         return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, seconds, (LEFT,))
 

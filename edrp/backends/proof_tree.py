@@ -229,7 +229,7 @@ class Tree:
         return best[1], best[2]
 
     def _cap(self, solved: Relaxation) -> float:
-        """What a child may gain at most, so that infeasible ones do not count for ever."""
+        """The gain at most that a child counts for, so that infeasible ones do not count for ever."""
         return self.cutoff if self.cutoff < math.inf else solved.value + 1.0
 
     def _expected(self, branch: Branch, distances: tuple[float, float]) -> float:

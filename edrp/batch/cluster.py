@@ -19,7 +19,7 @@ from edrp.batch.source import fingerprint, instances_of_columns, read_instances,
 from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import warn_of
+from edrp.core.files import warn_user
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +90,7 @@ def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFold
             folder.recover()
             left = _without(tasks, folder.keys())
             count = left.count()
-            warn_of(f"Spark gave the batch up because it lost a worker; {count} rows are left, which it is sent again")
+            warn_user(f"Spark gave the batch up because it lost a worker; {count} rows are left, which it is sent again")
             if not count:
                 return
         else:

@@ -25,7 +25,7 @@ from edrp.core.files import (
     read_unsealed,
     sealed,
     set_aside,
-    warn_of,
+    warn_user,
     write_whole,
 )
 from edrp.core.folders import refuse_folder
@@ -88,7 +88,7 @@ class ResultFolder:
             try:
                 found = read_manifest(self.path)
             except DamagedFileError as error:
-                warn_of(f"{error}; it is set aside as {set_aside(manifest)}")
+                warn_user(f"{error}; it is set aside as {set_aside(manifest)}")
             else:
                 if found != mine:
                     other = f"holds results of {found['instances']} other instances"
@@ -230,7 +230,7 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
         manifest = read_manifest(path)
         batch = f"{manifest['instances']}-{manifest['digest']}"
     except DamagedFileError as error:
-        warn_of(f"{error}; the same batch again mends it")
+        warn_user(f"{error}; the same batch again mends it")
     wanted = [name for name in RESULT_SCHEMA.names if columns is None or name in columns or name in SORTED_BY]
     schema = pa.schema([RESULT_SCHEMA.field(name) for name in wanted], RESULT_SCHEMA.metadata)
     tables = [schema.empty_table()]
@@ -238,7 +238,7 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
         try:
             tables.append(read_part(part, wanted, batch).replace_schema_metadata(schema.metadata))
         except DamagedFileError as error:
-            warn_of(f"{error}; its rows are left out, and the same batch again solves them")
+            warn_user(f"{error}; its rows are left out, and the same batch again solves them")
     return sorted_rows(pa.concat_tables(tables))
 
 

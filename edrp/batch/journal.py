@@ -16,7 +16,7 @@ from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.core.files import CHECKSUM, DamagedFileError, digest_of, open_own, read_regular, set_aside, warn_of, write_whole
+from edrp.core.files import CHECKSUM, DamagedFileError, content_digest, open_own, read_regular, set_aside, warn_user, write_whole
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000
@@ -26,7 +26,7 @@ ROWS_PER_PART = 1000
 SEAL = f', "{CHECKSUM}": "%s"}}'
 """End of a line, with the checksum of the rest of it."""
 
-SEAL_LENGTH = len(SEAL % digest_of(b""))
+SEAL_LENGTH = len(SEAL % content_digest(b""))
 
 
 class Journal:
@@ -193,7 +193,7 @@ def _read(path: Path, batch: str) -> _Held:
 def _report(path: Path, held: _Held) -> None:
     """Set a damaged journal aside and say so."""
     kept = f"; {len(held.rows)} sound rows of it are kept, the others are solved again"
-    warn_of(f"{path}: {held.damage}; it is set aside as {set_aside(path)}{kept}")
+    warn_user(f"{path}: {held.damage}; it is set aside as {set_aside(path)}{kept}")
 
 
 def _line(row: Row, batch: str) -> bytes:
@@ -203,7 +203,7 @@ def _line(row: Row, batch: str) -> bytes:
 
 
 def _seal(content: bytes, batch: str) -> bytes:
-    return (SEAL % digest_of(batch.encode() + content)).encode()
+    return (SEAL % content_digest(batch.encode() + content)).encode()
 
 
 def _row(line: bytes, batch: str) -> Row:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.files import DamagedFileError, digest_of, read_regular, set_aside, warn_of, write_whole
+from edrp.core.files import DamagedFileError, content_digest, read_regular, set_aside, warn_user, write_whole
 
 PART = "part-{}.parquet"
 FAILED, BATCH = b"edrp.failed", b"edrp.batch"
@@ -41,7 +41,7 @@ def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(stamp), sink, compression="zstd")
     content = sink.getvalue().to_pybytes()
-    path = folder / PART.format(f"{name}-{digest_of(content)}")
+    path = folder / PART.format(f"{name}-{content_digest(content)}")
     write_whole(path, content)
     return path
 
@@ -66,7 +66,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
     """
     try:
         content = read_regular(path)
-        if digest_of(content) != path.stem.rpartition("-")[2]:
+        if content_digest(content) != path.stem.rpartition("-")[2]:
             raise DamagedFileError(str(path), "is damaged: its checksum is another")
         table = pq.read_table(pa.BufferReader(content), columns=columns and list(columns), schema=RESULT_SCHEMA)
         stamp = pq.read_metadata(pa.BufferReader(content)).metadata or {}
@@ -88,5 +88,5 @@ def sound_parts(folder: Path, columns: Sequence[str], batch: str) -> dict[Path, 
         try:
             sound[path] = read_part(path, columns, batch)
         except DamagedFileError as error:
-            warn_of(f"{error}; it is set aside as {set_aside(path)}, and its rows are solved again")
+            warn_user(f"{error}; it is set aside as {set_aside(path)}, and its rows are solved again")
     return sound

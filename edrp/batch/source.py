@@ -51,7 +51,7 @@ def read_instances(source: Any) -> list[Instance]:
         instances = _from_table(pa.table(source), "the table")
     else:
         pairs = source.items() if isinstance(source, Mapping) else source
-        instances = [_from_value(index, each) for index, each in enumerate(pairs)]
+        instances = [_from_value(index, pair) for index, pair in enumerate(pairs)]
     _refuse_repeated(instances)
     if not instances:
         raise InvalidInstanceError([Fault("source", _named(source), "holds no instance")])

@@ -28,7 +28,7 @@ MARGIN = 0.01
 """Share of the objective by which prices are raised beyond it: the checker's relaxation is weaker than the method's."""
 
 ROUNDS = 4
-"""Of all prices, at most, while they still take something away."""
+"""Rounds over all prices, at most, while they still take something away."""
 
 MAX_STATES = 200_000
 """States times choices of a table beyond which the flow is narrowed to fewer paths."""
@@ -150,7 +150,7 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
                 break
     *_, best = several
     tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
-    lines = [_line(model, script, each) for each in tilted]
+    lines = [_line(model, script, relaxation) for relaxation in tilted]
     look("the certificate")
     parts = int(min(MAX_PARTS, PARTS_PER_SECOND * seconds_left()))
     script.relaxation.search([checker.Prices(script.relaxation, line) for line in lines], script.target, parts)

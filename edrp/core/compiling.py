@@ -107,7 +107,7 @@ def _child(method: Method, problem: Any, options: Options) -> Iterator[subproces
 
 
 def _received(child: subprocess.Popen[bytes], seconds: float) -> Answer | None:
-    """What the child has answered within some seconds, or None."""
+    """The answer of the child within some seconds, or None."""
     answers: list[bytes] = []
     assert child.stdout is not None
     reader = threading.Thread(target=lambda: answers.append(child.stdout.read()), daemon=True)  # type: ignore[union-attr]

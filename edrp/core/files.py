@@ -274,7 +274,7 @@ def sealed(document: dict[str, Any]) -> str:
      "checksum": "b2b7bdbd252686e7"
     }
     """
-    digest = digest_of(json.dumps(document).encode())
+    digest = content_digest(json.dumps(document).encode())
     return json.dumps({**document, CHECKSUM: digest}, indent=1)
 
 
@@ -308,12 +308,12 @@ def read_unsealed(path: Path) -> dict[str, Any] | None:
     return document if isinstance(document, dict) and CHECKSUM not in document else None
 
 
-def digest_of(content: bytes) -> str:
+def content_digest(content: bytes) -> str:
     """First 16 hexadecimal digits of the SHA-256 of some bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def warn_of(message: str) -> None:
+def warn_user(message: str) -> None:
     """Say what is damaged or lost, and what becomes of it."""
     warnings.warn(visible(message), RecoveryWarning, stacklevel=2)
 

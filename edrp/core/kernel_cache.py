@@ -80,7 +80,7 @@ def load_from_wheel(function: Callable[..., Any], sig: Any, target_context: Any)
 
 @cache
 def _wheel_target() -> tuple[str, ...] | None:
-    """What the machine code of the wheel was compiled for, if it runs here."""
+    """The system that the machine code of the wheel was compiled for, if it runs here."""
     try:
         made = json.loads((WHEEL_FOLDER / "target.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -96,7 +96,7 @@ def runs_here(triple: str, features: Sequence[str]) -> bool:
 
 
 def _key(function: Callable[..., Any], sig: Any, codegen: Any) -> tuple[Any, Any, Any]:
-    """What Numba looks machine code up by: the signature, what it was compiled for, and a hash of the byte code."""
+    """The key by which Numba looks machine code up: the signature, the system, and a hash of the byte code."""
     index = FunctionCache.__new__(FunctionCache)
     index._py_func = function
     key: tuple[Any, Any, Any] = index._index_key(sig, codegen)
@@ -116,7 +116,7 @@ def save_for_wheel(folder: Path, function: Callable[..., Any], sig: Any, compile
 
 
 def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What Numba makes of a function, with the caches of this package."""
+    """A function compiled by Numba, with the caches of this package."""
     dispatcher = njit(**options)(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher

@@ -192,14 +192,14 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function for calls from Python; its machine code is kept between processes."""
+        """The function compiled for calls from Python; its machine code is kept between processes."""
         from edrp.core.kernel_cache import cached_dispatcher
 
         return cached_dispatcher(self.function, self.options)
 
     @cached_property
     def part(self) -> Any:
-        """What Numba makes of the function for calls from other kernels; its machine code is kept as a part of theirs.
+        """The function compiled for calls from other kernels; its machine code is kept as a part of theirs.
 
         To unpack tuples of arrays for a call from Python takes as much code as many a helper itself.
         """

@@ -1,4 +1,4 @@
-"""What the core is given to work with, by name: our own kinds and methods, and additions of other packages by entry points."""
+"""Kinds and methods that the core works with, by name: our own, and additions of other packages by entry points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def offer(group: str, place: str) -> None:
 
 @cache
 def own(group: str) -> Any:
-    """What this package offers under a name; its module is imported now.
+    """The object that this package offers under a name; its module is imported now.
 
     Examples
     --------

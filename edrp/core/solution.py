@@ -74,7 +74,7 @@ class Answer:
 
 
 class StageOutcome(Outcome):
-    """What one stage of a lexicographic objective came to, in the unit of its metric."""
+    """The value of one stage of a lexicographic objective, in the unit of its metric."""
 
     metric: Name = Field(description='what was minimised; "objective" for the weighted sum, which comes last')
     value: float = Field(

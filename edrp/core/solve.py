@@ -65,7 +65,7 @@ def first_not_finite(solution: Solution) -> str:
 
 
 def _contradiction(answer: Answer) -> str:
-    """What an answer says against itself, or an empty string."""
+    """A contradiction in an answer, or an empty string."""
     for name, value, known in (("status", answer.status, Status), ("stopped_because", answer.stopped_because, StoppedBecause)):
         if value not in get_args(known):
             return f"{name} must be one of {', '.join(get_args(known))}, not {value!r}"

@@ -73,7 +73,7 @@ def shown(value: object) -> str:
 
 
 def magnitude_words(smallest: float, unit: str, *, zero: bool) -> str:
-    """What a number must be that is not 0 but too near to it.
+    """The range that a number must be in that is not 0 but too near to it.
 
     >>> magnitude_words(1e-9, "s", zero=True)
     'must be 0, or at least 1e-09 s'

@@ -56,10 +56,10 @@ def _generated(kind: str, name: str, beyond: int, seed: int) -> dict[str, Any]:
 
 
 @cache
-def units_of(kind: str) -> dict[str, str]:
+def field_units(kind: str) -> dict[str, str]:
     """Units of the fields of a kind of document and of all that it holds, by name.
 
-    >>> units_of("edrp")["spawn_time"]
+    >>> field_units("edrp")["spawn_time"]
     's'
     """
     described = schema(kind)

@@ -35,7 +35,7 @@ POLL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What is drawn, and where its results are kept.
+    """The cases to be drawn, and where their results are kept.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Campaign:
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the cases so far."""
+    """A count of the outcomes of the cases so far."""
 
     cases: int = 0
     codes: Counter[str] = field(default_factory=Counter)

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
-from edrp.fuzzing.bases import units_of
+from edrp.fuzzing.bases import field_units
 
 Place = tuple[str | int, ...]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -100,7 +100,7 @@ def _number(value: Any) -> bool:
 
 
 def _range(document: dict[str, Any], place: Place) -> Magnitudes:
-    units = units_of(document["kind"])
+    units = field_units(document["kind"])
     named = [units[part] for part in place if isinstance(part, str) and part in units]
     return RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
 

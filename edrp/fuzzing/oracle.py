@@ -1,4 +1,4 @@
-"""What must hold of any document, whatever it says: an answer, a refusal, or nothing in time, and no two answers that differ."""
+"""Properties that hold of any document: an answer, a refusal, or nothing in time, and no two answers that differ."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Find:
 
 @dataclass(slots=True)
 class Verdict:
-    """What became of a case: the exit codes of its methods, and what did not hold."""
+    """The outcome of a case: the exit codes of its methods, and what did not hold."""
 
     codes: list[ExitCode] = field(default_factory=list)
     finds: list[Find] = field(default_factory=list)
@@ -150,7 +150,7 @@ def _show(problem: Problem, solution: Solution) -> None:
 
 
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
-    """What the answers of several methods to one problem say against one another."""
+    """Contradictions between the answers of several methods to one problem."""
     found = []
     compared = [solution for solution in solutions if not _is_estimate(solution)]
     held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]

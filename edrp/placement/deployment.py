@@ -15,7 +15,7 @@ from edrp.core.problem import read_as
 ActionKind = Literal["migration", "scale-out", "scale-in"]
 
 DeploymentLike = Mapping[str, Sequence[str]]
-"""What may be given for a deployment: one, or any mapping of operators to nodes, such as a plain dict."""
+"""A deployment as it may be given: one, or any mapping of operators to nodes, such as a plain dict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class Limits(Document):
 
 
 def _by_metric(values: Weights | Limits, metric: str, default: float | None) -> Any:
-    """What weights or limits say of a metric."""
+    """The entry of weights or limits for a metric."""
     name, _, resource = metric.partition(".")
     return getattr(values, name).get(resource, default) if resource else getattr(values, name)
 

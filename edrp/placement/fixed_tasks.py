@@ -21,7 +21,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-from edrp.placement.node_classes import classes_of
+from edrp.placement.node_classes import find_node_classes
 
 INSTEAD = "use highs"
 
@@ -30,7 +30,7 @@ SAME = 1e-9
 
 
 class LoadArrays(NamedTuple):
-    """What patterns use, for kernels.
+    """Use of resources by patterns, for kernels.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class FixedTasks:
 
     @property
     def totals(self) -> Floats:
-        """What all tasks together use of each shared resource without streams, shape (shared,)."""
+        """Use of each shared resource by all tasks together without streams, shape (shared,)."""
         return np.asarray(self.arrays.totals @ self.arrays.use)
 
     @property
@@ -165,7 +165,7 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     if peaks is not None and len(weighted) > peaks:
         names = " and ".join(weighted)
         return f"{names} have weights, {method} minimises one peak load at a time (priorities); {INSTEAD}"
-    count = int(classes_of(problem).max()) + 1
+    count = int(find_node_classes(problem).max()) + 1
     if count > 1:
         return f"the network has {count} classes of equal nodes, {method} takes one; {INSTEAD}"
     return None
@@ -186,7 +186,7 @@ def load_limits(compiled: Compiled) -> Floats:
 
 
 @derived
-def tasks_of(problem: EdrpProblem) -> FixedTasks:
+def read_fixed_tasks(problem: EdrpProblem) -> FixedTasks:
     """The arrays; operators, streams and nodes in the order of the compiled problem."""
     compiled = compile_problem(problem)
     contention, totals = compiled.contention, compiled.max_replicas.astype(np.int64)

@@ -14,7 +14,7 @@ from edrp.placement.problem import PlacementProblem
 
 
 @derived
-def classes_of(problem: PlacementProblem) -> Ints:
+def find_node_classes(problem: PlacementProblem) -> Ints:
     """Class of each node of the compiled problem, whatever runs on it now; inside `derived_once` they are found once."""
     return node_classes(compile_problem(problem), with_current=False)
 
@@ -97,7 +97,7 @@ def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
 
 
 def _properties(compiled: Compiled, with_current: bool) -> Floats:
-    """What nodes have of their own, shape (nodes, properties)."""
+    """Properties of the nodes themselves, shape (nodes, properties)."""
     parts = [
         compiled.capacity,
         compiled.contention.capacity,

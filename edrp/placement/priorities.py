@@ -17,7 +17,7 @@ from edrp.placement.metrics import EDRP_METRICS, Metric
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.problem import Term
 
-LEAST_LIMIT = 1e-6
+MIN_LIMIT = 1e-6
 """Limit, in the unit of a metric, that later stages keep to where an earlier one has reached 0."""
 
 REACHED = 1e-6
@@ -46,7 +46,7 @@ class PrioritisedProblem(Protocol):
 
     @property
     def priorities(self) -> tuple[Priority, ...]:
-        """What is minimised before the weighted sum."""
+        """A metric that is minimised before the weighted sum."""
         ...
 
     @property
@@ -123,7 +123,7 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     single, factor = _single_problem(problem, {name: 1.0}, limits, decision)
 
     def limit(objective: float) -> float:
-        return unscaled(name, max(LEAST_LIMIT, factor * objective * (1 + priority.slack) * (1 + LIMIT_SLACK)))
+        return unscaled(name, max(MIN_LIMIT, factor * objective * (1 + priority.slack) * (1 + LIMIT_SLACK)))
 
     return Stage(
         metric=name,
@@ -152,7 +152,7 @@ def _single_problem(
         if name in EDRP_METRICS:
             reached = [problem.metrics[name].scaled(known[name]) * (1 + REACHED)] if known else []
             far = [limits[name]] if name in limits else [] if reached else [problem.ceiling(name)]
-            within[name] = max(LEAST_LIMIT, min([*reached, *far]))
+            within[name] = max(MIN_LIMIT, min([*reached, *far]))
     parts = {name: coefficient * within.get(name, 1.0) for name, coefficient in coefficients.items()}
     factor = sum(parts.values())
     own = problem.limits

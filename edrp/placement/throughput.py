@@ -43,7 +43,7 @@ class NodeLoad:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a deployment carries.
+    """The throughput of a deployment.
 
     Attributes
     ----------

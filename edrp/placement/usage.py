@@ -1,4 +1,4 @@
-"""What replicas use of the shared resources of their node, which slow each other down where demand exceeds capacity."""
+"""Use of the shared resources of a node by its replicas, which slow each other down where demand exceeds capacity."""
 
 from __future__ import annotations
 

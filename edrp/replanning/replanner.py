@@ -115,7 +115,7 @@ class Replanner:
 
     @property
     def running(self) -> Deployment | None:
-        """What runs."""
+        """The deployment that runs."""
         return self._running
 
     @running.setter

@@ -25,7 +25,7 @@ ways take minutes to be proven best, and the bound found until then is as good."
 
 
 SHARE = 0.5
-"""Of the time that is left, what the solver keeps."""
+"""Share of the time that is left which the solver keeps."""
 
 
 def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:

@@ -73,15 +73,15 @@ class NodeLoads:
         """A column that is at least every node's share of a resource, or of any; a row per node, or per resource."""
         names = self.compiled.contention.resources
         if resource is not None:
-            return Linear.of(self._peak_of(names.index(resource)))
+            return Linear.of(self._peak_expression(names.index(resource)))
         if "peak load" not in self.program.column_blocks:
-            peaks = np.array([self._peak_of(k) for k in range(len(names))])
+            peaks = np.array([self._peak_expression(k) for k in range(len(names))])
             peak, rows = self.program.add_columns("peak load"), np.arange(peaks.size)
             entries = [(rows, np.full(peaks.size, peak), 1.0), (rows, peaks, -1.0)]
             self.program.add_rows("peak load", peaks.size, entries, lower=0.0)
         return Linear.of(self.program["peak load"])
 
-    def _peak_of(self, k: int) -> int:
+    def _peak_expression(self, k: int) -> int:
         """The column above the shares of resource k of all nodes: share ≥ Σ demand / capacity; a row per node."""
         contention, name = self.compiled.contention, f"peak load: {self.compiled.contention.resources[k]}"
         if name in self.program.column_blocks:

@@ -153,7 +153,7 @@ def _targets(load: OperatorFlowArrays, need: Floats, room: Floats, ladder: Float
 
 @inner_loop
 def _beyond(levels: Floats, beyond: Floats, multiple: float) -> float:
-    """What is expected beyond a multiple of the load; a slice or a search of NumPy takes longer to compile than to write."""
+    """The load expected beyond a multiple of it; a slice or a search of NumPy takes longer to compile than to write."""
     low, high, wanted = 0, levels.size, multiple * (1 + 1e-9)
     while low < high:
         middle = (low + high) // 2

@@ -56,7 +56,7 @@ def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundarie
 def _shortest_estimate(
     policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, generator: np.random.Generator
 ) -> float:
-    """What one step costs, as if all that follow cost the same."""
+    """The cost of one step, as if all that follow cost the same."""
     target = int(draw_node_counts(model, source, 1, generator)[0])
     state = model.tasks.state_before
     return float(state[-1] - gain_between(state, start, policy.action(start, target))) / (1 - model.discount)

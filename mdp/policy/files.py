@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.files import DamagedFileError, naming_errors, read_sealed, sealed, set_aside, warn_of, write_whole, writing
+from edrp.core.files import DamagedFileError, naming_errors, read_sealed, sealed, set_aside, warn_user, write_whole, writing
 from edrp.mdp.policy.pmc import Iteration
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 
@@ -146,7 +146,7 @@ class Checkpoints:
                 return self._read(head)
             except (InvalidInstanceError, ValueError, KeyError, OSError, pyarrow.ArrowException) as error:
                 aside = ", ".join(str(set_aside(file)) for file in sorted(self.folder.glob(f"{head.stem}.*")))
-                warn_of(f"checkpoint {head}: {error}; it is set aside as {aside}, and its sweeps are computed again")
+                warn_user(f"checkpoint {head}: {error}; it is set aside as {aside}, and its sweeps are computed again")
         return None
 
     def remove(self) -> None:

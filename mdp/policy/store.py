@@ -25,7 +25,7 @@ from edrp.core.files import (
     read_unsealed,
     sealed,
     set_aside,
-    warn_of,
+    warn_user,
     write_whole,
 )
 from edrp.core.folders import refuse_folder
@@ -128,7 +128,7 @@ def _claim(place: Path, parameters: dict[str, Any]) -> None:
         stored = read_sealed(found) if os.path.lexists(found) else None
     except DamagedFileError as error:
         if not others:
-            warn_of(f"{error}; it is set aside as {set_aside(found)}, and the policy is computed again")
+            warn_user(f"{error}; it is set aside as {set_aside(found)}, and the policy is computed again")
             return
         stored = None
     if stored is not None:
@@ -148,7 +148,7 @@ def _finished(place: Path, error: float) -> Iteration | None:
         aside = ""
         if isinstance(damaged, DamagedFileError) and os.path.lexists(damaged.path):
             aside = f"; it is set aside as {set_aside(Path(damaged.path))}"
-        warn_of(f"computed again: {damaged}{aside}")
+        warn_user(f"computed again: {damaged}{aside}")
         return None
     if policy.costs.error_bound > error:
         return None

@@ -24,7 +24,7 @@ MAX_WINDOW = 20_000_000
 
 
 class Arcs(NamedTuple):
-    """What an interval keeps by its end b and its tasks, longest first; shape (m + 1, longest interval) each.
+    """State that an interval keeps by its end b and its tasks, longest first; shape (m + 1, longest interval) each.
 
     By whether the old node at its begin is free or used before, and the one at its end afterwards; far below 0 where that
     cannot be.

@@ -67,10 +67,10 @@ def _place(path: Path) -> str:
 
 def _kinds(instances: Iterable[Instance]) -> list[str]:
     """Kinds in the order in which they come first; unreadable instances have none."""
-    return [kind for kind in dict.fromkeys(kind_of(instance.text) for instance in instances) if kind]
+    return [kind for kind in dict.fromkeys(stated_kind(instance.text) for instance in instances) if kind]
 
 
-def kind_of(text: str) -> str:
+def stated_kind(text: str) -> str:
     """Kind of a problem that is given as JSON text, of which only as much is read as is needed."""
     found = re.search(r'"kind"\s*:\s*"([^"]+)"', text)
     return found[1] if found else ""

@@ -19,7 +19,7 @@ from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.solution import GAP
 from edrp.datasets.families.registry import generate, own_families
-from edrp.validation.benchmark.own_instances import kind_of
+from edrp.validation.benchmark.own_instances import stated_kind
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
 from edrp.validation.report.page import require_packages
@@ -199,7 +199,7 @@ def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
 
 
 def _kind(instance: Problem | str) -> str:
-    return kind_of(instance) if isinstance(instance, str) else instance.kind
+    return stated_kind(instance) if isinstance(instance, str) else instance.kind
 
 
 def require_report_packages() -> None:

@@ -65,7 +65,7 @@ class Unknown(Refused):
 
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration)
-"""What a document that is not as it should be makes of our reading it."""
+"""Errors that reading a document raises that is not as it should be."""
 
 
 def need(holds: object, why: str) -> None:
@@ -362,7 +362,7 @@ def _network(problem: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
 
 
 def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
-    """What an arc, an uplink or a downlink may carry; None for any amount."""
+    """The rate that an arc, an uplink or a downlink may carry; None for any amount."""
     arcs, nodes = _network(problem)
     if end[0] == "arc":
         need(end[1] in arcs, f"there is no link {end[1]}")
@@ -373,7 +373,7 @@ def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
 
 def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction:
     """Revenue lost and price of forwarding, where links, up- and downlinks carry no more than they have."""
-    given, value, used = {each["flow"]: each for each in decision}, Fraction(0), dict[Any, Fraction]()
+    given, value, used = {path["flow"]: path for path in decision}, Fraction(0), dict[Any, Fraction]()
     need(len(given) == len(decision) == len(problem["flows"]), "not one allocation for each flow")
     share, forwarding = problem.get("public_share", Fraction("0.81")), problem.get("forwarding_price", 0)
     for flow in problem["flows"]:
@@ -656,7 +656,7 @@ def deployment_program(problem: dict[str, Any]) -> Program:
     program.upper[pause] = min(program.upper[pause] or Fraction(0), limit.get("downtime", program.upper[pause] or Fraction(0)))
     program.upper[last] = min(max(latest.values()), limit.get("response_time", max(latest.values())))
     for column, columns in flows:
-        program.row([(column, -1), *((each, 1) for each in columns)], 0, 0)
+        program.row([(column, -1), *((other, 1) for other in columns)], 0, 0)
     for metric, entries in total.items():
         if metric in limit:
             program.row(entries, None, limit[metric])
@@ -958,7 +958,7 @@ class Placement:
         self.before = [() if model.current is None else tuple(model.current[name]) for name in order]
 
     def used(self, choices: Iterable[tuple[int, _Choice]]) -> Any:
-        """What choices take of each resource of each node with limits, whole; None where that is more than there is."""
+        """Amounts that choices take of each resource of each node with limits, whole; None where that is more than there is."""
         used: dict[tuple[int, str], int] = {}
         for i, choice in choices:
             for u, count in choice:
@@ -1067,7 +1067,7 @@ class Placement:
                     yield choice
 
     def downtime(self, i: int, choice: Any) -> int:
-        """What the downtime of an operator counts where it has a weight: with a choice, or at least where it uses a node."""
+        """Downtime of an operator in the objective where it has a weight: with a choice, or at least where it uses a node."""
         operator, model, before = self.operators[i], self.model, self.before[i]
         if not self.stop or not before:
             return 0
@@ -1125,7 +1125,7 @@ class Placement:
         return looked
 
     def _follows(self, prices: Prices, table: Any, i: int) -> Callable[[Any, Any], Any]:
-        """What operators to i cost by the flow that leaves them and when they are done, and the least that follows."""
+        """Cost of operators to i by the flow that leaves them and when they are done, and the least that follows."""
         weights = prices.ends[: i + 1]
         for e, k in prices.flow.items():
             if self.streams[e][0] <= i < self.streams[e][1]:
@@ -1247,9 +1247,9 @@ class Window:
         count, total = sum(low), sum(map(mul, low, cost))
         if any(map(gt, low, self.high)) or count > self.most or sum(self.high) < self.least:
             return _NEVER
-        for each, c in sorted(zip(cost, numbers_from(), strict=False)):
-            more = min(self.high[c] - low[c], self.most - count if each < 0 else max(0, min(self.most, self.least) - count))
-            count, total = count + more, total + more * each
+        for price, c in sorted(zip(cost, numbers_from(), strict=False)):
+            more = min(self.high[c] - low[c], self.most - count if price < 0 else max(0, min(self.most, self.least) - count))
+            count, total = count + more, total + more * price
         return total if count >= self.least else _NEVER
 
 
@@ -1301,7 +1301,7 @@ class Patterns:
         return Window(1, sum(sizes), (0,) * len(sizes), sizes)
 
     def gain(self, k: int, x: int, front: Iterable[tuple[int, int]], worth: list[int]) -> int:
-        """What x instances of operator k are worth with those before them on the same node."""
+        """Value of x instances of operator k with those before them on the same node."""
         return x * (worth[k] + sum(n * self.saved[k].get(i, 0) for i, n in front))
 
     def tables(self, c: int, worth: list[int]) -> list[dict[_Pattern, list[tuple[int, int, int]]]]:
@@ -1783,7 +1783,7 @@ FORMATS: dict[str, Check] = {
 
 
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
-    """What a certificate proves of a solution, in words; `Refused` where something does not hold."""
+    """Say what a certificate proves of a solution; `Refused` where something does not hold."""
     rest = _within_time(lines)
     header: Any = next(rest, None)
     kind = problem.get("kind")
@@ -1822,7 +1822,7 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
 
 
 def verdict(instance: str, solution: str, certificate: str) -> str:
-    """What a certificate proves, or the first thing that does not hold, given the paths of the files."""
+    """Say what a certificate proves, or the first thing that does not hold, given the paths of the files."""
     try:
         return f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}"
     except (Refused, OSError, UnicodeDecodeError) as error:

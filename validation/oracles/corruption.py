@@ -17,7 +17,7 @@ DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes")
 """Fields of solution documents that are changed."""
 
 MALFORMED = (checker.Refused, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
-"""What `checker.main` turns into "not proven"."""
+"""Errors that `checker.main` turns into "not proven"."""
 
 
 class Verdicts(NamedTuple):
@@ -28,7 +28,7 @@ class Verdicts(NamedTuple):
 
 
 def check_documents(problem: Any, solution: dict[str, Any], certificate: str) -> str:
-    """What the checker says of a problem, a solution document and the text of a certificate."""
+    """The checker's verdict on a problem, a solution document and the text of a certificate."""
     documents = (checker.parse(problem.model_dump_json()), checker.parse(json.dumps(solution)))
     return checker.check(*documents, certificate.splitlines())
 

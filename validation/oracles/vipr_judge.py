@@ -97,7 +97,7 @@ class Vipr:
             under |= part.under
             for column, coefficient in part.entries.items():
                 entries[column] = entries.get(column, Fraction(0)) + factor * coefficient
-        return Constraint(sense, value, {column: each for column, each in entries.items() if each}, under)
+        return Constraint(sense, value, {column: factor for column, factor in entries.items() if factor}, under)
 
     def check_split(self, no: Constraint, yes: Constraint) -> None:
         """Every integer point keeps to one of the two."""

@@ -56,7 +56,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a job is doing, where nothing can be counted."""
+    """The activity of a job, where nothing can be counted."""
 
     name: str
 

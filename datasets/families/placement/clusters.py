@@ -94,7 +94,7 @@ def cluster(
     (5, 2)
     """
     if size is None:
-        fitting = [each for each in SIZES if each[0] * each[1] * FILLED[0] >= operators]
+        fitting = [known for known in SIZES if known[0] * known[1] * FILLED[0] >= operators]
         size = fitting[int(random.integers(len(fitting)))] if fitting else SIZES[-1]
     nodes, slots, max_replicas = size
     application = _application(shape, operators, nodes * slots, max_replicas, random)

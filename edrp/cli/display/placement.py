@@ -48,7 +48,7 @@ def metric_table(problem: PlacementProblem, metrics: dict[str, float]) -> Table:
 
 
 def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Table:
-    """What every priority came to, one after the other."""
+    """The value of every priority, one after the other."""
     rows = []
     for outcome in stages:
         unit = problem.metrics[outcome.metric].unit if outcome.metric in problem.metrics else "1"

@@ -72,7 +72,7 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
 
 
 def verdict(solution: Solution) -> str:
-    """What the answer is, in a sentence; one that was stopped says so first, so that it does not read like success."""
+    """The answer in a sentence; one that was stopped says so first, so that it does not read like success."""
     if solution.stopped_because == "finished" or solution.status not in STOPPED:
         return VERDICTS[solution.status]
     return STOPPED[solution.status].format(STOPS[solution.stopped_because])
@@ -95,7 +95,7 @@ def _figures(solution: Solution) -> str:
 
 
 def _bound(solution: Solution, unit: str) -> str:
-    """What is known of the distance to the optimum."""
+    """How far the objective is from the optimum, as far as that is known."""
     if solution.bound is None:
         return "no bound is known"
     gap = "" if solution.gap is None else f" (gap {100 * solution.gap:.3g} %)"

@@ -1,4 +1,4 @@
-"""What metrics about the slowest path have in common: they can name its legs."""
+"""Metrics about the slowest path: they can name its legs."""
 
 from __future__ import annotations
 

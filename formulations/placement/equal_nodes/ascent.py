@@ -26,7 +26,7 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class Ascent:
-    """What came of raising a bound.
+    """The outcome of raising a bound.
 
     Attributes
     ----------

@@ -150,7 +150,7 @@ def stays_open(fields: Fields, kept: Ints, opens: int) -> bool:
 
 
 @inlined
-def pattern_of(fields: Fields, parents: Ints, classes: int) -> int:
+def parent_pattern(fields: Fields, parents: Ints, classes: int) -> int:
     """Which delays the streams into a new operator have: its set of classes, and per stream that of the sender, 0 for none."""
     pattern = classes
     for number in range(parents.size):

@@ -1,4 +1,4 @@
-"""What choices cost in downtime when an application already runs: the least over all configurations that are such a choice."""
+"""Downtime of choices when an application already runs: the least over all configurations that are such a choice."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.equal_nodes.codes import USED, Fields, Step, join, put_together, stays_open, take_apart
-from edrp.formulations.placement.equal_nodes.state_graph import number_of
+from edrp.formulations.placement.equal_nodes.state_graph import state_number
 
 BOUND, DONE, COST, DOWN, SHARED = 0, 1, 2, 3, 4
 """Columns of labels: lower bound on the objective, latest finish of a sink, money/h, longest downtime, then the use of what is
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What labels may use.
+    """The amounts that labels may use.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def extend(
                 level = level + rows.level[row] if single == 1 and stays_open(fields, step.kept, opens) else 0
                 state = put_together(fields, width, step.kept, opens, single, classes, level)
                 state |= ((used | classes) & full) << USED
-                target = number_of(state, ahead.codes, ahead.table)
+                target = state_number(state, ahead.codes, ahead.table)
                 if target < 0:
                     continue
                 new = found.values[count]

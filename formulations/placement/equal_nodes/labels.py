@@ -49,7 +49,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class LabelResult:
-    """What a search found.
+    """The outcome of a search.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class LabelSearch:
         )
 
     def _waiting(self, view: Relaxation) -> float:
-        """What the constant of a view says of downtime, which labels know better."""
+        """The part of a view's constant that is downtime, which labels know better."""
         least, model = self.quotient.least_downtime, self.quotient.model
         return (model.downtime - float(view.prices.moves.sum())) * least if least else 0.0
 

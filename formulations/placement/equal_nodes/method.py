@@ -16,7 +16,7 @@ from edrp.formulations.placement.equal_nodes.codes import MAX_CLASSES, MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
-from edrp.formulations.placement.equal_nodes.quotient import quotient_of
+from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
@@ -26,7 +26,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-from edrp.placement.node_classes import classes_of
+from edrp.placement.node_classes import find_node_classes
 from edrp.placement.scales import max_objective
 
 SAME = 1e-12
@@ -48,16 +48,16 @@ class EqualNodes(Method):
     parameters = EqualNodesParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
-        """What is not modelled over classes, and networks whose nodes differ."""
+        """Refuse what is not modelled over classes, and networks whose nodes differ."""
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
         for term in problem.terms:
             if term.metric.startswith(PEAK_LOAD) and term.weight > 0:
                 return f"equal-nodes takes limits on peak loads, but no weight of {term.metric} into account; use highs"
-        count = int(classes_of(problem).max()) + 1
+        count = int(find_node_classes(problem).max()) + 1
         if count > MAX_CLASSES:
             return f"the network has {count} classes of equal nodes, equal-nodes takes up to {MAX_CLASSES}; {INSTEAD}"
-        widest = max(len(opened) for opened in list_steps(quotient_of(problem).model)[1])
+        widest = max(len(opened) for opened in list_steps(compiled_quotient(problem).model)[1])
         if widest > MAX_OPEN:
             return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}; {INSTEAD}"
         return None
@@ -68,7 +68,7 @@ class EqualNodes(Method):
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
-        return _Search(problem, compiled, quotient_of(problem), parameters, options).run()
+        return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
 
 
 class _Search:

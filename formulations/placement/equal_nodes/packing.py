@@ -19,7 +19,7 @@ MAX_TRIALS = 2_000
 
 @dataclass(frozen=True)
 class Item:
-    """What has to be on one node: a block, or one replica.
+    """A block or a replica, which has to be on one node.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Item:
     contents: tuple[tuple[int, int], ...]
 
 
-def blocks_of(quotient: Quotient, pattern: Pattern) -> list[Item]:
+def find_blocks(quotient: Quotient, pattern: Pattern) -> list[Item]:
     """The blocks of a placement: operators joined by streams that stay on a node."""
     model, choices = quotient.model, quotient.choices
     block = np.full(quotient.operators, -1)
@@ -60,7 +60,7 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     node of any of the classes.
     """
     choices = quotient.choices
-    items = blocks_of(quotient, pattern)
+    items = find_blocks(quotient, pattern)
     in_blocks = {j for item in items for j, _ in item.contents}
     for j, row in enumerate(pattern.rows):
         if j not in in_blocks:

@@ -7,15 +7,15 @@ from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.equal_nodes.downtimes import with_downtimes
 from edrp.formulations.placement.equal_nodes.model import Quotient, build_quotient
 from edrp.placement.compilation import compile_problem
-from edrp.placement.node_classes import classes_of
+from edrp.placement.node_classes import find_node_classes
 from edrp.placement.problem import PlacementProblem
 
 
 @derived
-def quotient_of(problem: PlacementProblem) -> Quotient:
+def compiled_quotient(problem: PlacementProblem) -> Quotient:
     """The quotient of a problem; inside `derived_once` it is built once.
 
     Without the placement at which nothing changes, where there is a current one.
     """
-    quotient = build_quotient(build_model(compile_problem(problem)), classes_of(problem))
+    quotient = build_quotient(build_model(compile_problem(problem)), find_node_classes(problem))
     return quotient if problem.current is None else with_downtimes(quotient)

@@ -11,7 +11,7 @@ from edrp.core.budget import seconds_left
 from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on_node, move_times
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.packing import Item, blocks_of
+from edrp.formulations.placement.equal_nodes.packing import Item, find_blocks
 from edrp.placement.compiled import NO_NODE
 
 SECONDS = 0.5
@@ -34,7 +34,7 @@ def realise_moves(quotient: Quotient, pattern: Pattern) -> Ints | None:
 
 def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]:
     """The blocks, and the operators that are in none."""
-    blocks = blocks_of(quotient, pattern)
+    blocks = find_blocks(quotient, pattern)
     inside = {j for block in blocks for j, _ in block.contents}
     return blocks, [j for j in range(quotient.operators) if j not in inside]
 
@@ -97,7 +97,7 @@ def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
 
 
 def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:
-    """What may be on each node where the given one sends longest, with at least so many replicas that stay on it."""
+    """Replicas that may be on each node where the given one sends longest, with at least so many that stay on it."""
     upload = float(times.upload[slowest, stay])
     others = [u for u in np.flatnonzero(times.before) if u != slowest]
     lower, upper = np.zeros(room.size), np.zeros(room.size)

@@ -20,7 +20,7 @@ from edrp.formulations.placement.equal_nodes.codes import (
     Step,
     empty_fields,
     join,
-    pattern_of,
+    parent_pattern,
     put_together,
     stays_open,
     take_apart,
@@ -39,7 +39,7 @@ HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
 class Found(NamedTuple):
-    """What one operator adds to the graph.
+    """The part that one operator adds to the graph.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def place_in(table: Ints32, code: int) -> int:
 
 
 @inlined
-def number_of(code: int, codes: Ints, table: Ints32) -> int:
+def state_number(code: int, codes: Ints, table: Ints32) -> int:
     """The number of a code; -1 where it is unknown."""
     place = place_in(table, code)
     while table[place] >= 0:
@@ -258,7 +258,7 @@ def _grow(codes: Ints, step: Step, spread: Ints, added: Ints, sizes: Ints, found
         for number in range(spread.size):
             classes = spread[number]
             code = put_together(fields, step.width[0], step.kept, opens, 0, classes, 0) | ((used | classes) & full) << USED
-            if not _add(origin, code, classes, pattern_of(fields, step.parents, classes), found):
+            if not _add(origin, code, classes, parent_pattern(fields, step.parents, classes), found):
                 return
         for k in range(added.shape[0]):
             if added[k].sum() == 0:
@@ -276,7 +276,7 @@ def _add_single(
 ) -> bool:
     """Add the transitions on which all replicas run on the node of the joined blocks, which is full to a level."""
     width, opens = step.width[0], step.opens[0]
-    pattern = pattern_of(fields, step.parents, 1 << k)
+    pattern = parent_pattern(fields, step.parents, 1 << k)
     if not stays_open(fields, step.kept, opens):
         code = top | put_together(fields, width, step.kept, opens, 1, 1 << k, 0)
         return _add(origin, code, UP_TO + k * LEVELS + levels - base, pattern, found)

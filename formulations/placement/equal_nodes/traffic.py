@@ -1,4 +1,4 @@
-"""What depends on which replicas share nodes: prices of links and tuples in flight, and the availability of what is in use.
+"""Metrics that depend on which replicas share nodes: prices of links, tuples in flight, and the availability of what is in use.
 
 Traffic between two operators is bilinear in where their replicas run. For every pair of sets of classes there is a least
 amount of it: as many pairs of replicas on common nodes as the capacity of nodes allows for these two operators alone, all
@@ -27,7 +27,7 @@ COST, AVAILABILITY, USAGE = "cost", "availability", "network_usage"
 
 @dataclass(frozen=True)
 class Traffic:
-    """What streams between classes cost and use, and how many pairs of replicas can do without.
+    """Prices and use of streams between classes, and how many pairs of replicas can do without.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def _least_pairs(weight: Floats, a: int, b: int, senders: Ints, receivers: Ints,
 
 
 def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capacity: Floats) -> Traffic | None:
-    """What streams cost and use between classes; None where neither links nor availability count.
+    """Prices and use of streams between classes; None where neither links nor availability count.
 
     Parameters
     ----------

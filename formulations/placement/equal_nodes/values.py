@@ -45,7 +45,7 @@ class Prices:
     moves: Floats
 
     def constant(self, quotient: Quotient) -> float:
-        """What the priced limits and capacities take off the sum."""
+        """The amount that the priced limits and capacities take off the sum."""
         model = quotient.model
         excess, extra = self.total - model.response, self.money - model.cost
         limits = (excess * quotient.max_response if excess else 0.0) + (extra * quotient.max_cost if extra else 0.0)

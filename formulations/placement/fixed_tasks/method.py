@@ -12,7 +12,7 @@ from edrp.formulations.placement.fixed_tasks.search import PeakSearch
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.fixed_tasks import fixed_tasks_refusal, load_limits, minimised, tasks_of
+from edrp.placement.fixed_tasks import fixed_tasks_refusal, load_limits, minimised, read_fixed_tasks
 
 
 class FixedTasksMethod(Method):
@@ -34,7 +34,7 @@ class FixedTasksMethod(Method):
         stable = np.isfinite(compiled.latency[np.arange(degrees.size), degrees]).all()
         if not stable or degrees @ compiled.replica_cost > compiled.limit["cost"] * (1 + 1e-6):
             return Answer("infeasible", "finished")
-        tasks, shared = tasks_of(problem), minimised(compiled)
+        tasks, shared = read_fixed_tasks(problem), minimised(compiled)
         weight = max(compiled.weight[metric] for metric in compiled.contention.metrics)
         constant = float(compiled.weight["cost"] * (degrees @ compiled.replica_cost))
 

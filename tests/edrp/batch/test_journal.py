@@ -14,7 +14,7 @@ from edrp.batch.journal import Journal, RollingJournal, result_table, settle
 from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.core.errors import EdrpError, RecoveryWarning
-from edrp.core.files import DamagedFileError, digest_of
+from edrp.core.files import DamagedFileError, content_digest
 
 BATCH = "fingerprint"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -185,7 +185,7 @@ def test_a_part_that_has_changed_is_refused(part, place):
 
 @pytest.mark.parametrize("content", [b"PAR1", b"", b"PAR1 and more PAR1"])
 def test_a_file_under_its_own_checksum_that_is_no_part_is_refused(tmp_path, content):
-    path = tmp_path / f"part-w-{digest_of(content)}.parquet"
+    path = tmp_path / f"part-w-{content_digest(content)}.parquet"
     path.write_bytes(content)
     with pytest.raises(DamagedFileError, match="holds no rows of results: "):
         read_part(path)

@@ -13,7 +13,7 @@ from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
 from edrp.datasets.families.placement.random_contention import random_contended_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
-from edrp.formulations.placement.equal_nodes.quotient import quotient_of
+from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import node_classes
@@ -128,7 +128,7 @@ class TestTraffic:
     @pytest.mark.parametrize("seed", range(12))
     def test_no_deployment_uses_less_than_the_table_says(self, seed):
         problem = with_traffic(random_cluster(seed), seed)
-        quotient, random = quotient_of(problem), np.random.default_rng(seed)
+        quotient, random = compiled_quotient(problem), np.random.default_rng(seed)
         traffic, model, compiled = quotient.traffic, quotient.model, compile_problem(problem)
         table = traffic.table(model, quotient.choices.operator, quotient.choices.replicas)
         flown = list(traffic.limits).index("network_usage") + 1

@@ -22,7 +22,7 @@ class Enumerated:
 def feasible_deployments(problem: EdrpProblem) -> list[Enumerated]:
     """All feasible deployments."""
     judged = (Enumerated(deployment, problem.evaluate(deployment)) for deployment in deployments(problem))
-    return [each for each in judged if each.evaluation.feasible]
+    return [entry for entry in judged if entry.evaluation.feasible]
 
 
 def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
@@ -45,8 +45,8 @@ def lexicographic_values(problem: EdrpProblem, priorities: Sequence[tuple[str, f
     left, values = feasible_deployments(problem), []
     for name, slack in priorities if left else ():
         metric = problem.metrics[name]
-        value = min(metric.scaled(each.evaluation.metrics[name]) for each in left)
+        value = min(metric.scaled(entry.evaluation.metrics[name]) for entry in left)
         limit = value * (1 + slack) + 1e-9 * max(1.0, value)
-        left = [each for each in left if metric.scaled(each.evaluation.metrics[name]) <= limit]
+        left = [entry for entry in left if metric.scaled(entry.evaluation.metrics[name]) <= limit]
         values.append(value)
     return values
