@@ -10,10 +10,10 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.formulations.methods import HIGHS
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.compact import estimated_columns
+from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -61,6 +61,8 @@ MAX_COMPACT_COLUMNS = 1_000
 
 It is tighter than patterns where path latency decides: patterns bound latency by classes of supervisors only.
 """
+
+TAKEN_OVER = "patterns were too many or took too long; the compact program took over"
 
 PATTERN_SECONDS = 5.0
 """Seconds for patterns, or half of the time limit, where the compact program is that small."""
@@ -139,7 +141,7 @@ class ColumnGeneration(Method):
         except KeyboardInterrupt:
             interrupted = True
         answer = _answer(problem, search, interrupted, build_seconds, options)
-        return answer if interrupted or options.remaining <= 0 else _finished(problem, answer, options)
+        return answer if interrupted else finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
     def _starts(
         self, problem: LatencyAwareProblem, model: Model, options: Options, parameters: ColumnGenerationParameters
@@ -187,32 +189,3 @@ def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, bui
         return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
     deployment = search.model.compiled.deployment(incumbent.counts)
     return answer_with_bound(problem, deployment, incumbent.objective - bound, options.gap, stopped, size, build_seconds)
-
-
-def _finished(problem: LatencyAwareProblem, answer: Answer, options: Options) -> Answer:
-    """Where too many patterns or choices were left, or their time is over, the whole program for the rest of the gap."""
-    if answer.status in ("optimal", "infeasible"):
-        return answer
-    whole = HIGHS.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
-    better = answer.objective is None or (whole.objective is not None and whole.objective < answer.objective)
-    best = whole if better else answer
-    bound = max((proof.bound for proof in (answer, whole) if proof.bound is not None), default=None)
-    # Where HiGHS proves its start, its bound is the start's objective less its absolute tolerance.
-    status = "optimal" if whole.status == "optimal" else best.status
-    if best.objective is not None and bound is not None and best.objective - bound <= _slack(best.objective, options):
-        status = "optimal"
-    return replace(
-        best,
-        status=status,
-        stopped_because="finished" if status == "optimal" else whole.stopped_because,
-        bound=bound,
-        size=answer.size,
-        build_seconds=answer.build_seconds,
-        method=f"{ColumnGeneration.name}, {HIGHS.name}",
-        notes=("patterns were too many or took too long; the compact program took over",),
-    )
-
-
-def _slack(objective: float, options: Options) -> float:
-    """Difference between objective and bound at which an incumbent counts as optimal."""
-    return max(options.gap * abs(objective), 1e-12)

@@ -12,6 +12,7 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_CLASSES, MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -20,6 +21,7 @@ from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
+from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -36,6 +38,13 @@ PACKING_SHARE = 0.2
 """Share of the time that goes into programs for items that are hard to pack."""
 
 INSTEAD = "use eliminate"
+
+
+MAX_COMPACT_COLUMNS = 1_000
+"""Columns of the compact program up to which it takes over where nothing is left to branch on."""
+
+TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact program took over"
+"""Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
 
 
 class EqualNodes(Method):
@@ -68,7 +77,10 @@ class EqualNodes(Method):
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
-        return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
+        answer = _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
+        if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
+            return answer
+        return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
 
 class _Search:

@@ -1,0 +1,51 @@
+"""From a method of our own to the compact program, for what is left of a gap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edrp.core.methods import Options
+from edrp.core.solution import Answer
+from edrp.formulations.methods import HIGHS
+from edrp.placement.problem import PlacementProblem
+
+
+def finish_by_program(problem: PlacementProblem, answer: Answer, options: Options, name: str, why: str) -> Answer:
+    """The answer where it is proven or time is up, else the better one of it and of the compact program that goes on from it.
+
+    Parameters
+    ----------
+    problem
+        Any that the compact program takes.
+    answer
+        What the method `name` has found.
+    options
+        Those of the whole; the program has the time that is left.
+    name, why
+        The method that hands over, and a note that says why.
+    """
+    if answer.status in ("optimal", "infeasible") or answer.stopped_because == "interrupted" or options.remaining <= 0:
+        return answer
+    whole = HIGHS.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
+    better = answer.objective is None or (whole.objective is not None and whole.objective < answer.objective)
+    best = whole if better else answer
+    bound = max((proof.bound for proof in (answer, whole) if proof.bound is not None), default=None)
+    # Where HiGHS proves its start, its bound is the start's objective less its absolute tolerance.
+    status = "optimal" if whole.status == "optimal" else best.status
+    if best.objective is not None and bound is not None and best.objective - bound <= _slack(best.objective, options):
+        status = "optimal"
+    return replace(
+        best,
+        status=status,
+        stopped_because="finished" if status == "optimal" else whole.stopped_because,
+        bound=bound,
+        size=answer.size,
+        build_seconds=answer.build_seconds,
+        method=f"{name}, {HIGHS.name}",
+        notes=(why,),
+    )
+
+
+def _slack(objective: float, options: Options) -> float:
+    """Difference between objective and bound at which an incumbent counts as optimal."""
+    return max(options.gap * abs(objective), 1e-12)
