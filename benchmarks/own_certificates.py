@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.certificates.certify import draft_text
+from edrp.certificates.certify import certificate_text
 from edrp.core.budget import deadline, now
 from edrp.core.certificates import NotCertifiedError
 from edrp.core.errors import OutOfTimeError
@@ -146,7 +146,7 @@ def measured(method: str, problem: Any) -> dict[str, Any]:
     document, began = checker.parse(problem.model_dump_json()), process_time()
     try:
         with deadline(now() + SECONDS):
-            text = draft_text([checker.instance_hash(document)], solution, resolve_name(WRITERS[method])(problem, solution))
+            text = certificate_text([checker.instance_hash(document)], solution, resolve_name(WRITERS[method])(problem, solution))
     except (NotCertifiedError, OutOfTimeError) as error:
         return {**row, "said": f"not certified: {error}", "write": process_time() - began}
     row |= {"write": process_time() - began, "bytes": len(text)}

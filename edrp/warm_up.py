@@ -118,7 +118,7 @@ def kernels_for_wheel(folder: Path) -> Iterator[None]:
 
 
 def _describe_target(folder: Path) -> None:
-    """Write beside the machine code in a folder what it was compiled for; it takes a processor of that level."""
+    """Write next to the machine code in a folder what it was compiled for; it takes a processor of that level."""
     target = {
         "target": [TRIPLE, PROCESSOR, TARGET_ENVIRONMENT["NUMBA_CPU_FEATURES"]],
         "features": FEATURES,

@@ -31,7 +31,7 @@ class Family:
     default_size, least_size
         Size if none is asked for, and the smallest there is.
     packages
-        What has to be installed beside the core: packages of the extra `data`.
+        What has to be installed with the core: packages of the extra `data`.
 
     Examples
     --------

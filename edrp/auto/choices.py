@@ -116,7 +116,7 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
         return _searches(problem)
     first, *others = proofs
     search = Stage(_search(problem), 0.4, FIRST_PROOF)
-    # Under a limit the last of the others has what is left: the first would begin anew, with less time than it had.
+    # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
     shares = [*(0.6 for _ in others[1:]), 1.0]
     turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
     stages = [*_first_rule(problem), Stage(first, 0.4, FIRST_PROOF), search, *turns, Stage(first, 1.0)]

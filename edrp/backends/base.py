@@ -33,7 +33,7 @@ HIGHS_TOLERANCES = {
     "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "small_matrix_value": 1e-3 * FEASIBILITY_TOLERANCE,
 }
-"""Options of HiGHS, whoever calls it.
+"""Options of HiGHS, in every backend that calls it.
 
 What is called a small matrix value is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
 of the tolerances; as large as these, it lets HiGHS cut optima off (docs/explanation/wrong_optima.md).

@@ -10,13 +10,13 @@ from pkgutil import resolve_name
 from typing import Any
 
 from edrp.core.budget import deadline, look, now, seconds_left
-from edrp.core.certificates import Certified, Draft, NotCertifiedError
+from edrp.core.certificates import Certified, NotCertifiedError, RawCertificate
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 from edrp.validation.oracles import checker
 
-Writer = Callable[[Any, Any], Draft]
-"""Makes the draft of a certificate from a problem and its solution, or raises `NotCertifiedError`; it calls `budget.look`."""
+Writer = Callable[[Any, Any], RawCertificate]
+"""Writes a certificate, not yet checked, from a problem and its solution, or raises `NotCertifiedError`; it calls `budget.look`."""
 
 WRITERS: dict[str, str] = {
     "column-generation": "edrp.certificates.column_generation:certify_column_generation",
@@ -59,7 +59,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
     for writer in writers:
         try:
             with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * seconds_left()):
-                certificate = draft_text(hashes, solution, writer(problem, solution))
+                certificate = certificate_text(hashes, solution, writer(problem, solution))
             checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
@@ -87,15 +87,15 @@ def _writers(kind: str, method: str, program: bool) -> list[Writer]:
     return [resolve_name(place) for place in (*places, *([PROGRAM_WRITER] if get_kind(kind).formulations else []))]
 
 
-def draft_text(hashes: Iterable[str], solution: Any, draft: Draft) -> str:
-    """A draft with its header, which has the hashes of the documents that state the instance, as the text of a certificate."""
+def certificate_text(hashes: Iterable[str], solution: Any, unchecked: RawCertificate) -> str:
+    """An unchecked certificate with its header, which has the hashes of the documents that state the instance, as the text of a certificate."""
     header: dict[str, Any] = {
-        "format": draft.format,
+        "format": unchecked.format,
         "version": checker.VERSION,
         "instance": list(hashes),
         "claim": solution.status,
     }
     if solution.status == "optimal":
         header["bound"] = str(Fraction(solution.objective))
-    rows = [{**header, **draft.header}, *draft.lines]
+    rows = [{**header, **unchecked.header}, *unchecked.lines]
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)

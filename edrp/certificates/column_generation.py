@@ -14,7 +14,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, seconds_left
-from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.column_generation.windows import WHOLE, Window
@@ -28,8 +28,8 @@ MAX_WINDOWS = 2_000
 """Leaves of a tree."""
 
 
-def certify_column_generation(problem: Any, solution: Any) -> Draft:
-    """The draft of a certificate of an optimum, or that nothing is feasible.
+def certify_column_generation(problem: Any, solution: Any) -> RawCertificate:
+    """A certificate, not yet checked, of an optimum, or that nothing is feasible.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def certify_column_generation(problem: Any, solution: Any) -> Draft:
         raise NotCertifiedError("the format column-generation proves placements of kind latency-aware")
     writer = _Writer(problem, solution)
     lines = list(writer.lines()) if solution.status == "optimal" else [["P", writer.shortage()]]
-    return Draft("column-generation", lines, {"order": writer.order})
+    return RawCertificate("column-generation", lines, {"order": writer.order})
 
 
 class _Timed(checker.Patterns):
@@ -140,7 +140,7 @@ def _split(window: Window, use: Floats) -> tuple[int, int] | None:
 
 
 def _floor(lower: int, upper: int, value: float) -> int:
-    """The floor of a broken value; beside a whole one, so that it is in the half that is left."""
+    """The floor of a broken value; next to a whole one, so that it is in the half that is left."""
     near = math.floor(value + WHOLE)
     return min(max(near if near < upper else near - 1, lower), upper - 1)
 

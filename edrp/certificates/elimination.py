@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, seconds_left
-from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.method import roots
@@ -82,8 +82,8 @@ class _Script:
         return float(max((prod(sizes[j] for j in front) * sizes[i] for i, front in enumerate(fronts)), default=1))
 
 
-def certify_eliminate(problem: Any, solution: Any) -> Draft:
-    """The draft of a certificate of an optimum, or that nothing is feasible.
+def certify_eliminate(problem: Any, solution: Any) -> RawCertificate:
+    """A certificate, not yet checked, of an optimum, or that nothing is feasible.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def certify_eliminate(problem: Any, solution: Any) -> Draft:
         except checker.Refused as error:
             why = str(error)
         else:
-            return Draft("eliminate", script.lines, {"order": order} | ({} if shares is None else {"shares": shares}))
+            return RawCertificate("eliminate", script.lines, {"order": order} | ({} if shares is None else {"shares": shares}))
     raise NotCertifiedError(why or "no limit on response time or cost")
 
 

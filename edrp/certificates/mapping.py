@@ -7,7 +7,7 @@ from math import ceil, inf
 from typing import Any
 
 from edrp.core.budget import look, seconds_left
-from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.validation.oracles import checker
 
 MAX_LABELS = 300_000
@@ -17,8 +17,8 @@ LABELS_PER_SECOND = 1_000
 """About half of those that it looks at in a second where many are at one place."""
 
 
-def certify_label_setting(problem: Any, solution: Any) -> Draft:
-    """The draft of a certificate of the cheapest map, or that there is none.
+def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
+    """A certificate, not yet checked, of the cheapest map, or that there is none.
 
     Rounds as in the method itself: nothing is tracked at first, then what the cheapest map of a round overloads.
 
@@ -35,7 +35,7 @@ def certify_label_setting(problem: Any, solution: Any) -> Draft:
             look("the certificate")
             _, found = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * seconds_left())))
             if found is None:
-                return Draft("label-setting", [[list(what) for what in tracked]])
+                return RawCertificate("label-setting", [[list(what) for what in tracked]])
             missing = [what for what in maps.follow(found)[1] if what not in tracked]
             if not missing:
                 raise NotCertifiedError("the checker finds a cheaper map")

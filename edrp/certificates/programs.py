@@ -13,7 +13,7 @@ from scipy import sparse
 
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
 from edrp.core.budget import deadline, look, now, seconds_left
-from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
 from edrp.core.program import Arrays
 from edrp.formulations.methods import formulate
@@ -26,7 +26,7 @@ MAX_BUILT_COLUMNS = 30_000
 """Columns of a program built by the checker beyond which the backend's program, which may be smaller, is certified."""
 
 
-def write_program_certificate(problem: Any, solution: Any) -> Draft:
+def write_program_certificate(problem: Any, solution: Any) -> RawCertificate:
     """A certificate of the problem where the checker can build its program, else of the program that backends solve.
 
     Raises
@@ -51,17 +51,17 @@ def write_program_certificate(problem: Any, solution: Any) -> Draft:
     raise NotCertifiedError("; ".join(dict.fromkeys(reasons)))
 
 
-def _built(problem: Any, solution: Any) -> Draft:
+def _built(problem: Any, solution: Any) -> RawCertificate:
     """A proof of the problem itself."""
     if problem.kind not in checker.PROGRAMS:
         raise NotCertifiedError(f"the checker builds no program of problems of kind {problem.kind!r}")
     program = checker.PROGRAMS[problem.kind](checker.parse(problem.model_dump_json()))
     if len(program.cost) > MAX_BUILT_COLUMNS:
         raise NotCertifiedError(f"the program of the problem has {len(program.cost)} columns, more than {MAX_BUILT_COLUMNS}")
-    return Draft("program", _tree(program, solution), {"program": "built"})
+    return RawCertificate("program", _tree(program, solution), {"program": "built"})
 
 
-def _stated(problem: Any, solution: Any) -> Draft:
+def _stated(problem: Any, solution: Any) -> RawCertificate:
     """A proof of the program that backends solve, which the certificate states."""
     try:
         formulation = formulate(problem, None)
@@ -70,7 +70,7 @@ def _stated(problem: Any, solution: Any) -> Draft:
     lines = program_lines(formulation.program.arrays())
     program, digest = checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
     try:
-        return Draft("program", [*lines, *_tree(program, solution)], {"program": digest})
+        return RawCertificate("program", [*lines, *_tree(program, solution)], {"program": digest})
     except BetterPointError as error:
         _refute(problem, solution, formulation.decode(error.point))
         raise

@@ -24,7 +24,7 @@ SHOWN_FAULTS = 50
 
 
 class SafeConsole(Console):
-    """A console that writes as escapes what a terminal would obey, whoever prints it; see `visible`."""
+    """A console that writes as escapes what a terminal would obey; see `visible`."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render what is printed to pieces of text, without the signs that make lines and colours."""

@@ -1,4 +1,4 @@
-"""Certificates as the core knows them: a text that goes with a solution, drafts of it by writers, and why there is none."""
+"""Certificates as the core knows them: a text that goes with a solution, as writers make it before it is checked, and why there is none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NotCertifiedError(EdrpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RawCertificate:
     """A certificate before the checker has seen it.
 
     Attributes

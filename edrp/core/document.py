@@ -1,7 +1,7 @@
 """Base of all documents: immutable, unknown fields refused, numbers finite and within the range of their unit, all faults named.
 
 The ranges hold all real systems generously, and within them binary64 keeps the sums, products and differences that methods
-and evaluators make: nothing overflows, and nothing that matters is lost beside something larger.
+and evaluators make: nothing overflows, and nothing that matters is lost next to something larger.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _narrow_number(schema: Any, magnitudes: Magnitudes, unit: str) -> Any:
     if smallest == 0 or (schema.get("ge") == 0 and schema["le"] <= 1):
         return schema
     check = _refuse_below(smallest, magnitude_words(smallest, unit, zero=not positive))
-    beside = {"not": {"exclusiveMinimum": 0 if schema.get("ge") == 0 else -smallest, "exclusiveMaximum": smallest}}
-    return core_schema.no_info_after_validator_function(check, schema, metadata={"pydantic_js_updates": beside})
+    patch = {"not": {"exclusiveMinimum": 0 if schema.get("ge") == 0 else -smallest, "exclusiveMaximum": smallest}}
+    return core_schema.no_info_after_validator_function(check, schema, metadata={"pydantic_js_updates": patch})
 
 
 def _refuse_below(smallest: float, why: str) -> Callable[[float], float]:

@@ -156,7 +156,7 @@ class Problem(Document):
 
     @property
     def resolution(self) -> float:
-        """Difference of two objectives that rounding may make where they are small beside what they are differences of."""
+        """Difference of two objectives that rounding may make where they are small relative to what they are differences of."""
         return 0.0
 
     @property

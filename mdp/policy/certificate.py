@@ -8,7 +8,7 @@ from math import ceil, log2
 import numpy as np
 
 from edrp.core.budget import seconds_left
-from edrp.core.certificates import Draft
+from edrp.core.certificates import RawCertificate
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
@@ -20,10 +20,10 @@ ROUNDING = 1e-10
 """Share of the value by which the claimed bound stays below it, so that errors of C fit in between."""
 
 
-def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySolution) -> Draft:
-    """The draft of a certificate: C of all partitions from a second run of the method, or nothing where a class is empty."""
+def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySolution) -> RawCertificate:
+    """A certificate, not yet checked: C of all partitions from a second run of the method, or nothing where a class is empty."""
     if solution.status == "infeasible":
-        return Draft("pmc", [], {"unit": "1"})
+        return RawCertificate("pmc", [], {"unit": "1"})
     model = PolicyModel.of(problem, problem.reachable_counts)
     left = seconds_left()
     iteration = iterate(model, Threads(1), time_limit=None if left == float("inf") else left)
@@ -33,4 +33,4 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
         for count, values in zip(model.counts, iteration.values, strict=True)
     ]
     objective = Fraction(solution.objective or 0.0)
-    return Draft("pmc", lines, {"unit": str(unit), "bound": str(objective - abs(objective) * Fraction(ROUNDING))})
+    return RawCertificate("pmc", lines, {"unit": str(unit), "bound": str(objective - abs(objective) * Fraction(ROUNDING))})

@@ -88,7 +88,7 @@ def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: i
     answer = _answer(problem, model, iteration, options.gap)
     if answer.status == "optimal" or iteration.error_bound > ACCURACY * model.total_state:
         return iteration
-    # What is at stake here is little beside all state.
+    # What is at stake here is little relative to all state.
     accuracy = 0.25 * options.gap * answer.decision.objective / model.total_state
     most = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
     return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=until - now())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from edrp.core.budget import look
-from edrp.core.certificates import Draft, NotCertifiedError
+from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.mdp.partitions import OldNodes
 from edrp.migration.intervals import LOAD_SLACK
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
@@ -36,8 +36,8 @@ class Arcs(NamedTuple):
     used_used: Integers
 
 
-def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> Draft:
-    """The draft of a certificate of the least state that moves, or that nothing is within the load limit.
+def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCertificate:
+    """A certificate, not yet checked, of the least state that moves, or that nothing is within the load limit.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> Draft
         free[:begin] = used[:begin] = never
         free[0] = 0 if problem.allow_empty else never
     header = {"bound": str(Fraction(int(state[-1] - free[-1]), scale))} if solution.status == "optimal" else {}
-    return Draft("ssm", lines, header)
+    return RawCertificate("ssm", lines, header)
 
 
 def exact(values: list[int]) -> Integers:

@@ -70,7 +70,7 @@ class Ssm(Method):
         size = {"tasks": len(problem.work), "nodes": problem.nodes}
         if best is None:
             return Answer("infeasible", "finished", size=size)
-        # What moves, summed by itself: as a difference of sums over all state it would lose what is small beside them.
+        # What moves, summed by itself: as a difference of sums over all state it would lose what is small relative to them.
         _, assignment = best
         moved = sum((move.size for move in moves_between(problem.intervals, assignment, problem.state_size)), 0.0)
         return Answer("optimal", "finished", assignment, moved, moved, size)

@@ -99,7 +99,7 @@ class Master:
         self.solver.changeRowsBounds(rows.size, rows, least, most)
 
     def raise_penalty(self) -> None:
-        """Make artificial columns ten times dearer."""
+        """Make artificial columns ten times more expensive."""
         self.penalty *= 10.0
         columns = np.arange(self.artificial, dtype=np.int32)
         self.solver.changeColsCost(columns.size, columns, np.full(columns.size, self.penalty))
