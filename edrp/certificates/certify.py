@@ -16,7 +16,7 @@ from edrp.core.kinds import get_kind
 from edrp.validation.oracles import checker
 
 Writer = Callable[[Any, Any], RawCertificate]
-"""Writes a certificate, not yet checked, from a problem and its solution, or raises `NotCertifiedError`; it calls `budget.look`."""
+"""Writes a certificate of a solution, or raises `NotCertifiedError`; it calls `budget.look`."""
 
 WRITERS: dict[str, str] = {
     "column-generation": "edrp.certificates.column_generation:certify_column_generation",
@@ -88,7 +88,7 @@ def _writers(kind: str, method: str, program: bool) -> list[Writer]:
 
 
 def certificate_text(hashes: Iterable[str], solution: Any, unchecked: RawCertificate) -> str:
-    """An unchecked certificate with its header, which has the hashes of the documents that state the instance, as the text of a certificate."""
+    """A certificate as text; its header has the hashes of the documents that state the instance."""
     header: dict[str, Any] = {
         "format": unchecked.format,
         "version": checker.VERSION,

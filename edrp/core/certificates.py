@@ -1,4 +1,4 @@
-"""Certificates as the core knows them: a text that goes with a solution, as writers make it before it is checked, and why there is none."""
+"""Certificates as the core knows them: raw, as their writers make them, or a checked text that goes with a solution."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where the machine code of kernels is kept: in the user's own cache, and in one that a wheel may bring along.
 
-The user's cache is Numba's: next to the sources, or where NUMBA_CACHE_DIR says. That of a wheel, in `edrp/compiled/`, is for every
+The user's cache is Numba's: by the sources, or where NUMBA_CACHE_DIR says. That of a wheel, in `edrp/compiled/`, is for every
 processor of one level; it is made by `edrp warm-up --for-wheel edrp/compiled` and never written to at run time. Numba's version,
 Python's minor version, the system and the sources of all kernels must be those that it was made with; where they are not,
 kernels are compiled.
