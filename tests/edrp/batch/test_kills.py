@@ -82,6 +82,11 @@ def spark_worker(job: int) -> int | None:
     return None
 
 
+def _noticed(err: str, killed: int) -> bool:
+    """Whether Spark has lost a task with a worker that was killed."""
+    return killed > 0 and ("Lost task" in err or "RecoveryWarning" in err)
+
+
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("session", ["ours", "of the user"])
 def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, session):
@@ -91,23 +96,28 @@ def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, s
     words = ["-c", OWN_SESSION, source, out]
     if session == "ours":
         words = ["-m", "edrp", "batch", source, "-m", "throw", "--spark", "local[2]", "-o", out]
-    job = subprocess.Popen(
-        [sys.executable, *map(str, words)],
-        env={**os.environ, "PYTHONPATH": str(coins), "PYSPARK_PYTHON": sys.executable},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=coins,
-    )
-    deadline, killed = time.monotonic() + 300, False
-    while job.poll() is None and time.monotonic() < deadline and not killed:
-        # Some rows are done, and each worker is at one that takes a fifth of a second.
-        worker = spark_worker(job.pid) if any(out.glob("part-*")) else None
-        if worker is not None:
-            os.kill(worker, signal.SIGKILL)
-            killed = True
-        time.sleep(0.05)
-    _, err = job.communicate(timeout=300)
+    said = tmp_path / "stderr"
+    with said.open("w") as stderr:
+        job = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            env={**os.environ, "PYTHONPATH": str(coins), "PYSPARK_PYTHON": sys.executable},
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            cwd=coins,
+        )
+        deadline, killed = time.monotonic() + 300, 0
+        while job.poll() is None and time.monotonic() < deadline and not _noticed(said.read_text(), killed):
+            # Some rows are done. A worker that happens to be between two rows is no loss: then another one is killed.
+            worker = spark_worker(job.pid) if any(out.glob("part-*")) else None
+            if worker is not None:
+                os.kill(worker, signal.SIGKILL)
+                killed += 1
+                gone = time.monotonic() + 5
+                while job.poll() is None and time.monotonic() < gone and not _noticed(said.read_text(), killed):
+                    time.sleep(0.05)
+            time.sleep(0.05)
+        job.wait(timeout=300)
+    err = said.read_text()
     assert killed, err
     assert job.returncode == 0, err
     rows = read_rows(out)
