@@ -13,7 +13,7 @@ from pydantic import Field
 from edrp.core.budget import deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, within_gap
 from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
@@ -25,7 +25,7 @@ STATES_PER_SECOND = 400_000
 """States that are enumerated and ordered in a second, about; neither can be interrupted."""
 
 NEGLIGIBLE = 1e-12
-"""Bytes that count as none."""
+"""Bytes that no further sweep is run for."""
 
 MAX_FURTHER_SWEEPS = 10
 """Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
@@ -85,11 +85,12 @@ def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: i
     """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and seconds."""
     until, engine = now() + limit, Threads(options.many_threads)
     iteration = iterate(model, engine, max_sweeps=max_sweeps, time_limit=limit)
-    answer = _answer(problem, model, iteration, options.gap)
-    if answer.status == "optimal" or iteration.error_bound > ACCURACY * model.total_state:
+    objective = _decision(problem, model, iteration).objective
+    distance = objective - _bound(objective, iteration.error_bound * problem.discount)
+    if distance <= max(options.gap * objective, NEGLIGIBLE) or iteration.error_bound > ACCURACY * model.total_state:
         return iteration
     # What is at stake here is little relative to all state.
-    accuracy = 0.25 * options.gap * answer.decision.objective / model.total_state
+    accuracy = 0.25 * options.gap * objective / model.total_state
     most = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
     return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=until - now())
 
@@ -100,9 +101,9 @@ def _size(model: PolicyModel) -> dict[str, int]:
 
 def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration, gap: float) -> Answer:
     """The best decision with the costs of an iteration, which has come to its end or ran out of time."""
-    decision = MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
-    bound = _bound(decision, iteration.error_bound * problem.discount)
-    proven = _within(gap, decision, bound)
+    decision = _decision(problem, model, iteration)
+    bound = _bound(decision.objective, iteration.error_bound * problem.discount)
+    proven = within_gap(decision.objective, bound + problem.resolution, gap)
     return Answer(
         "optimal" if proven else "feasible",
         "finished" if proven else "time_limit",
@@ -114,14 +115,14 @@ def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iter
     )
 
 
-def _bound(decision: PolicyDecision, error: float) -> float:
+def _decision(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration) -> PolicyDecision:
+    """The best decision with the costs of an iteration."""
+    return MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
+
+
+def _bound(objective: float, error: float) -> float:
     """Proven bound: the decision minimises a value that is off by at most `error` everywhere, and so is its own value."""
-    return max(0.0, decision.objective - 2 * error)
-
-
-def _within(gap: float, decision: PolicyDecision, bound: float) -> bool:
-    """Whether the bound is as near to the objective as the gap asks for; a part of a byte is always near enough."""
-    return decision.objective - bound <= max(gap * decision.objective, NEGLIGIBLE)
+    return max(0.0, objective - 2 * error)
 
 
 def too_many_states(model: PolicyModel) -> str:
@@ -183,9 +184,9 @@ class StoredPolicy(Method):
         opened = perf_counter()
         decision = policy.decide(problem.intervals, problem.nodes)
         seconds = perf_counter() - opened
-        bound = _bound(decision, policy.costs.error_bound * problem.discount)
+        bound = _bound(decision.objective, policy.costs.error_bound * problem.discount)
         return Answer(
-            "optimal" if _within(options.gap, decision, bound) else "feasible",
+            "optimal" if within_gap(decision.objective, bound + problem.resolution, options.gap) else "feasible",
             "finished",
             decision,
             decision.objective,

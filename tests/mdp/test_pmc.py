@@ -105,6 +105,28 @@ def test_where_little_of_all_state_is_at_stake_costs_are_known_as_exactly_as_the
     assert solution.objective == pytest.approx(PolicyBruteForce(problem).best(), rel=1e-9)
 
 
+def test_where_staying_costs_nothing_for_ever_the_answer_is_proven():
+    """All projected costs are 0, but for rounding that no sweep takes away."""
+    work = (91.3467, 27.6763, 21.1076, 34.5455, 59.4518, 72.068, 35.2838, 33.2978, 73.0354, 59.267)
+    size = (2167390.0, 656450.0, 474813.0, 809477.0, 1306990.0, 1297140.0, 641521.0, 653056.0, 1686700.0, 974436.0)
+    problem = edrp.MigrationPolicyProblem(
+        kind="migration-policy",
+        work=work,
+        state_size=size,
+        intervals=((0, 10),),
+        nodes=1,
+        tolerance=1.176,
+        allow_empty=True,
+        node_counts=(1, 2),
+        transitions=((0.2, 0.8), (0.5, 0.5)),
+        discount=0.82,
+    )
+    for method in ("pmc", "auto"):
+        found = edrp.solve(problem, method)
+        assert found.status == "optimal"
+        assert 0 <= found.objective <= problem.resolution
+
+
 def test_counted_before_enumeration():
     model = sixteen_tasks()
     assert [len(rows) for rows in model.partitions] == list(model.size.states)
