@@ -12,6 +12,7 @@ METHOD_MODULES = {
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
     "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
     "edrp.heuristics.placement.annealing": ("annealing",),
+    "edrp.heuristics.placement.caps": ("caps",),
     "edrp.heuristics.placement.ds2": ("ds2",),
     "edrp.heuristics.placement.greedy": ("greedy", "random"),
     "edrp.heuristics.placement.resource_aware": ("resource-aware",),

@@ -1,0 +1,257 @@
+"""CAPS, the placement search of CAPSys (Wang et al., EuroSys 2025): the first placements below tuned thresholds of contention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
+from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.wording import suggestion
+from edrp.heuristics.notes import listed
+from edrp.heuristics.placement.caps_search import placements_within
+from edrp.heuristics.placement.start import overloaded
+from edrp.placement.compilation import compile_problem
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class CapsParameters:
+    """Settings of CAPS.
+
+    Attributes
+    ----------
+    thresholds : α of each shared resource, such as "compute=0.08,state=0.15,network=0.6"; those not named are 1. Empty: tuned.
+    granularity : difference of two α at which tuning stops to look for the least one.
+    relaxation : share by which all α are raised as long as no placement is found below them.
+    by : shared resource by whose decreasing use operators are placed; empty for the first by name.
+    steps : number of choices (tasks of an operator on a node) after which a search is given up, as if by CAPS's time-out.
+    plans : number of placements below the final thresholds of which one is taken that no other dominates; 1 for the first.
+    """
+
+    thresholds: str = ""
+    granularity: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    relaxation: Annotated[float, Field(gt=0)] = 0.1
+    by: str = ""
+    steps: Annotated[int, Field(ge=1)] = 1_000_000
+    plans: Annotated[int, Field(ge=1, le=100_000)] = 10_000
+
+    def __post_init__(self) -> None:
+        """Refuse thresholds that cannot be."""
+        for name, alpha in self.named_thresholds.items():
+            if not 0 <= alpha <= 1:
+                raise ValueError(f"the threshold of {name} must be from 0 to 1 (got {alpha:g})")
+
+    @property
+    def named_thresholds(self) -> dict[str, float]:
+        """The thresholds by resource.
+
+        Raises
+        ------
+        ValueError
+            For text of another form.
+
+        Examples
+        --------
+        >>> CapsParameters(thresholds="cpu=0.1, network=0.5").named_thresholds
+        {'cpu': 0.1, 'network': 0.5}
+        """
+        named = {}
+        for part in filter(None, map(str.strip, self.thresholds.split(","))):
+            name, sign, alpha = part.partition("=")
+            try:
+                named[name.strip()] = float(alpha)
+            except ValueError:
+                sign = ""
+            if not sign:
+                raise ValueError(f"thresholds must be of the form resource=number,… (got {part!r})")
+        return named
+
+
+class Caps(Method):
+    """The first placements below thresholds of contention, which are tuned.
+
+    CAPS looks at the fullest node. Of each shared resource its load may be at most L_min + α (L_max - L_min): L_min is the mean
+    load of a node as far as it is the same for every placement (0 for what streams send), L_max what a node would be asked for
+    that is full of the tasks that use most and sends all their tuples away. A search places operators by decreasing use of one
+    resource, each on node after node with as few tasks as possible, and turns back where a threshold is exceeded. Tuning finds
+    the least α of each resource alone, to a granularity, then raises all of them together until a placement is found. Of those
+    found below the final thresholds one is drawn that no other one dominates.
+
+    The search proves nothing: it knows no objective, and what it does not find in a number of steps it takes for impossible.
+    """
+
+    name = "caps"
+    kinds = ("edrp",)
+    summary = "CAPS of CAPSys: given numbers of replicas on equal nodes, first placements below tuned thresholds of contention"
+    parameters = CapsParameters
+    interpreted_first = True
+
+    def refusal(self, problem: EdrpProblem) -> str | None:
+        """Numbers of replicas that are open, nodes that differ, other metrics: what `fixed-tasks` refuses too."""
+        return fixed_tasks_refusal(problem, self.name)
+
+    def run(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Tune the thresholds, unless they are given, and take a placement below them."""
+        parameters = self.read_parameters(options)
+        compiled = compile_problem(problem)
+        if (hopeless := overloaded(compiled)) is not None:
+            return hopeless
+        resources = compiled.contention.resources
+        first, given = _read_names(parameters, resources)
+        search = CapsSearch(read_fixed_tasks(problem), parameters, first, options.seed)
+        stopped = search.run(given)
+        if search.counts is None:
+            return Answer("none", stopped, notes=(f"CAPS found no placement below {_named(resources, search.alpha)}",))
+        deployment = compiled.deployment(np.ascontiguousarray(search.counts.T))
+        evaluation = problem.evaluate(deployment)
+        notes = (f"CAPS took {_named(resources, search.alpha)}",)
+        if evaluation.feasible:
+            return Answer("feasible", stopped, deployment, evaluation.objective, notes=notes)
+        return Answer("none", stopped, notes=(*notes, f"caps breaks {listed(evaluation.broken)}"))
+
+
+class CapsSearch:
+    """Searches below rising thresholds.
+
+    Parameters
+    ----------
+    tasks
+        What is placed.
+    parameters
+        Settings.
+    first
+        Shared resource by whose use operators are placed.
+    seed
+        Decides which of several placements is taken that do not dominate each other.
+
+    Attributes
+    ----------
+    counts : shape (nodes, operators) or None
+        The placement taken.
+    alpha : shape (shared,)
+        Its thresholds, or the last ones that were tried.
+    """
+
+    def __init__(self, tasks: FixedTasks, parameters: CapsParameters, first: int = 0, seed: int = 0) -> None:
+        self.tasks, self.parameters, self.seed = tasks, parameters, seed
+        self.lowest, self.highest = load_range(tasks)
+        # The stable order keeps operators that use the same as they are in the document.
+        self.order = np.argsort(-tasks.arrays.use[:, first], kind="stable")
+        self.counts: Ints | None = None
+        self.alpha = np.ones(tasks.shared)
+
+    def run(self, given: Floats | None = None) -> StoppedBecause:
+        """Take a placement below given or tuned thresholds; returns why it ended."""
+        try:
+            for alpha in [given] if given is not None else self._rising(self._least()):
+                if self._take(alpha, self.parameters.plans):
+                    break
+        except OutOfTimeError:
+            return "time_limit"
+        except KeyboardInterrupt:
+            return "interrupted"
+        return "finished"
+
+    def thresholds(self, alpha: Floats) -> Floats:
+        """Largest load of a node by shared resource, as a share of its capacity."""
+        return np.asarray(self.lowest + alpha * (self.highest - self.lowest))
+
+    def _take(self, alpha: Floats, plans: int) -> bool:
+        """Search once, and keep a placement if there is one."""
+        look("a placement by CAPS")
+        self.alpha = alpha
+        found = placements_within(self.tasks, self.order, self.thresholds(alpha), plans, self.parameters.steps)
+        if len(found):
+            loads = np.array([self.tasks.loads(counts).max(axis=0) for counts in found])
+            best = undominated(loads)
+            self.counts = found[best[np.random.default_rng(self.seed).integers(best.size)]]
+        return len(found) > 0
+
+    def _least(self) -> Floats:
+        """The least α of each resource with no other threshold, to the granularity."""
+        alpha = np.ones(self.tasks.shared)
+        for k in range(alpha.size):
+            low, high = 0.0, 1.0
+            while high - low >= self.parameters.granularity:
+                middle = np.ones(alpha.size)
+                middle[k] = 0.5 * (low + high)
+                low, high = (low, middle[k]) if self._take(middle, 1) else (middle[k], high)
+            alpha[k] = high
+        return alpha
+
+    def _rising(self, alpha: Floats) -> Iterator[Floats]:
+        """All α together, until none can be raised any more."""
+        yield alpha
+        while (alpha < 1).any():
+            alpha = np.minimum(1.0, alpha * (1 + self.parameters.relaxation))
+            yield alpha
+
+
+def load_range(tasks: FixedTasks) -> tuple[Floats, Floats]:
+    """L_min and L_max of each shared resource, as shares of a node's capacity.
+
+    L_max is that of a node which takes tasks by decreasing use as long as they fit, and sends all of their tuples away.
+    """
+    arrays = tasks.arrays
+    per_task = arrays.use.copy()
+    np.add.at(per_task, arrays.source, arrays.sent / arrays.totals[arrays.source][:, None])
+    lowest, highest = tasks.totals / tasks.nodes, np.zeros(tasks.shared)
+    for k in range(tasks.shared):
+        left = tasks.room * (1 + 1e-9)
+        for i in np.argsort(-per_task[:, k], kind="stable"):
+            needed = arrays.demand[i] > 0
+            fits = (left[needed] / arrays.demand[i][needed]).min(initial=np.inf)
+            taken = min(int(arrays.totals[i]), int(min(fits, 1e9)))
+            highest[k] += taken * per_task[i, k]
+            left = left - taken * arrays.demand[i]
+    return lowest, np.maximum(lowest, highest)
+
+
+def undominated(loads: Floats) -> Ints:
+    """Indices of the rows of which no other is at most as large everywhere and smaller somewhere.
+
+    Examples
+    --------
+    >>> undominated(np.array([[1.0, 3.0], [2.0, 3.0], [3.0, 1.0]])).tolist()
+    [0, 2]
+    """
+    left = np.lexsort(loads.T[::-1])
+    kept = []
+    while left.size:
+        first = loads[left[0]]
+        same = (loads[left] == first).all(axis=1)
+        kept.extend(left[same].tolist())
+        left = left[~(loads[left] >= first).all(axis=1)]
+    return np.array(kept, np.int64)
+
+
+def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple[int, Floats | None]:
+    """The resource that decides the order of operators, and α of each resource; None if they are to be tuned."""
+    named = parameters.named_thresholds
+    wanted = [("thresholds", name) for name in named] + ([("by", parameters.by)] if parameters.by else [])
+    faults = [
+        Fault(field, name, f"names no shared resource of this problem{suggestion(name, resources)}")
+        for field, name in wanted
+        if name not in resources
+    ]
+    if faults:
+        raise InvalidInstanceError(faults, "parameters of method caps")
+    first = resources.index(parameters.by) if parameters.by else 0
+    return first, np.array([named.get(name, 1.0) for name in resources]) if named else None
+
+
+def _named(resources: tuple[str, ...], alpha: Floats) -> str:
+    return "thresholds α = " + ", ".join(f"{name} {value:.3g}" for name, value in zip(resources, alpha.tolist(), strict=True))
+
+
+METHODS = (Caps(),)
+"""For the registry."""
