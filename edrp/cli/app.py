@@ -121,6 +121,7 @@ COMMANDS = {
     "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce tables and figures of the papers."),
     "simulate": Command("edrp.cli.simulate:simulate", "Simulate a whole run and what became of it."),
     "policy": Command("edrp.cli.policy:policy", "Migrations that prepare for those to come: compute once, decide often."),
+    "capture": Command("edrp.cli.capture:capture", "Capture what a stream engine answers about a running job, in one file."),
     "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and problems."),
 }
 

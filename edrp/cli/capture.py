@@ -1,0 +1,58 @@
+"""`edrp capture`: what an engine answers about a running job, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.options import Force, finite
+from edrp.cli.terminal import output, progress, say
+from edrp.core.files import refuse_target
+from edrp.engines.capture import write_capture
+from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.client import read_address
+from edrp.engines.flink.reading import read_observation
+
+capture = typer.Typer(
+    help="Capture what a stream engine answers about a running job, in one file.", no_args_is_help=True, add_completion=False
+)
+
+Rest = Annotated[str, typer.Option("--rest", help="Address of the REST API, such as http://localhost:8081.", show_default=False)]
+Job = Annotated[
+    str | None, typer.Option("--job", help="Name or identifier of the job; default: the only one that runs.", show_default=False)
+]
+Seconds = Annotated[float, typer.Option("--seconds", min=0, callback=finite, help="Seconds over which counters are watched.")]
+Every = Annotated[float, typer.Option("--every", min=0.01, callback=finite, help="Seconds between rounds of counters.")]
+Mask = Annotated[bool, typer.Option("--mask-hosts", help="Replace names of hosts, and drop where checkpoints are stored.")]
+
+
+@capture.callback()
+def engines() -> None:
+    """Capture what a stream engine answers about a running job, in one file."""
+
+
+@capture.command("flink")
+def capture_flink(
+    rest: Rest,
+    out: Annotated[Path, typer.Option("--output", "-o", help="File for the capture.", show_default=False)],
+    job: Job = None,
+    seconds: Seconds = 60.0,
+    every: Every = 5.0,
+    mask_hosts: Mask = False,
+    force: Force = False,
+) -> None:
+    """Capture a job of Apache Flink, with GET requests only."""
+    read_address(rest)
+    refuse_target(out, replace=force)
+    with progress(f"capturing for {seconds:g} s"):
+        captured = capture_job(rest, CaptureSettings(job, seconds, every, mask_hosts))
+    seen = read_observation(captured)
+    write_capture(captured, out, replace=force)
+    replicas = sum(operator.parallelism for operator in seen.operators)
+    say(
+        output(),
+        f"{out}: job {seen.job} of Flink {seen.version}, {len(seen.operators)} operators with {replicas} replicas, "
+        f"{len(captured.answers)} answers",
+    )

@@ -1,0 +1,30 @@
+"""Errors of engines: one line that says what is wrong and what would be right."""
+
+from __future__ import annotations
+
+from edrp.core.errors import EdrpError, visible
+
+
+class EngineError(EdrpError):
+    """An engine, its job or a capture of it cannot be used.
+
+    Parameters
+    ----------
+    place
+        Address, job or file.
+    why
+        Why not, and what would be right.
+
+    Examples
+    --------
+    >>> print(EngineError("http://localhost:8081", "nothing answers; start the cluster"))
+    http://localhost:8081: nothing answers; start the cluster
+    """
+
+    def __init__(self, place: str, why: str) -> None:
+        self.place = place
+        self.why = why
+        super().__init__(visible(f"{place}: {why}"))
+
+    def __reduce__(self) -> tuple[type[EngineError], tuple[str, str]]:
+        return type(self), (self.place, self.why)

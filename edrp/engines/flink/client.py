@@ -1,0 +1,106 @@
+"""GET requests to the REST API of a Flink cluster: the one place of the package that talks to a network."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from urllib.parse import SplitResult, urlsplit
+
+from edrp.engines.capture import RecordedAnswer
+from edrp.engines.errors import EngineError
+
+MAX_ANSWER = 1 << 26
+"""Most bytes of one answer."""
+
+
+def read_address(address: str) -> SplitResult:
+    """Take the address of a cluster apart, and refuse one that carries credentials or is no address.
+
+    Examples
+    --------
+    >>> read_address("http://jobmanager:8081/").netloc
+    'jobmanager:8081'
+    >>> read_address("http://me:secret@jobmanager:8081")
+    Traceback (most recent call last):
+    edrp.engines.errors.EngineError: --rest: it carries credentials; give http://HOST:PORT, without user, password or query
+    """
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise EngineError("--rest", "is no address; give http://HOST:PORT") from None
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise EngineError("--rest", "it carries credentials; give http://HOST:PORT, without user, password or query")
+    if parts.scheme not in ("http", "https") or not host:
+        raise EngineError("--rest", f"{address!r} is no address; give http://HOST:PORT or https://HOST:PORT")
+    return parts
+
+
+class FlinkClient:
+    """Asks a cluster, and remembers all answers with path and time.
+
+    Parameters
+    ----------
+    address
+        Such as "http://localhost:8081", with or without a path before those of the API.
+    timeout
+        Seconds to wait for an answer.
+    """
+
+    def __init__(self, address: str, timeout: float = 10.0) -> None:
+        self._parts = read_address(address)
+        self.address = address.rstrip("/")
+        self.answers: list[RecordedAnswer] = []
+        self._timeout = timeout
+
+    def get(self, path: str) -> RecordedAnswer:
+        """Ask for a path and remember the answer.
+
+        Raises
+        ------
+        EngineError
+            Nothing answers, the certificate is not trusted, or what answers is not Flink.
+        """
+        status, body = self._exchange(path)
+        answer = None
+        if status == 200:
+            try:
+                answer = json.loads(body)
+            except (ValueError, RecursionError):
+                raise EngineError(self.address, f"answers {path} with no JSON; give the address of a Flink REST API") from None
+        elif status in (401, 403):
+            raise EngineError(self.address, f"answers {path} with HTTP {status}; ask behind the proxy that guards it")
+        recorded = RecordedAnswer(path, time.time_ns() // 1_000_000, status, answer)
+        self.answers.append(recorded)
+        return recorded
+
+    def _exchange(self, path: str) -> tuple[int, bytes]:
+        secure = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        assert self._parts.hostname is not None
+        connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
+        try:
+            connection.request("GET", self._parts.path.rstrip("/") + path, headers={"Accept": "application/json"})
+            response = connection.getresponse()
+            body = response.read(MAX_ANSWER + 1)
+        except ssl.SSLCertVerificationError as error:
+            why = f"its certificate is not trusted ({error.verify_message}); name its authority in SSL_CERT_FILE"
+            raise EngineError(self.address, why) from None
+        except ssl.SSLError as error:
+            why = f"TLS fails ({error.reason or error}); if the cluster speaks plain HTTP, give http://…"
+            raise EngineError(self.address, why) from None
+        except (http.client.HTTPException, ConnectionResetError):
+            other = "http" if secure else "https"
+            raise EngineError(self.address, f"what answers is no HTTP; give the address of a REST API, or {other}://…") from None
+        except TimeoutError:
+            raise EngineError(self.address, f"gives no answer within {self._timeout:g} s; is the JobManager busy?") from None
+        except OSError as error:
+            why = f"cannot be reached ({error.strerror or error}); give the address of the JobManager's REST API"
+            raise EngineError(self.address, why) from None
+        finally:
+            connection.close()
+        if len(body) > MAX_ANSWER:
+            raise EngineError(self.address, f"answers {path} with more than {MAX_ANSWER >> 20} MiB")
+        return response.status, body

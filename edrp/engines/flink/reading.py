@@ -1,0 +1,193 @@
+"""From a capture of Flink to an observation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from edrp.engines.capture import Capture
+from edrp.engines.errors import EngineError
+from edrp.engines.flink.counters import operator_windows
+from edrp.engines.observation import (
+    CheckpointObservation,
+    NodeObservation,
+    Observation,
+    OperatorObservation,
+    Partitioning,
+    RescaleObservation,
+    StreamObservation,
+)
+
+MILLISECONDS = 1e-3
+
+PARTITIONINGS: dict[str, Partitioning] = {"HASH": "hash", "FORWARD": "forward"}
+"""Ship strategies with a partitioning of their own; all others send from all to all."""
+
+
+def read_observation(capture: Capture) -> Observation:
+    """Read a capture.
+
+    Raises
+    ------
+    EngineError
+        In one line: it is of another engine, lacks answers or metrics, or a clock ran back while it was made.
+    """
+    if capture.engine != "flink":
+        raise EngineError(capture.source, f"is a capture of {capture.engine}, not of flink")
+    try:
+        return _Reader(capture).observation()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = f"lacks what Flink 1.20 to 2.3 answer ({type(error).__name__}: {error}); capture again"
+        raise EngineError(capture.source, why) from None
+
+
+class _Reader:
+    """Reads the parts of one capture."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._root = f"/jobs/{capture.job}"
+        times = [answer.at_ms for answer in capture.answers]
+        self._refuse_clock_running_back(times, "the clock of the machine that captured")
+        self._job = capture.last(self._root)
+        if self._job is None:
+            raise EngineError(capture.source, "describes no job; capture again")
+        self._names = self._operator_names()
+
+    def observation(self) -> Observation:
+        config = self._capture.last("/config") or self._capture.last("/overview") or {}
+        limits = self._capture.last(f"{self._root}/rescales/config") or {}
+        delay = limits.get("maximumDelayForTriggeringRescaleInMillis")
+        return Observation(
+            engine="flink",
+            version=str(config.get("flink-version", "unknown")),
+            job=str(self._job["name"]),
+            key=self._capture.job,
+            live=self._live,
+            max_delay=None if delay is None else delay * MILLISECONDS,
+            operators=tuple(self._operator(vertex) for vertex in self._job["vertices"]),
+            streams=tuple(self._streams()),
+            nodes=tuple(self._nodes()),
+            checkpoints=self._checkpoints(),
+            rescales=tuple(self._rescales()),
+        )
+
+    @property
+    def _live(self) -> bool:
+        """Whether the adaptive scheduler runs the job; versions that do not say so have requirements only with it."""
+        said = self._job.get("schedulerType")
+        return self._requirements is not None if said is None else said == "Adaptive"
+
+    @property
+    def _requirements(self) -> Any:
+        return self._capture.last(f"{self._root}/resource-requirements")
+
+    def _refuse_clock_running_back(self, times: list[int], whose: str) -> None:
+        for before, after in pairwise(times):
+            if after < before:
+                why = f"{whose} ran back by {(before - after) * MILLISECONDS:g} s, so that rates cannot be told; capture again"
+                raise EngineError(self._capture.source, why)
+
+    def _operator_names(self) -> dict[str, str]:
+        """Name of each operator by the identifier of its vertex; equal names are numbered."""
+        seen: Counter[str] = Counter()
+        names = {}
+        for vertex in self._job["vertices"]:
+            name = str(vertex["name"])[:180]
+            seen[name] += 1
+            names[vertex["id"]] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        return names
+
+    def _operator(self, vertex: Any) -> OperatorObservation:
+        key, name = vertex["id"], self._names[vertex["id"]]
+        rounds = self._capture.all(f"{self._root}/vertices/{key}")
+        if not rounds:
+            raise EngineError(self._capture.source, f"has no counters of operator {name!r}; capture again")
+        self._refuse_clock_running_back([answer.answer["now"] for answer in rounds], "the clock of the JobManager")
+        windows = operator_windows([answer.answer for answer in rounds])
+        if not windows:
+            why = f"metrics of operator {name!r} are missing; they come seconds after a start: capture again, for more --seconds"
+            raise EngineError(self._capture.source, why)
+        subtasks = sorted(rounds[-1].answer["subtasks"], key=lambda subtask: subtask["subtask"])
+        asked = (self._requirements or {}).get(key)
+        return OperatorObservation(
+            name=name,
+            key=key,
+            nodes=tuple(str(subtask["taskmanager-id"]) for subtask in subtasks),
+            max_parallelism=int(vertex.get("maxParallelism", 128)),
+            bounds=(asked["parallelism"]["lowerBound"], asked["parallelism"]["upperBound"]) if asked else None,
+            slot_group=str(vertex.get("slotSharingGroupId", "default")),
+            windows=windows,
+            start_seconds=_start_seconds(subtasks),
+            state_sizes=self._state_sizes(key),
+        )
+
+    def _state_sizes(self, key: str) -> tuple[int, ...]:
+        """Bytes by subtask in the newest checkpoint that was asked for."""
+        ending = f"/subtasks/{key}"
+        details = [a for a in self._capture.answers if a.path.endswith(ending) and "/details/" in a.path and a.status == 200]
+        if not details:
+            return ()
+        subtasks = sorted(details[-1].answer["subtasks"], key=lambda subtask: subtask["index"])
+        return tuple(int(subtask.get("state_size", 0)) for subtask in subtasks)
+
+    def _streams(self) -> Iterator[StreamObservation]:
+        plan = self._capture.last(f"{self._root}/plan")
+        nodes = (self._job.get("plan") or plan["plan"])["nodes"]
+        seen = set()
+        for node in nodes:
+            for origin in node.get("inputs", ()):
+                ends = self._names[origin["id"]], self._names[node["id"]]
+                if ends not in seen:
+                    yield StreamObservation(*ends, PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance"))
+                seen.add(ends)
+
+    def _nodes(self) -> Iterator[NodeObservation]:
+        answer = self._capture.last("/taskmanagers")
+        for manager in answer["taskmanagers"]:
+            named = manager.get("totalResource", {}).get("extendedResources", {})
+            amounts = {str(name): float(amount) for name, amount in named.items()}
+            yield NodeObservation(str(manager["id"]), int(manager["slotsNumber"]), int(manager["freeSlots"]), amounts)
+
+    def _checkpoints(self) -> CheckpointObservation:
+        answer = self._capture.last(f"{self._root}/checkpoints") or {}
+        interval = (self._capture.last(f"{self._root}/checkpoints/config") or {}).get("interval")
+        complete = [row for row in answer.get("history", ()) if row["status"] == "COMPLETED" and not row["is_savepoint"]]
+        latest = (answer.get("latest") or {}).get("completed") or {}
+        completed_at = latest.get("latest_ack_timestamp")
+        return CheckpointObservation(
+            interval=None if interval is None or interval >= 1 << 53 else interval * MILLISECONDS,
+            durations=tuple(row["end_to_end_duration"] * MILLISECONDS for row in complete),
+            state_size=int(latest.get("state_size", 0)),
+            completed_at=None if completed_at is None else completed_at * MILLISECONDS,
+        )
+
+    def _rescales(self) -> Iterator[RescaleObservation]:
+        """Completed changes that the engine remembers, newest first; the first start of a job is none."""
+        for row in self._capture.last(f"{self._root}/rescales/history") or ():
+            if row["terminalState"] != "COMPLETED" or row["triggerCause"] == "INITIAL_SCHEDULE":
+                continue
+            row = self._capture.last(f"{self._root}/rescales/details/{row['rescaleUuid']}") or row
+            changes = row.get("vertices", {})
+            yield RescaleObservation(
+                seconds=(row["endTimestampInMillis"] - row["startTimestampInMillis"]) * MILLISECONDS,
+                stopped=_stopped_seconds(row.get("schedulerStates", ())),
+                before={key: change["preRescaleParallelism"] or 0 for key, change in changes.items()},
+                after={key: change["postRescaleParallelism"] or 0 for key, change in changes.items()},
+            )
+
+
+def _start_seconds(subtasks: list[Any]) -> tuple[float, float]:
+    """Seconds of deploying the slowest subtask, and of initialising the slowest, which restores state."""
+    durations = [subtask.get("status-duration", {}) for subtask in subtasks]
+    deploying = max(row.get("SCHEDULED", 0) + row.get("DEPLOYING", 0) for row in durations)
+    return max(deploying, 0) * MILLISECONDS, max(0, *(row.get("INITIALIZING", 0) for row in durations)) * MILLISECONDS
+
+
+def _stopped_seconds(states: Any) -> float | None:
+    """Seconds from leaving the state Executing to entering it again."""
+    left = next((state["leaveTimestampInMillis"] for state in states if state["state"] == "Executing"), None)
+    entered = next((state["enterTimestampInMillis"] for state in reversed(states) if state["state"] == "Executing"), None)
+    return None if left is None or entered is None or entered < left else (entered - left) * MILLISECONDS

@@ -1,0 +1,170 @@
+"""What was observed of a running job, in words that no engine has for itself.
+
+Rates are differences of counters over the task's own clock, which is the sum of its busy, idle and backpressured time:
+counters and clock are read together, whereas the time of day at which an engine hands them out lags behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Partitioning = Literal["forward", "hash", "rebalance"]
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskWindow:
+    """What one replica did over a while.
+
+    Attributes
+    ----------
+    node : where it ran.
+    records_in, records_out, bytes_in, bytes_out : differences of counters.
+    busy, idle, backpressured : seconds of the task's own clock; busy is None where the engine does not measure it.
+    """
+
+    node: str
+    records_in: int
+    records_out: int
+    bytes_in: int
+    bytes_out: int
+    busy: float | None
+    idle: float
+    backpressured: float
+
+    @property
+    def clock(self) -> float:
+        """Seconds that the task's own clock ran; 0 where it is not known."""
+        return 0.0 if self.busy is None else self.busy + self.idle + self.backpressured
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorWindow:
+    """What all replicas of an operator did between two rounds, with one number of replicas.
+
+    Attributes
+    ----------
+    seconds : between the rounds by the engine's clock, for replicas without a clock of their own.
+    subtasks : one per replica, in the engine's order.
+    """
+
+    seconds: float
+    subtasks: tuple[SubtaskWindow, ...]
+
+    @property
+    def parallelism(self) -> int:
+        """Number of replicas."""
+        return len(self.subtasks)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorObservation:
+    """One operator; where the engine chains operators, one chain.
+
+    Attributes
+    ----------
+    name : unique in the job.
+    key : the engine's identifier.
+    nodes : node of each replica now.
+    max_parallelism : most replicas that the engine allows.
+    bounds : fewest and most replicas that are asked for now; None where the engine has no such bounds.
+    slot_group : operators of one group share slots.
+    windows : in the order of time; with another number of replicas after a rescale.
+    start_seconds : deploying the slowest replica, and then initialising it, which restores its state.
+    state_sizes : bytes in the last checkpoint, by replica; empty where there is none.
+    """
+
+    name: str
+    key: str
+    nodes: tuple[str, ...]
+    max_parallelism: int
+    bounds: tuple[int, int] | None
+    slot_group: str
+    windows: tuple[OperatorWindow, ...]
+    start_seconds: tuple[float, float]
+    state_sizes: tuple[int, ...]
+
+    @property
+    def parallelism(self) -> int:
+        """Number of replicas now."""
+        return len(self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamObservation:
+    """A stream between two operators."""
+
+    source: str
+    target: str
+    partitioning: Partitioning
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObservation:
+    """A node, its slots, those of them that are free, and amounts of named resources that it advertises."""
+
+    name: str
+    slots: int
+    free_slots: int
+    resources: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointObservation:
+    """The checkpoints of a job.
+
+    Attributes
+    ----------
+    interval : seconds between checkpoints; None where none are made.
+    durations : seconds that the recorded ones took, newest first.
+    state_size : bytes of the last complete one.
+    completed_at : when it was complete, in seconds since 1970; None where there is none.
+    """
+
+    interval: float | None
+    durations: tuple[float, ...]
+    state_size: int
+    completed_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleObservation:
+    """A change of the numbers of replicas that the engine remembers.
+
+    Attributes
+    ----------
+    seconds : from the request to running again, waiting included.
+    stopped : seconds of it without processing before replicas are deployed; None where the engine does not tell.
+    before, after : replicas by the engine's identifier of the operator; empty where it does not tell.
+    """
+
+    seconds: float
+    stopped: float | None
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A running job, as far as a capture shows it.
+
+    Attributes
+    ----------
+    engine, version : such as "flink" and "2.3.0".
+    job, key : name and identifier of the job.
+    live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
+    max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
+    """
+
+    engine: str
+    version: str
+    job: str
+    key: str
+    live: bool
+    max_delay: float | None
+    operators: tuple[OperatorObservation, ...]
+    streams: tuple[StreamObservation, ...]
+    nodes: tuple[NodeObservation, ...]
+    checkpoints: CheckpointObservation
+    rescales: tuple[RescaleObservation, ...]
