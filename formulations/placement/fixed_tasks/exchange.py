@@ -94,17 +94,14 @@ def _lower(
     random: np.ndarray,
 ) -> float:
     """Simulated annealing by moves and swaps of single tasks; returns the least excess, whose counts are left behind."""
-    nodes, operators = counts.shape
+    nodes = len(counts)
     shared = goal.size
     demand = arrays.demand
     left = np.empty((nodes, room.size))
     loads = np.zeros((nodes, shared))
     excess = np.zeros(nodes)
     for w in range(nodes):
-        for m in range(room.size):
-            left[w, m] = room[m]
-            for i in range(operators):
-                left[w, m] -= counts[w, i] * demand[i, m]
+        _fill_left(counts[w], room, demand, left[w])
         fill_loads(counts[w], arrays, loads[w])
         excess[w] = _excess(loads[w], goal, weight)
     total = excess.sum()
@@ -116,19 +113,8 @@ def _lower(
         if total <= 1e-14:
             break
         temperature *= cooling
-        u = below(random, nodes)
-        if excess[u] <= 0 and uniform(random) < 0.7:
-            continue
-        v = below(random, nodes)
-        i = _pick(counts[u], random)
-        if u == v or i < 0:
-            continue
-        j = -1
-        if uniform(random) < 0.7:
-            j = _pick(counts[v], random)
-            if j == i:
-                continue
-        if not _has_room(left[v], demand, i, j) or (j >= 0 and not _has_room(left[u], demand, j, i)):
+        u, v, i, j = _draw(counts, left, demand, excess, random)
+        if i < 0:
             continue
         _exchange(counts, left, demand, u, v, i, j)
         fill_loads(counts[u], arrays, one)
@@ -146,6 +132,37 @@ def _lower(
             _exchange(counts, left, demand, v, u, i, j)
     counts[:, :] = best
     return least if least > 1e-14 else 0.0
+
+
+@inlined
+def _fill_left(pattern: np.ndarray, room: np.ndarray, demand: np.ndarray, left: np.ndarray) -> None:
+    """Room that a node with this pattern has left."""
+    for m in range(room.size):
+        left[m] = room[m]
+        for i in range(pattern.size):
+            left[m] -= pattern[i] * demand[i, m]
+
+
+@inlined
+def _draw(
+    counts: np.ndarray, left: np.ndarray, demand: np.ndarray, excess: np.ndarray, random: np.ndarray
+) -> tuple[int, int, int, int]:
+    """Draw nodes u and v, an operator of u and one of v (-1 for a move) that can be exchanged; the first is -1 if they cannot."""
+    u = below(random, excess.size)
+    if excess[u] <= 0 and uniform(random) < 0.7:
+        return u, u, -1, -1
+    v = below(random, excess.size)
+    i = _pick(counts[u], random)
+    if u == v or i < 0:
+        return u, v, -1, -1
+    j = -1
+    if uniform(random) < 0.7:
+        j = _pick(counts[v], random)
+        if j == i:
+            return u, v, -1, -1
+    if not _has_room(left[v], demand, i, j) or (j >= 0 and not _has_room(left[u], demand, j, i)):
+        return u, v, -1, -1
+    return u, v, i, j
 
 
 @inlined
