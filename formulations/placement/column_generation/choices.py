@@ -60,6 +60,21 @@ class _Streams(NamedTuple):
     second: float
 
 
+class _Partial(NamedTuple):
+    """Part of a choice by depth: the pattern chosen, the operator that is covered, and the sum of excesses before.
+
+    `position` is the place of what is tried next in the list of patterns that hold the operator, `left` are the instances that
+    are not covered, `used` the supervisors in use of each class.
+    """
+
+    chosen: np.ndarray
+    covers: np.ndarray
+    position: np.ndarray
+    total: np.ndarray
+    left: np.ndarray
+    used: np.ndarray
+
+
 def list_choices(model: Model, candidates: Candidates, window: Window, between: Floats) -> Ints | None:
     """Every choice below the candidates' limit, best first by score without latency; None where they are too many.
 
@@ -92,8 +107,9 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
     return chosen
 
 
-@kernel
+@inlined
 def _fits(pattern: np.ndarray, left: np.ndarray) -> bool:
+    """Whether a pattern has no more instances than are left."""
     fits = True
     for a in range(left.size):
         fits = fits and pattern[a] <= left[a]
@@ -137,6 +153,33 @@ def _latest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Strea
     return arrival[a, arrival.shape[1] - 1] if none else seconds
 
 
+@inlined
+def _next_pattern(depth: int, patterns: _Patterns, cover: _Cover, partial: _Partial) -> tuple[int, int]:
+    """The next pattern that fits at this depth, or -1, and how many were tried."""
+    following, tried = -1, 0
+    end = patterns.start[partial.covers[depth] + 1]
+    while depth < cover.max_supervisors and partial.position[depth] < end:
+        p = patterns.holder[partial.position[depth]]
+        tried += 1
+        if partial.total[depth] + patterns.excess[p] > cover.room:
+            break
+        partial.position[depth] += 1
+        c = patterns.owner[p]
+        if partial.used[c] < cover.class_max[c] and _fits(patterns.pattern[p], partial.left):
+            following = p
+            break
+    return following, tried
+
+
+@inlined
+def _next_operator(order: np.ndarray, left: np.ndarray) -> int:
+    """The first operator of which instances are left, or -1."""
+    for i in range(order.size):
+        if left[order[i]] > 0:
+            return order[i]
+    return -1
+
+
 @kernel
 def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed: np.ndarray) -> tuple[int, int]:
     """Cover one operator after the other, each by patterns in ascending order.
@@ -152,50 +195,33 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
         Choices met and patterns tried; more than there is room for, or beyond `cover.max_steps`, where the list is
         incomplete.
     """
-    pattern, owner, excess, holder, start = patterns
-    order, class_max, limit, room = cover.order, cover.class_max, cover.max_supervisors, cover.room
-    left = cover.instances.copy()
-    used = np.zeros(class_max.size, np.int64)
-    chosen = np.full(limit, -1, np.int64)
-    position = np.zeros(limit + 1, np.int64)  # place in the list of the operator that is covered at each depth
-    covers = np.zeros(limit + 1, np.int64)
-    total = np.zeros(limit + 1)
+    pattern, owner, start, limit = patterns.pattern, patterns.owner, patterns.start, cover.max_supervisors
+    chosen, left, used = np.full(limit, -1, np.int64), cover.instances.copy(), np.zeros(cover.class_max.size, np.int64)
+    covers, position, total = np.zeros(limit + 1, np.int64), np.zeros(limit + 1, np.int64), np.zeros(limit + 1)
+    partial = _Partial(chosen, covers, position, total, left, used)
     arrival = np.zeros((left.size, limit + 1))
     latency = streams.second > 0.0 and streams.source.size > 0
     met, steps, depth = 0, 0, 0
-    covers[0] = order[0]
-    position[0] = start[order[0]]
+    covers[0] = cover.order[0]
+    position[0] = start[covers[0]]
     while depth >= 0:
-        a = covers[depth]
-        fitting = False
-        while depth < limit and position[depth] < start[a + 1]:
-            p = holder[position[depth]]
-            steps += 1
-            if total[depth] + excess[p] > room:
-                break
-            position[depth] += 1
-            if used[owner[p]] < class_max[owner[p]] and _fits(pattern[p], left):
-                fitting = True
-                break
+        p, tried = _next_pattern(depth, patterns, cover, partial)
+        steps += tried
         if steps > cover.max_steps:
             break
-        if fitting:
+        if p >= 0:
             left -= pattern[p]
             used[owner[p]] += 1
             chosen[depth] = p
-            total[depth + 1] = total[depth] + excess[p]
+            total[depth + 1] = total[depth] + patterns.excess[p]
             depth += 1
-            spare = room - total[depth]
+            spare = cover.room - total[depth]
             steps += PATH_STEPS if latency else 0
             fits = not latency or streams.second * _longest(chosen, depth, patterns, streams, arrival) <= spare
-            following = -1
-            for b in order:
-                if left[b] > 0:
-                    following = b
-                    break
+            following = _next_operator(cover.order, left)
             if fits and following >= 0:
                 covers[depth] = following
-                position[depth] = position[depth - 1] - 1 if following == a else start[following]
+                position[depth] = position[depth - 1] - 1 if following == covers[depth - 1] else start[following]
                 continue
             if fits and depth >= cover.min_supervisors and (used >= cover.class_min).all():
                 if met < len(listed):

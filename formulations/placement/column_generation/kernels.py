@@ -66,8 +66,18 @@ class BoundTable(NamedTuple):
     values: np.ndarray
 
 
+class PatternList(NamedTuple):
+    """Patterns by step, shape (patterns, steps), and what they are worth, shape (patterns,); written by a search."""
+
+    patterns: np.ndarray
+    values: np.ndarray
+
+
 class _Path(NamedTuple):
-    """Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none)."""
+    """Decisions of a search: worth and room before each step, state of the frontier, and the count chosen (-1 for none).
+
+    The worth includes the bounds on the streams let go.
+    """
 
     total: np.ndarray
     room: np.ndarray
@@ -112,14 +122,7 @@ def fill_bounds(steps: PatternSteps, table: BoundTable, worth: np.ndarray) -> No
 
 @kernel
 def search_patterns(
-    steps: PatternSteps,
-    table: BoundTable,
-    worth: np.ndarray,
-    threshold: float,
-    improve: bool,
-    max_nodes: int,
-    patterns: np.ndarray,
-    values: np.ndarray,
+    steps: PatternSteps, table: BoundTable, worth: np.ndarray, threshold: float, improve: bool, max_nodes: int, found: PatternList
 ) -> tuple[int, int, float]:
     """Search depth-first over the counts of each operator, best bound first, with exact resources.
 
@@ -133,8 +136,8 @@ def search_patterns(
         Raise the threshold to each pattern met: the last one is the best. Otherwise list all.
     max_nodes
         Nodes after which the search is given up.
-    patterns, values
-        Written: patterns by step, shape (patterns, steps), and what they are worth.
+    found
+        Written: the patterns met, as far as there is room.
 
     Returns
     -------
@@ -145,12 +148,9 @@ def search_patterns(
     counts = steps.counts
     size, resources = steps.demand.shape
     bound = np.empty((size, counts.max()))
-    total = np.zeros(size + 1)  # worth of what is decided, with the bounds on the streams let go
     room = np.empty((size + 1, resources))
     room[0] = steps.capacity
-    state = np.zeros(size + 1, np.int64)
-    chosen = np.full(size, -1, np.int64)
-    path = _Path(total, room, state, chosen)
+    path = _Path(np.zeros(size + 1), room, np.zeros(size + 1, np.int64), np.full(size, -1, np.int64))
     met, nodes, k, opened = 0, 0, 0, False
     while k >= 0:
         if not opened:
@@ -159,38 +159,50 @@ def search_patterns(
                 break
             for n in range(counts[k]):
                 bound[k, n] = _bound_after(k, n, steps, table, worth, path)
-        n = 0
-        for m in range(1, counts[k]):
-            if bound[k, m] > bound[k, n]:
-                n = m
+        opened = True
+        n = _largest(bound[k], counts[k])
         if not bound[k, n] > threshold:
-            chosen[k] = -1
+            path.chosen[k] = -1
             k -= 1
-            opened = True
             continue
         bound[k, n] = -np.inf
-        row = steps.first[k] + state[k] * counts[k] + n
-        total[k + 1] = total[k] + steps.saving[row] + worth[k] * n + _corrected(k, n, steps.correction, chosen)
-        state[k + 1] = steps.following[row]
-        room[k + 1] = room[k] - n * steps.demand[k]
-        chosen[k] = n
-        opened = True
+        _decide(k, n, steps, worth, path)
         if k + 1 < size:
             k += 1
             opened = False
-        elif total[size] > threshold and chosen.sum() > 0:
-            if met < values.size:
-                patterns[met] = chosen
-                values[met] = total[size]
-            elif improve:
-                patterns[values.size - 1] = chosen
-                values[values.size - 1] = total[size]
+        elif path.total[size] > threshold and path.chosen.sum() > 0:
+            if improve or met < found.values.size:
+                last = min(met, found.values.size - 1)
+                found.patterns[last] = path.chosen
+                found.values[last] = path.total[size]
             met += 1
             if improve:
-                threshold = float(total[size])
-            elif met > values.size:
+                threshold = float(path.total[size])
+            elif met > found.values.size:
                 break
     return met, nodes, threshold
+
+
+@inlined
+def _largest(values: np.ndarray, count: int) -> int:
+    """Position of the largest of the first values; of equal ones the first."""
+    largest = 0
+    for i in range(1, count):
+        if values[i] > values[largest]:
+            largest = i
+    return largest
+
+
+@inlined
+def _decide(k: int, n: int, steps: PatternSteps, worth: np.ndarray, path: _Path) -> None:
+    """Choose n instances at step k."""
+    row = steps.first[k] + path.state[k] * steps.counts[k] + n
+    correction = _corrected(k, n, steps.correction, path.chosen)
+    path.total[k + 1] = path.total[k] + steps.saving[row] + worth[k] * n + correction
+    path.state[k + 1] = steps.following[row]
+    for m in range(steps.demand.shape[1]):
+        path.room[k + 1, m] = path.room[k, m] - n * steps.demand[k, m]
+    path.chosen[k] = n
 
 
 @inlined

@@ -8,7 +8,13 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.column_generation.grid import MAX_ENTRIES, MAX_UPDATES, resource_grid
-from edrp.formulations.placement.column_generation.kernels import BoundTable, PatternSteps, fill_bounds, search_patterns
+from edrp.formulations.placement.column_generation.kernels import (
+    BoundTable,
+    PatternList,
+    PatternSteps,
+    fill_bounds,
+    search_patterns,
+)
 from edrp.formulations.placement.column_generation.model import Model, SupervisorClass
 from edrp.formulations.placement.column_generation.order import Order
 
@@ -127,9 +133,8 @@ class Pricer:
         operators = self.order.operators
         by_step = np.zeros((max_patterns, operators.size), np.int64)
         values = np.zeros(max_patterns)
-        met, nodes, last = search_patterns(
-            self.steps, self.table, worth[operators], threshold, improve, max_nodes, by_step, values
-        )
+        found = PatternList(by_step, values)
+        met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, found)
         self.nodes += nodes
         kept = min(met, max_patterns)
         patterns = np.empty((kept, operators.size), np.int64)

@@ -126,52 +126,63 @@ def search_labels(
         Seconds of the best path (the cutoff where there is none), and nodes searched; beyond `max_nodes` the search was
         given up.
     """
-    owner, member, member_start, twin = chosen.owner, members.member, members.start, members.twin
-    size = owner.size
-    widest = 0
-    for c in range(member_start.size - 1):
-        widest = max(widest, member_start[c + 1] - member_start[c])
-    bound = np.empty((size, widest))
-    node = np.full(size, -1, np.int64)
-    position = np.full(size, -1, np.int64)
-    used = np.zeros(twin.size, np.bool_)
+    owner, member, size = chosen.owner, members.member, chosen.owner.size
+    bound = np.empty((size, _widest(members.start)))
+    node, position = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+    used = np.zeros(members.twin.size, np.bool_)
     arrival = np.zeros((chosen.holders_start.size - 1, size + 1))
     searched, k, opened = 0, 0, False
     while k >= 0:
-        first, width = member_start[owner[k]], member_start[owner[k] + 1] - member_start[owner[k]]
+        first, width = members.start[owner[k]], members.start[owner[k] + 1] - members.start[owner[k]]
         if not opened:
             searched += 1
             if searched > max_nodes:
                 break
             for i in range(width):
-                u = member[first + i]
-                bound[k, i] = np.inf
-                if used[u] or (twin[u] >= 0 and not used[twin[u]]) or (same_as_last[k] and i < position[k - 1]):
-                    continue
-                node[k] = u
-                bound[k, i] = _longest_path(node, chosen, arrival)
+                node[k] = member[first + i]
+                passed = same_as_last[k] and i < position[k - 1]
+                free = not passed and _is_first_free(node[k], members.twin, used)
+                bound[k, i] = _longest_path(node, chosen, arrival) if free else np.inf
         elif node[k] >= 0:
             used[node[k]] = False
         node[k] = -1
-        i = 0
-        for j in range(1, width):
-            if bound[k, j] < bound[k, i]:
-                i = j
-        if not bound[k, i] < cutoff:
+        opened = True
+        i = _smallest(bound[k], width)
+        least, bound[k, i] = bound[k, i], np.inf
+        if not least < cutoff:
             k -= 1
-            opened = True
-            continue
-        if k + 1 == size:
-            cutoff = bound[k, i]
+        elif k + 1 == size:
+            cutoff = least
             best[:] = node
             best[k] = member[first + i]
-            bound[k, i] = np.inf
-            opened = True
-            continue
-        node[k] = member[first + i]
-        position[k] = i
-        used[node[k]] = True
-        bound[k, i] = np.inf
-        k += 1
-        opened = False
+        else:
+            node[k], position[k] = member[first + i], i
+            used[node[k]] = True
+            k += 1
+            opened = False
     return cutoff, searched
+
+
+@inlined
+def _widest(start: np.ndarray) -> int:
+    """Number of members of the largest class."""
+    widest = 0
+    for c in range(start.size - 1):
+        widest = max(widest, start[c + 1] - start[c])
+    return widest
+
+
+@inlined
+def _is_first_free(u: int, twin: np.ndarray, used: np.ndarray) -> bool:
+    """Whether node u is free, and of those equally far from everything the first one."""
+    return not used[u] and (twin[u] < 0 or used[twin[u]])
+
+
+@inlined
+def _smallest(values: np.ndarray, count: int) -> int:
+    """Position of the smallest of the first values; of equal ones the first."""
+    smallest = 0
+    for i in range(1, count):
+        if values[i] < values[smallest]:
+            smallest = i
+    return smallest
