@@ -64,24 +64,19 @@ def solve_many(
     check_place(spark, jobs)
     read_choices(method or ["auto"])  # before a long source is read and a session started
     instances = read_instances(source)
-    with session_on(spark) as session, batch_progress("solving") as report:
-        arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
-        try:
-            solve_batch(
-                instances,
-                method or "auto",
-                out=out,
-                time_limit=time_limit,
-                gap=gap,
-                certify=certify,
-                seed=seed or 0,
-                kill_after=kill_after,
-                progress=report,
-                **arguments,
-            )
-        except KeyboardInterrupt:
-            say(errors(), f"interrupted; what is solved is kept in {out}, the same command goes on from there", "red")
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    with place_of_work(spark, jobs) as where, batch_progress("solving") as report, saying_what_is_kept(out):
+        solve_batch(
+            instances,
+            method or "auto",
+            out=out,
+            time_limit=time_limit,
+            gap=gap,
+            certify=certify,
+            seed=seed or 0,
+            kill_after=kill_after,
+            progress=report,
+            **where,
+        )
     rows = read_rows(out, SUMMARISED)
     print_summary(rows, out)
     raise typer.Exit(exit_code(rows))
@@ -99,10 +94,20 @@ def check_place(spark: str | None, jobs: int | None) -> None:
 
 
 @contextmanager
-def session_on(master: str | None) -> Iterator[Any]:
-    """A Spark session on that master, or None without one."""
+def place_of_work(master: str | None, jobs: int | None) -> Iterator[dict[str, Any]]:
+    """Where to run, as arguments of `solve_batch`: a Spark session on that master, or so many processes without one."""
     with nullcontext() if master is None else spark_session(master, in_python=True) as session:
-        yield session
+        yield {"n_jobs": jobs} if session is None else {"spark": session}
+
+
+@contextmanager
+def saying_what_is_kept(out: Path) -> Iterator[None]:
+    """Say after Ctrl-C that the same command goes on, and end the command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(errors(), f"interrupted; what is solved is kept in {out}, the same command goes on from there", "red")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edrp.cli.app import ExitCode
-from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
+from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
 from edrp.cli.options import ForceFolder, TimeLimit
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -25,36 +25,42 @@ if TYPE_CHECKING:
 SHOWN_ALARMS = 20
 NAMES = ", ".join(suite.name for suite in SUITES)
 
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, tables and report; the same command again goes on.")]
+More = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="More of the same as --instances.", show_default=False)
+]
+SuiteName = Annotated[str | None, typer.Option("--suite", help=f"One of {NAMES}, or of another package.", show_default=False)]
+OwnInstances = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--instances",
+        metavar="FILE|FOLDER …",
+        help="Instead of a suite: instance files, folders of them, Parquet or JSON lines with the columns id and instance.",
+        show_default=False,
+    ),
+]
+MethodNames = Annotated[
+    list[str] | None,
+    typer.Option("--method", "-m", help="Instead of those for the instances; name or name:key=value,…; may be repeated."),
+]
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of data, for suites that need it.")]
+Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")]
+Certify = Annotated[bool, typer.Option("--certify", help="Certify proofs; the report says what share was checked.")]
+
 
 def compare_methods(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, tables and report; the same command again goes on.")],
-    more: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FILE|FOLDER]…", help="More of the same as --instances.", show_default=False),
-    ] = None,
-    suite: Annotated[
-        str | None, typer.Option("--suite", help=f"One of {NAMES}, or of another package.", show_default=False)
-    ] = None,
-    instances: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--instances",
-            metavar="FILE|FOLDER …",
-            help="Instead of a suite: instance files, folders of them, Parquet or JSON lines with the columns id and instance.",
-            show_default=False,
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="Instead of those for the instances; name or name:key=value,…; may be repeated."),
-    ] = None,
+    out: Out,
+    more: More = None,
+    suite: SuiteName = None,
+    instances: OwnInstances = None,
+    method: MethodNames = None,
     spark: Master = None,
     jobs: Jobs = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of data, for suites that need it.")] = None,
+    data: Data = None,
     time_limit: TimeLimit = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")] = None,
+    seeds: Seeds = None,
     force: ForceFolder = False,
-    certify: Annotated[bool, typer.Option("--certify", help="Certify proofs; the report says what share was checked.")] = False,
+    certify: Certify = False,
 ) -> None:
     """Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.
 
@@ -67,34 +73,22 @@ def compare_methods(
     if data is not None:
         refuse_missing(data)
     refuse_folder(out, WRITTEN, force=force)
-    options: dict[str, Any] = {
-        "--suite": [suite],
-        "--instances": paths,
-        "--method": method,
-        "--spark": [spark],
-        "--jobs": [jobs],
-        "--data": [data],
-    }
-    options |= {"--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
-    with session_on(spark) as session, batch_progress(f"benchmark {chosen.name}") as report:
-        arguments: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
-        try:
-            found = run_benchmark(
-                chosen,
-                out,
-                data=data,
-                methods=method,
-                seeds=seeds,
-                time_limit=time_limit,
-                force=force,
-                certify=certify,
-                command=_command(options) + " --certify" * certify,
-                progress=report,
-                **arguments,
-            )
-        except KeyboardInterrupt:
-            say(errors(), f"interrupted; what is solved is kept in {out}, the same command goes on from there", "red")
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    options: dict[str, Any] = {"--suite": [suite], "--instances": paths, "--method": method, "--spark": [spark], "--jobs": [jobs]}
+    options |= {"--data": [data], "--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
+    with place_of_work(spark, jobs) as where, batch_progress(f"benchmark {chosen.name}") as report, saying_what_is_kept(out):
+        found = run_benchmark(
+            chosen,
+            out,
+            data=data,
+            methods=method,
+            seeds=seeds,
+            time_limit=time_limit,
+            force=force,
+            certify=certify,
+            command=_command(options) + " --certify" * certify,
+            progress=report,
+            **where,
+        )
     _print(found)
     raise typer.Exit(exit_code(found))
 

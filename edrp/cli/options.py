@@ -176,6 +176,10 @@ def read_scenario(file: Path, kind: type[Scenario]) -> Scenario:
 RUN_FILES = ("scenario.json", "run.json", "timeline.csv", "timeline.png")
 """Files that a run is written to."""
 
+RunFolder = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png.")
+]
+
 
 def save_run(
     out: Path,

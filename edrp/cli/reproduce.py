@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.cli.batch import Jobs, Master, batch_progress, check_place, session_on
+from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
 from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, output_folder
 from edrp.cli.terminal import output, say
@@ -29,6 +29,11 @@ from edrp.validation.papers.state_migration import single_step_example
 from edrp.validation.report.publication import WRITTEN
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
+ReportFolder = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
+]
+Sensitivity = Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")]
 
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
@@ -140,17 +145,14 @@ def run_coordinates(
 
 @reproduce.command("enactment", rich_help_panel=ENACTMENT)
 def run_enactment(
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
-    ] = None,
+    out: ReportFolder = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each cell.")] = 30,
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Make three runs for each cell, with the policies of the paper only.")
     ] = False,
-    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
+    sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
     """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
@@ -158,8 +160,7 @@ def run_enactment(
     if out is not None:
         refuse_folder(out, WRITTEN, force=force)
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
-    with session_on(spark) as session, batch_progress("simulating") as report:
-        where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
+    with place_of_work(spark, jobs) as where, batch_progress("simulating") as report:
         found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
     made = enactment_report.report(found)
     made.print(output())
@@ -170,10 +171,7 @@ def run_enactment(
 
 @reproduce.command("bimodal", rich_help_panel=BIMODAL)
 def run_bimodal(
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
-    ] = None,
+    out: ReportFolder = None,
     networks: Annotated[int, typer.Option(min=1, help="Number of random networks for each point of Figs. 8 and 9.")] = 30,
     instances: Annotated[int, typer.Option(min=2, help="Number of tasks to map for each size of Fig. 7.")] = 100,
     tasks: Annotated[int, typer.Option(min=1, help="Number of tasks in each trace.")] = 500,
@@ -183,7 +181,7 @@ def run_bimodal(
     quick: Annotated[
         bool, typer.Option("--quick", help="Take three networks at few points: a quick look that decides little.")
     ] = False,
-    sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")] = False,
+    sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
     """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
@@ -192,8 +190,7 @@ def run_bimodal(
         refuse_folder(out, WRITTEN, force=force)
     few = min(networks, SENSITIVE_NETWORKS) if sensitivity else 0
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
-    with session_on(spark) as session, batch_progress("running") as report:
-        where: dict[str, Any] = {"spark": session} if session is not None else {"n_jobs": jobs}
+    with place_of_work(spark, jobs) as where, batch_progress("running") as report:
         found = bimodal_report.investigate(quick_look(extent) if quick else extent, out=out, progress=report, **where)
     made = bimodal_report.report(found)
     made.print(output())

@@ -15,6 +15,7 @@ from edrp.cli.display.enactment import run_parts
 from edrp.cli.options import (
     RUN_FILES,
     ForceFolder,
+    RunFolder,
     finite,
     read_assignments,
     read_scenario,
@@ -72,10 +73,7 @@ def simulate_enactment(
     param: Annotated[
         list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the policy; repeatable.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
-    ] = None,
+    out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
     """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator."""

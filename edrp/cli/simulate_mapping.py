@@ -15,6 +15,7 @@ from edrp.cli.display.mapping import bimodal_parts
 from edrp.cli.options import (
     RUN_FILES,
     ForceFolder,
+    RunFolder,
     finite,
     read_assignments,
     read_scenario,
@@ -69,10 +70,7 @@ def simulate_bimodal(
     param: Annotated[
         list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the method; repeatable.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png."),
-    ] = None,
+    out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
     """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used."""
