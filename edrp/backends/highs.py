@@ -69,6 +69,14 @@ class HighsBackend:
         return solve_arrays(arrays, replace(options, time_limit=seconds_for_solver(options)))
 
 
+def new_solver(**settings: Any) -> Any:
+    """HiGHS on one thread, without output, with these settings besides."""
+    solver = highspy.Highs()
+    for name, value in {"output_flag": False, "threads": 1, **settings}.items():
+        solver.setOptionValue(name, value)
+    return solver
+
+
 @dataclass(slots=True)
 class Incumbent:
     """The best point that HiGHS has reported, for the case that it has to be left to itself."""

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import highspy
 import numpy as np
 
-from edrp.backends.highs import hand_over
+from edrp.backends.highs import hand_over, new_solver
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look
 from edrp.core.program import Arrays
@@ -259,17 +259,13 @@ class Tree:
 
 def _solver(arrays: Arrays, *, objective: bool) -> Any:
     """HiGHS with the program without integrality, ready for changes of bounds."""
-    solver = highspy.Highs()
-    for name, value in SETTINGS.items():
-        solver.setOptionValue(name, value)
+    solver = new_solver(**SETTINGS)
     relaxed = replace(arrays, integer=np.zeros_like(arrays.integer))
     hand_over(solver, relaxed if objective else replace(relaxed, objective=np.zeros_like(arrays.objective)))
     return solver
 
 
 SETTINGS: Final[dict[str, Any]] = {
-    "output_flag": False,
-    "threads": 1,
     "presolve": "off",  # so that a basis fits, and infeasible programs have a ray
     "solver": "simplex",
     "primal_feasibility_tolerance": 1e-9,

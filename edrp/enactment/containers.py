@@ -175,6 +175,13 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
             faults.add((*path, "resources"), operator.resources, why)
 
 
+def check_queues(queues: Mapping[str, float], application: ContainerApplication, faults: Faults) -> None:
+    """Add the faults of queues of operators that do not exist."""
+    for name, items in queues.items():
+        if name not in application.by_name:
+            faults.add(("queues", name), items, "is no operator of the application")
+
+
 def check_hosts(
     hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, field: str
 ) -> None:

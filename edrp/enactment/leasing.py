@@ -17,7 +17,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Pr
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
-from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, overfull
+from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, check_queues, overfull
 from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
 
 MAX_PERIODS = 100_000
@@ -138,9 +138,7 @@ class LeasingProblem(Problem):
         for index, host in enumerate(self.leased):
             if host.type not in self.types:
                 faults.add(("leased", index, "type"), host.type, f"is no host type{suggestion(host.type, self.types)}")
-        for name in self.queues:
-            if name not in self.application.by_name:
-                faults.add(("queues", name), self.queues[name], "is no operator of the application")
+        check_queues(self.queues, self.application, faults)
         faults.raise_if_any()
         return self
 

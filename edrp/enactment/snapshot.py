@@ -20,6 +20,7 @@ from edrp.enactment.containers import (
     check_counts,
     check_hosting,
     check_hosts,
+    check_queues,
     overfull,
     used_resources,
 )
@@ -102,9 +103,7 @@ class EnactmentProblem(Problem):
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, 1.0, self.utilisation, faults)
         check_hosts(self.current, self.application, self.types, faults, "current")
-        for name in self.queues:
-            if name not in self.application.by_name:
-                faults.add(("queues", name), self.queues[name], "is no operator of the application")
+        check_queues(self.queues, self.application, faults)
         faults.raise_if_any()
         return self
 

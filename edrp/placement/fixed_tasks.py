@@ -55,6 +55,17 @@ class LoadArrays(NamedTuple):
     one_to_one: np.ndarray
     sent: np.ndarray
 
+    def in_order(self, order: Ints) -> LoadArrays:
+        """The same with operators in another order."""
+        place = np.argsort(order)
+        return self._replace(
+            totals=self.totals[order],
+            demand=np.ascontiguousarray(self.demand[order]),
+            use=np.ascontiguousarray(self.use[order]),
+            source=place[self.source],
+            target=place[self.target],
+        )
+
 
 @dataclass(frozen=True)
 class FixedTasks:

@@ -9,6 +9,7 @@ import highspy
 import numpy as np
 
 from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
+from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
@@ -73,16 +74,11 @@ class Master:
         self.operators, self.classes = model.instances.size, len(model.classes)
         self.penalty = 10.0 * (1.0 + model.largest_score)
         self.columns = 0
-        self.solver: Any = highspy.Highs()
-        settings: dict[str, Any] = {
-            "output_flag": False,
-            "threads": 1,
-            "presolve": "off",
-            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-        }
-        for name, value in settings.items():
-            self.solver.setOptionValue(name, value)
+        self.solver = new_solver(
+            presolve="off",
+            primal_feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            dual_feasibility_tolerance=FEASIBILITY_TOLERANCE,
+        )
         rows = self.operators + self.classes + 1
         covered = np.concatenate([model.instances, np.zeros(self.classes + 1)]).astype(float)
         nothing = np.zeros(0, np.int32)

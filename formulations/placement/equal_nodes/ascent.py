@@ -9,6 +9,7 @@ from typing import Any
 import highspy
 import numpy as np
 
+from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -60,9 +61,7 @@ class CuttingPlanes:
         self.shared = self.total + 2
         self.moves = self.shared + quotient.shared_capacity.size
         self.columns = self.moves + model.operators + 1
-        self.solver: Any = highspy.Highs()
-        self.solver.setOptionValue("output_flag", False)
-        self.solver.setOptionValue("threads", 1)
+        self.solver = new_solver()
         upper = self._upper_bounds()
         cost = np.zeros(self.columns)
         cost[-1] = -1.0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import highspy
 import numpy as np
 
 from edrp.backends.base import in_fresh_thread
+from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
@@ -67,10 +66,7 @@ class _Program:
     def __init__(self, tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int) -> None:
         self.tasks, self.pool, self.limits, self.shared = tasks, pool, limits, shared
         self.pricing = Pricing(tasks, limits)
-        self.solver: Any = highspy.Highs()
-        settings: dict[str, Any] = {"output_flag": False, "threads": 1, "presolve": "off"}
-        for name, value in settings.items():
-            self.solver.setOptionValue(name, value)
+        self.solver = new_solver(presolve="off")
         arrays = tasks.arrays
         loads = arrays.use[:, shared] * arrays.totals + np.bincount(arrays.source, arrays.sent[:, shared], tasks.operators)
         self.scale = float(loads.sum()) / tasks.nodes or 1.0

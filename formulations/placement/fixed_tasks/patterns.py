@@ -29,25 +29,12 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     lower = np.where(np.isfinite(upper), total - others - SAME * np.abs(total), -np.inf)
     lower[tasks.room.size :][tasks.streamed] = -np.inf
     found = np.zeros((count, tasks.operators), np.int64)
-    number = _list(_in_order(arrays, order), coefficients[order], upper, lower, found)
+    number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)
     if number > count:
         return None
     patterns = np.empty((number, tasks.operators), np.int64)
     patterns[:, order] = found[:number]
     return patterns
-
-
-def _in_order(arrays: LoadArrays, order: Ints) -> LoadArrays:
-    """The same with operators in another order."""
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return arrays._replace(
-        totals=arrays.totals[order],
-        demand=np.ascontiguousarray(arrays.demand[order]),
-        use=np.ascontiguousarray(arrays.use[order]),
-        source=place[arrays.source],
-        target=place[arrays.target],
-    )
 
 
 @inlined

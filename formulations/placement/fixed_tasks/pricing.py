@@ -27,21 +27,14 @@ class Pricing:
 
     def __init__(self, tasks: FixedTasks, limits: Floats) -> None:
         order, tree = _build_tree(tasks)
-        self.nodes, self.order, place = tasks.nodes, order, np.argsort(order)
+        self.nodes, self.order = tasks.nodes, order
         arrays = tasks.arrays
-        ordered = arrays._replace(
-            totals=arrays.totals[order],
-            demand=np.ascontiguousarray(arrays.demand[order]),
-            use=np.ascontiguousarray(arrays.use[order]),
-            source=place[arrays.source],
-            target=place[arrays.target],
-        )
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(arrays.use > 0, np.floor(limits * (1 + SAME) / arrays.use + SAME), np.inf).min(
                 axis=1, initial=np.inf
             )
         most = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
-        self.rows = PatternRows(ordered, tree, most, np.concatenate([tasks.room, limits]) * (1 + SAME))
+        self.rows = PatternRows(arrays.in_order(order), tree, most, np.concatenate([tasks.room, limits]) * (1 + SAME))
         self.multipliers = np.zeros(self.rows.upper.size)
 
     @property
