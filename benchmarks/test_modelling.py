@@ -35,6 +35,7 @@ def ours(problem):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_library_states_the_same_program_and_finds_its_optimum(name, problem, ours):
+    """In the common form, the arrays of another library are ours; solved, they have the optimum of `eliminate`."""
     _, module, options, _ = SIDES[name]
     library = import_module(f"rivals.{module}")
     model = library.build(tables_of(problem))
@@ -44,12 +45,14 @@ def test_every_library_states_the_same_program_and_finds_its_optimum(name, probl
 
 
 def test_our_program_has_the_optimum_that_elimination_proves(problem):
+    """What the others are compared with is right: a method without a program finds the same optimum."""
     found = edrp_model.solve(edrp_model.build(problem), SOLVER)
     assert found == pytest.approx(edrp.solve(problem, "eliminate").objective, rel=1e-8)
 
 
 @pytest.mark.parametrize("part", ["objective", "lower", "upper", "row_lower", "row_upper", "matrix", "integer"])
 def test_a_program_with_one_number_changed_is_another(part, ours):
+    """A change of a thousandth in any part shows, so that the comparison cannot pass by accident."""
     if part == "matrix":
         changed = ours.matrix.copy()
         changed.data[-10] *= 1.001
@@ -61,6 +64,7 @@ def test_a_program_with_one_number_changed_is_another(part, ours):
 
 
 def test_order_sign_and_scale_of_rows_do_not_count(ours):
+    """Libraries may write the rows of a program in any order, turned round, or multiplied."""
     order = np.random.default_rng(0).permutation(ours.row_lower.size)
     matrix = (-2.0 * ours.matrix)[order]
     turned = replace(ours, matrix=matrix, row_lower=-2 * ours.row_upper[order], row_upper=-2 * ours.row_lower[order])
@@ -69,6 +73,7 @@ def test_order_sign_and_scale_of_rows_do_not_count(ours):
 
 @pytest.mark.slow
 def test_the_command_prints_one_row_per_library():
+    """The command runs to its end on a small instance, with each library that is installed."""
     from modelling import app
 
     done = CliRunner().invoke(app, ["--nodes", "6", "--repeats", "1", "--solve"])
