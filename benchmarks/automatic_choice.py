@@ -3,7 +3,7 @@
     python benchmarks/automatic_choice.py run runs.jsonl --limit 3     # suites smoke and placement, and examples/; goes on
     python benchmarks/automatic_choice.py show runs.jsonl
 
-Each method gets the same limit on each instance, kernels warm. What counts is the objective: relative to the best of all.
+Each method gets the same limit on each instance, kernels warm. Objectives are compared relative to the best of all.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class BenchSpec:
     Attributes
     ----------
     name
-        What is measured.
+        Name of the subject that is measured.
     build
         Makes the subject of a size; not timed.
     sweep

@@ -2,8 +2,8 @@
 
     python tests/mutants.py [--part NAME …] [--sample N] [--seed N] [--jobs N]
 
-Of each part of the code a sample of mutants is drawn: for a seed the same ones, whatever changes elsewhere. Each is written
-into a copy of the checkout, where the part's tests are run. What survives is looked up in `docs/reference/mutants.md`, which
+A sample of mutants is drawn from each part of the code: for a seed the same ones, whatever changes elsewhere. Each is written
+into a copy of the checkout, where the part's tests are run. Survivors are looked up in `docs/reference/mutants.md`, which
 holds a judgement for each known survivor; one that is not there is printed as a row for that table, and the exit code is 1.
 """
 

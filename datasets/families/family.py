@@ -21,17 +21,17 @@ class Family:
     name
         Unique among the families of its kind; small letters, digits and hyphens, because it becomes part of ids.
     kind
-        Of the problems.
+        Kind of the problems.
     summary
-        What they look like, in a line.
+        Description of the problems in a line.
     make
         Makes one instance of a size; all that is random comes out of the generator.
     size
-        What the size counts.
+        Name of the quantity that the size counts.
     default_size, least_size
         Size if none is asked for, and the smallest there is.
     packages
-        What has to be installed with the core: packages of the extra `data`.
+        Packages of the extra `data` that have to be installed with the core.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def generate(
     Parameters
     ----------
     kind
-        Of the problems.
+        Kind of the problems.
     count
         How many.
     seed
@@ -92,7 +92,7 @@ def generate(
     families
         Names or patterns, such as "diamond-*"; default: all families of the kind.
     size
-        Of every instance; what it counts is said by the family. Default: the family's own.
+        Size of every instance; the family says which quantity it counts. Default: the family's own.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def capsys_queries(
     scale
         Every number of tasks is multiplied by it; what a task uses stays.
     workers, slots
-        Of the cluster.
+        Size of the cluster.
 
     Raises
     ------

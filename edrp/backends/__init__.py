@@ -66,7 +66,7 @@ def solve_program(program: Program, backend: str = "highs", **options: Any) -> P
     Parameters
     ----------
     program
-        What to minimise.
+        Program to be minimised.
     backend
         "highs", "scipy", "cvxpy" or "pyomo".
     **options

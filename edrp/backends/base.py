@@ -35,7 +35,7 @@ HIGHS_TOLERANCES = {
 }
 """Options of HiGHS, in every backend that calls it.
 
-What is called a small matrix value is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
+The option for small matrix values is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
 of the tolerances; as large as these, it lets HiGHS cut optima off (docs/explanation/wrong_optima.md).
 """
 
@@ -126,7 +126,7 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     Parameters
     ----------
     function, cancel
-        What is called, and what makes it end early.
+        The function to call, and the one that makes it end early.
     seconds
         After which it should have ended by itself. A solver is deaf to its time limit in some of its phases: one that
         has not ended `PATIENCE` later is cancelled and left to itself.

@@ -59,7 +59,7 @@ class ResultFolder:
     path
         Path of the folder; created where it is missing.
     instances
-        What the results are of.
+        Fingerprint of the instances that are solved.
 
     Attributes
     ----------

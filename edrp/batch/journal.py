@@ -30,7 +30,7 @@ SEAL_LENGTH = len(SEAL % content_digest(b""))
 
 
 class Journal:
-    """One writer's rows in a folder. What is written survives the death of the writer.
+    """One writer's rows in a folder. Rows that are written survive the death of the writer.
 
     A journal of the same name goes on where it ended: a task that a cluster runs again finds what it has done.
 

@@ -46,7 +46,7 @@ class Instance(NamedTuple):
     id
         Its name.
     text
-        What is to be read.
+        Text of the document to be read.
     fault
         Why there is nothing to be read; empty for an ordinary instance.
     """

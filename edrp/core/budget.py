@@ -79,7 +79,7 @@ def look(subject: str, expected: float = 0.0) -> None:
     Parameters
     ----------
     subject
-        What is being prepared.
+        Name of the part that is being prepared.
     expected
         Seconds that the next step is likely to take, where it cannot look at the clock itself.
 

@@ -28,9 +28,9 @@ class RawCertificate:
     format
         Name of its format, a key of `FORMATS` of the checker.
     lines
-        What follows the header, a JSON value each: texts, integers, lists and dicts. Fractions are texts "p/q".
+        Lines after the header, a JSON value each: texts, integers, lists and dicts. Fractions are texts "p/q".
     header
-        What the header says beyond `format`, `version`, `instance`, `claim` and `bound`, or instead of those.
+        Fields of the header beyond `format`, `version`, `instance`, `claim` and `bound`, or instead of those.
     """
 
     format: str

@@ -109,7 +109,7 @@ class NoSuchFileError(InvalidInstanceError):
     path
         Its path.
     hint
-        What would be right, shown last.
+        Advice on what would be right, shown last.
 
     Examples
     --------

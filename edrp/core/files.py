@@ -1,8 +1,8 @@
 """Reading and writing files such that nothing half-written is ever seen, and nothing is replaced that was not meant to be.
 
 Whatever the package writes goes through `writing`, `write_whole` or, where several files belong together, `filling`
-(`edrp/core/folders.py`). What has changed since it was written, as a failing disk or a stranger leaves it, is noticed by its
-checksum, named and set aside.
+(`edrp/core/folders.py`). A file that has changed since it was written, as a failing disk or a stranger leaves it, is noticed by
+its checksum, named and set aside.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class DamagedFileError(InvalidInstanceError):
     path
         Its path.
     why
-        What shows it, and what would be right.
+        The sign of the damage, and advice on what would be right.
     """
 
     def __init__(self, path: str, why: str) -> None:

@@ -31,9 +31,9 @@ def read_as(form: Any, value: Any, place: str) -> Any:
     form
         The type. A value that is an instance of it already is returned as it is.
     value
-        What the caller gave.
+        The value that the caller gave.
     place
-        What the value is called where it was given, for the message.
+        Name of the value where it was given, for the message.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class Answer:
     notes
         Sentences for the user.
     proof
-        What the claim rests on, where there is one.
+        The proof that the claim rests on, where there is one.
     stages
         Outcomes of the stages of a problem with priorities.
     """

@@ -25,13 +25,13 @@ class Stage:
     Attributes
     ----------
     metric
-        What is minimised; "objective" for the weighted sum, which comes last.
+        Metric that is minimised; "objective" for the weighted sum, which comes last.
     problem
         To be solved.
     value
-        What an objective of it means in the metric's own unit.
+        Converts an objective of it to the metric's own unit.
     limit
-        What later stages are limited to where an objective was reached, in the metric's own unit; None where none follows.
+        Limit of later stages where an objective was reached, in the metric's own unit; None where none follows.
     objective_factor
         Objective of the whole problem per unit of the stage's; None where it is not the last.
     """

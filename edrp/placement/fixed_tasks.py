@@ -1,6 +1,6 @@
 """Tasks with given parallelisms on equal nodes: only how many tasks of each operator a node has matters, its *pattern*.
 
-What a node uses of shared resources depends on nothing but its pattern, since all totals are known: a stream that is dealt to
+A node's use of shared resources depends on nothing but its pattern, since all totals are known: a stream that is dealt to
 all tasks leaves the node to the share of its receivers that are elsewhere, a forward stream with the senders that have no
 receiver of their own on the node.
 """
@@ -37,14 +37,14 @@ class LoadArrays(NamedTuple):
     totals : shape (operators,), int64
         Tasks of each operator.
     demand : shape (operators, rooms)
-        What a task takes of each resource that nodes have a fixed amount of, such as slots.
+        Amount that a task takes of each resource that nodes have a fixed amount of, such as slots.
     use : shape (operators, shared)
-        What a task uses of each shared resource, as a share of a node's capacity.
+        Use of each shared resource by a task, as a share of a node's capacity.
     source, target : shape (streams,), int64
     one_to_one : shape (streams,), bool
         Whether each sender has one receiver.
     sent : shape (streams, shared)
-        What all senders together use if all receivers are on other nodes, as a share of a node's capacity.
+        Use by all senders together if all receivers are on other nodes, as a share of a node's capacity.
     """
 
     totals: np.ndarray
@@ -75,7 +75,7 @@ class FixedTasks:
     ----------
     arrays : LoadArrays
     room : shape (rooms,)
-        What each node has of the resources that tasks take; infinite where that is no limit.
+        Amount that each node has of the resources that tasks take; infinite where that is no limit.
     nodes : int
     """
 

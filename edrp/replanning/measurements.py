@@ -40,7 +40,7 @@ def with_measurements(
     resources
         Needs of an instance, by operator; of named resources those that are given.
     capacities
-        What a node offers, by node; of named resources those that are given.
+        Amounts that a node offers, by node; of named resources those that are given.
     delays
         Seconds, one way, by pair of nodes; see `with_delays`.
     vanished

@@ -27,9 +27,9 @@ from edrp.replanning.repair import patched
 class ReplanningPolicy(Document):
     """When a plan is worth its moves.
 
-    What a plan comes to is its score and its price, `downtime_worth · downtime / horizon`: its score is had while
-    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. What runs has no
-    price. Of all that come within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
+    A plan is judged by its score and its price, `downtime_worth · downtime / horizon`: its score is had while
+    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. The placement that runs
+    has no price. Among all plans within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Replanner:
     Parameters
     ----------
     problem
-        What is known at first. Its `current`, where given, is what runs.
+        The problem as it is known at first. Its `current`, where given, is what runs.
     policy
         When to move, and how to plan.
     seed
@@ -83,8 +83,8 @@ class Replanner:
     problem
         As of the last measurement.
     running
-        What runs, as far as the replanner knows: it counts on its decisions being carried out. Set it where they were not;
-        a plain dict will do.
+        The placement that runs, as far as the replanner knows: it counts on its decisions being carried out. Set it where they
+        were not; a plain dict will do.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def decide(
     problem
         As it is now; its `current` plays no part.
     running
-        What runs; it may name nodes and operators that are no more. A plain dict will do.
+        The placement that runs; it may name nodes and operators that are no more. A plain dict will do.
     policy
         When to move, and how to plan.
     seed

@@ -18,7 +18,7 @@ def finish_by_program(problem: PlacementProblem, answer: Answer, options: Option
     problem
         Any that the compact program takes.
     answer
-        What the method `name` has found.
+        Answer that the method `name` has found.
     options
         Those of the whole; the program has the time that is left.
     name, why

@@ -62,7 +62,7 @@ class NodeLoads:
     compiled
         The problem.
     holdings
-        Of each operator.
+        Holdings of each operator.
     """
 
     def __init__(self, program: Program, compiled: Compiled, holdings: list[Holdings]) -> None:

@@ -1,8 +1,8 @@
 """A start for searches on clusters: annealing over classes of equal nodes, where exchanging two nodes is no move.
 
 An operator has a number of replicas, a set of classes of nodes on which they run, and perhaps a *block*: operators that are
-wholly on one node together. That fixes latencies and delays, so that a step costs no more than a look at all streams. What is
-best over classes is put on nodes: blocks first, the fullest node that has room first; replicas that are in no block fill up.
+wholly on one node together. That fixes latencies and delays, so that a step costs no more than a look at all streams. The best
+placement over classes is put on nodes: blocks first, the fullest node that has room first; replicas that are in no block fill up.
 """
 
 from __future__ import annotations
@@ -245,14 +245,14 @@ def anneal_classes(
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Placement | None:
     """A placement that is good over classes of equal nodes, where there are few; None where it is not worth while.
 
-    What downtime, traffic and availability cost plays no part.
+    The prices of downtime, traffic and availability play no part.
 
     Parameters
     ----------
     compiled
         A problem of kind `edrp`.
     seed
-        Of the random numbers.
+        Seed of the random number generator.
     out_of_time
         Asked between chunks of steps.
     """

@@ -37,7 +37,7 @@ def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundarie
     Parameters
     ----------
     policy, model
-        What is simulated.
+        Policy and process that are simulated.
     start, source
         The partition, and the index of its node count.
     seed

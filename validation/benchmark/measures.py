@@ -56,7 +56,7 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     Parameters
     ----------
     rows
-        Of the schema `RESULT_SCHEMA`. Rows of methods that do not take the instance's kind are left out.
+        Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out.
 
     Returns
     -------
@@ -224,7 +224,7 @@ class FamilyCell(NamedTuple):
     instances, answered
         Numbers of instances.
     mean_gap
-        Of the answers; NaN without any.
+        Mean gap of the answers; NaN without any.
     wins
         Whether no method that answered all of the family has a smaller mean gap; only such a method can win.
     """

@@ -44,7 +44,7 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
     Parameters
     ----------
     rows
-        Of the schema `RESULT_SCHEMA`.
+        Rows of the schema `RESULT_SCHEMA`.
     instances
         Problems or their JSON text, by id: those that the rows are of.
 

@@ -32,7 +32,7 @@ class KindComparison:
     Attributes
     ----------
     kind
-        Of problem.
+        Kind of problem.
     section
         Which method wins, by how much, at what price.
     summary

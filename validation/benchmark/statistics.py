@@ -30,7 +30,7 @@ class PairedTest:
     first_better, second_better, ties
         On how many of them which gap is smaller.
     median_difference
-        Of the gaps, first less second; None without a common instance.
+        Median difference of the gaps, first less second; None without a common instance.
     p_value
         Wilcoxon's signed-rank test, two-sided, corrected for all tests of the same family by Holm's method; None
         where every pair is tied.

@@ -154,7 +154,7 @@ def write_benchmark(
     Parameters
     ----------
     rows
-        Of the schema `RESULT_SCHEMA`.
+        Rows of the schema `RESULT_SCHEMA`.
     instances
         Problems or their text by id: every answer is evaluated once more.
     out

@@ -39,7 +39,7 @@ class Flip:
     bit
         Number of the bit.
     fault
-        What was wrong with how it was taken; empty where it was noticed and named, and all else was kept.
+        Fault in how the flip was taken; empty where it was noticed and named, and all else was kept.
     """
 
     what: str

@@ -97,7 +97,7 @@ def batch_rows(
     methods
         As `solve_batch` takes them.
     columns
-        Of the rows, `method` among them; the others stay in their files.
+        Columns of the rows, `method` among them; the others stay in their files.
     out
         Folder for the rows; the same call again runs only what is missing. None keeps nothing.
     spark, n_jobs

@@ -42,11 +42,11 @@ class Panel(NamedTuple):
     curves
         Estimates by name.
     scales
-        Of the horizontal and the vertical axis, as matplotlib names them.
+        Scales of the horizontal and the vertical axis, as matplotlib names them.
     floor, ceiling
         Ends of the vertical axis; None leaves them to the data.
     ticks
-        Of the vertical axis; none leaves them to matplotlib.
+        Ticks of the vertical axis; none leaves them to matplotlib.
     """
 
     title: str
@@ -105,7 +105,7 @@ def draw_panels(
     panels
         In rows.
     path
-        Of the figure.
+        Path of the figure.
     columns
         Diagrams side by side.
     title

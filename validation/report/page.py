@@ -73,7 +73,7 @@ class Figure:
     Attributes
     ----------
     words
-        What it shows, for readers who cannot see it.
+        Description for readers who cannot see it.
     path
         SVG file, which is inlined; None for `html`.
     html
@@ -136,7 +136,7 @@ class Page:
     Attributes
     ----------
     title, summary
-        What was run.
+        Title and summary of the run.
     status
         How much was run.
     verdicts

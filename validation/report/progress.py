@@ -88,7 +88,7 @@ class ProgressLines:
     console
         Where they are printed.
     text
-        What the job is, before every line.
+        Name of the job, before every line.
     clock
         Seconds that have passed since any moment.
     """
@@ -149,7 +149,7 @@ def counting_several(
     Parameters
     ----------
     title, names
-        What the jobs have in common, and what tells them apart.
+        Title that the jobs have in common, and the names that tell them apart.
     total
         Parts of every job.
     look

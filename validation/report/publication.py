@@ -33,7 +33,7 @@ class Report:
     Attributes
     ----------
     title, summary
-        What was run.
+        Title and summary of the run.
     verdicts
         The results, in sentences.
     statements
@@ -45,7 +45,7 @@ class Report:
     records
         Rows of the CSV files by their names; the JSON file holds them too.
     further
-        What the JSON file holds besides, before and after the records.
+        Further entries of the JSON file, before and after the records.
     """
 
     title: str

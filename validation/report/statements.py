@@ -94,7 +94,7 @@ class Statement:
     Attributes
     ----------
     sentence, section
-        What is said, and where.
+        The sentence, and the section that holds it.
     findings
         The statement holds where all of them do.
     certain

@@ -85,7 +85,7 @@ def cluster(
     size
         Nodes, slots of each, and maximum replicas; one of `SIZES` with room for the operators when None.
     weights
-        Of the metrics; drawn when None.
+        Weights of the metrics; drawn when None.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class PeakLoad(PlainMetric):
 def node_demands(problem: MeasuredProblem, deployment: Deployment) -> Mapping[str, Mapping[str, float]]:
     """Units per second of each shared resource that replicas ask for, by node in use.
 
-    A replica uses per_replica + per_tuple × its input rate. What a stream sends to other nodes uses the sender's node.
+    A replica uses per_replica + per_tuple × its input rate. Tuples that a stream sends to other nodes use the sender's node.
     """
     application = problem.application
     demands: dict[str, dict[str, float]] = {}

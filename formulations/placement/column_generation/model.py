@@ -34,7 +34,7 @@ class SupervisorClass:
 class Model:
     """Score without latency: `apart + Σ over supervisors in use of (price − Σ_{a≤b} together[a, b]·n_a·n_b)`.
 
-    A *pattern* n says how many instances of each operator are on one supervisor. What pairs of instances save by being
+    A *pattern* n says how many instances of each operator are on one supervisor. The saving of pairs of instances that are
     together, and the price of a supervisor, are all that a pattern changes, so that supervisors of a class, and
     instances of an operator, are exchangeable (latency-aware placement, eq. 1).
 

@@ -172,7 +172,7 @@ def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float
     Parameters
     ----------
     bounds
-        Of a graph of states.
+        Bounds of a graph of states.
     start
         Columns to begin at; None for equal flows.
     rounds

@@ -19,7 +19,7 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
     quotient
         Whose choices are split.
     share
-        Of each row in the mixture of placements that makes up the bound.
+        Share of each row in the mixture of placements that makes up the bound.
     alive
         Rows that are left.
     mirrored

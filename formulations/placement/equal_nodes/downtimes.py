@@ -147,7 +147,7 @@ def least_time(
     """Least seconds of moving an operator to so many replicas on the nodes `inside`, at most `room` on each.
 
     Every node that sends is tried as the one that takes longest, with every number of replicas that may stay on it. The others
-    then keep as many as they must to take no longer, and further replicas go where they take least. What the slowest sender
+    then keep as many as they must to take no longer, and further replicas go where they take least. Data that the slowest sender
     itself fetches waits for the second slowest, which is taken to be as fast as can be, so that this is a lower bound. Returns
     it with the slowest sender, the number of replicas that stay there, and the seconds that it sends.
     """

@@ -199,7 +199,7 @@ def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
 def _limited_use(model: Model, first: Ints) -> tuple[Floats, Floats]:
     """Use of shared resources whose peak load is limited by one of r replicas, and how much the limit leaves of a node.
 
-    In units of the least use; shapes (operators, 1 + most replicas, resources) and (classes, resources). What streams send to
+    In units of the least use; shapes (operators, 1 + most replicas, resources) and (classes, resources). The use by streams to
     other nodes is left out, so that placements over classes may use more than they seem to, never less.
     """
     compiled, contention = model.compiled, model.compiled.contention

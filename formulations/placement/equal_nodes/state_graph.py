@@ -129,7 +129,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
     levels
         By which the room of a node is told apart, at most `MAX_LEVEL`.
     max_transitions
-        Of the whole graph.
+        Largest number of transitions of the whole graph.
     full
         Classes that have to be used in the end, as bits; 0 where that is not asked for.
     """

@@ -59,7 +59,7 @@ class Traffic:
         model
             With the streams.
         operator, replicas
-            Of the choices that are left, by row.
+            Operator and number of replicas of the choices that are left, by row.
         """
         classes = self.between.shape[1]
         found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
@@ -106,7 +106,7 @@ def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capac
     members
         Nodes of each class.
     demand, capacity
-        Of a replica of each operator and of a node of each class.
+        Demand of a replica of each operator, and capacity of a node of each class.
     """
     compiled = model.compiled
     loss = np.array([compiled.node_loss[nodes[0]] for nodes in members])

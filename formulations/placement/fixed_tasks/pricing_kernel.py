@@ -42,7 +42,7 @@ class PatternRows(NamedTuple):
     most : shape (operators,)
         Largest number of tasks of each operator on a node.
     upper : shape (rows,)
-        What a node has of each resource that tasks take, then the largest load of each that they share.
+        Amount that a node has of each resource that tasks take, then the largest load of each that they share.
     """
 
     arrays: LoadArrays

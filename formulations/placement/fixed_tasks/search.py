@@ -30,7 +30,7 @@ class PeakSearch:
     Parameters
     ----------
     tasks
-        What is placed.
+        Tasks to be placed.
     shared
         Shared resources whose largest load is minimised; none if any placement will do.
     limits : shape (shared,)

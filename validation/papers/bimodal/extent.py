@@ -34,7 +34,7 @@ class RunMode:
     method
         As the batch layer knows it.
     fields
-        Of `BimodalScenario`, where they differ.
+        Fields of `BimodalScenario` that differ.
     """
 
     heading: str
@@ -78,7 +78,7 @@ class Cell(NamedTuple):
     Attributes
     ----------
     networks
-        What tasks may use.
+        Networks that tasks may use.
     rate
         Arrivals per hour.
     links
@@ -110,7 +110,7 @@ class Extent:
     tasks
         In a trace.
     flow
-        Of `BimodalScenario`: the public network is drawn, or its expectation is taken.
+        Field of `BimodalScenario`: rates on the public network are drawn, or their expectation is taken.
     sizes, instances
         Servers of the networks of Fig. 7, and tasks to map for each.
     sensitive
@@ -166,9 +166,9 @@ class Group(NamedTuple):
     Attributes
     ----------
     name
-        Of the folder.
+        Name of the folder.
     networks
-        What tasks may use: an instance of each for every network.
+        Networks that tasks may use: an instance of each for every network.
     rate, links
         The point.
     ways

@@ -95,9 +95,9 @@ def timeline_figure(line: TaskTimeline, path: Path, *, title: str) -> None:
     Parameters
     ----------
     line
-        Of the run.
+        Timeline of the run.
     path
-        Of the figure; its ending says the format: .png or .svg.
+        Path of the figure; its ending says the format: .png or .svg.
     title
         Above everything.
 

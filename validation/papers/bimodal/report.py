@@ -65,9 +65,9 @@ class BimodalResults:
     extent
         How much was run.
     samples
-        Of Figs. 8 and 9.
+        Samples of Figs. 8 and 9.
     mapped
-        Of Fig. 7, by number of servers.
+        Maps of Fig. 7, by number of servers.
     statements
         With verdicts.
     variants

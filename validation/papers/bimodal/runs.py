@@ -89,7 +89,7 @@ class SampleSweep(NamedTuple):
     Attributes
     ----------
     samples
-        Of all cells.
+        Samples of all cells.
     """
 
     samples: Samples
@@ -196,7 +196,7 @@ def run_group(
     extent
         Number of networks and length of traces.
     make, constants
-        What makes the scenarios, and further arguments of it.
+        The function that makes the scenarios, and further arguments of it.
     out, how
         As in `observe`.
 
@@ -237,7 +237,7 @@ def varied_scenario(
     shrinkage
         Bytes out per byte in of every service.
     fields
-        Of `bimodal_scenario`.
+        Arguments of `bimodal_scenario`.
 
     Examples
     --------

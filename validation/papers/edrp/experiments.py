@@ -85,11 +85,11 @@ def run_hour(
     Parameters
     ----------
     weights
-        Of the objective from minute 1 on.
+        Weights of the objective from minute 1 on.
     network
         Default: `ansnet(15)`.
     method
-        Of the registry.
+        Name of a method in the registry.
     restricted
         Solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
     rates
@@ -126,7 +126,7 @@ def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
     Parameters
     ----------
     hour
-        Of optimal decisions.
+        Hour of optimal decisions.
     decide
         Solves the restricted program. It is not called where the optimum itself lies in the restricted
         neighbourhood: there the gap is 0.
@@ -169,11 +169,11 @@ def run_storm_day(
     rates
         Tuples/s by round, at most 320.
     weights
-        Of the objective from round 1 on; the initial deployment weighs response time and cost equally.
+        Weights of the objective from round 1 on; the initial deployment weighs response time and cost equally.
     method
-        Of the registry.
+        Name of a method in the registry.
     seed
-        Of the measured delays.
+        Seed of the measured delays.
     progress
         Called after every round.
     """

@@ -23,13 +23,13 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
     replays
         By the name to print above each panel.
     path
-        Of the PNG.
+        Path of the PNG file.
     title
         Above everything.
     minutes
         Length of a step in `unit`.
     unit
-        Of the time axis.
+        Unit of the time axis.
 
     Raises
     ------

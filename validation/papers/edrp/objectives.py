@@ -37,7 +37,7 @@ def in_all_objectives(
     run
         Takes weights and a progress callback. With several jobs it runs in other processes.
     names
-        Of the objectives.
+        Names of the objectives.
     jobs
         How many to run at once; None for one per processor.
     """

@@ -221,7 +221,7 @@ def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mappin
     printed
         The paper's values; empty to leave them out.
     note
-        What to say about them below the table.
+        Remark on them below the table.
     """
 
     def cells(result: HourOutcome, digits: int) -> tuple[str, ...]:

@@ -45,9 +45,9 @@ def mean_bounds(
     Parameters
     ----------
     setting
-        Of the runs.
+        Setting of the runs.
     seeds
-        Of the random walks; the other patterns are the same for each.
+        Seeds of the random walks; the other patterns are the same for each.
     patterns, units
         Which of them; units in minutes.
     n_jobs

@@ -33,7 +33,7 @@ class ComparedCell(NamedTuple):
     ours
         Mean and standard deviation over the seeds; no deviation of a single one.
     paper
-        What is printed.
+        The paper's printed values.
     """
 
     pattern: str

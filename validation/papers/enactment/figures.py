@@ -71,7 +71,7 @@ def timeline_figure(panels: Mapping[str, HostTimeline], path: Path, *, title: st
     panels
         By what is printed above each.
     path
-        Of the figure; its ending says the format: .png or .svg.
+        Path of the figure; its ending says the format: .png or .svg.
     title
         Above everything.
 

@@ -45,7 +45,7 @@ class EnactmentResults:
     Attributes
     ----------
     setting, seeds, policies
-        What was run.
+        Setting, seeds and policies of the runs.
     enacted, samples
         Runs, and their metrics over the seeds.
     statements

@@ -36,7 +36,7 @@ class Setting:
     Attributes
     ----------
     fields
-        Of `EnactmentScenario`, where they differ.
+        Fields of `EnactmentScenario` that differ.
     occupancy
         Share of the processing duration in which an item occupies its instance.
     arguments
@@ -74,9 +74,9 @@ class Enacted:
     Attributes
     ----------
     pattern, column, seed
-        What was run: policy and unit make the column.
+        Pattern, column and seed of the run: policy and unit make the column.
     metrics
-        Of `EnactmentScenario.evaluate`, and those of `activity`.
+        Metrics of `EnactmentScenario.evaluate`, and those of `activity`.
     run
         Leases, instances, items.
     """
@@ -132,7 +132,7 @@ def enact(
     policies
         By name, without the suffix of their methods.
     seeds
-        Of the random walks; what happens in a run follows from pattern, unit and seed.
+        Seeds of the random walks; what happens in a run follows from pattern, unit and seed.
     setting
         None for the documented one.
     patterns, units

@@ -48,7 +48,7 @@ def statements(samples: Samples) -> tuple[Statement, ...]:
     Parameters
     ----------
     samples
-        Of both policies under all patterns and units, with the metrics that `enact` adds.
+        Samples of both policies under all patterns and units, with the metrics that `enact` adds.
     """
     return judged(((sentence, section, _findings(margins)) for sentence, section, margins in STATEMENTS), samples)
 

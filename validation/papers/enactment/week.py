@@ -43,11 +43,11 @@ class WeekRow:
     unit
         Seconds of the billing time unit (BTU).
     metrics
-        Of `EnactmentScenario.evaluate`.
+        Metrics of `EnactmentScenario.evaluate`.
     items
         That all operators completed together.
     seconds
-        Of the processor, for simulation and accounts.
+        Seconds of the processor, for simulation and metrics.
     run
         Leases, instances, items.
     """
@@ -79,7 +79,7 @@ def follow_week(
     units
         Seconds.
     seed
-        Of every run.
+        Seed of every run.
 
     Raises
     ------

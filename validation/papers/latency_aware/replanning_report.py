@@ -39,9 +39,9 @@ def run(
     data
         Folder of the taxi stream, whose loads are then followed; None for a generated day.
     method
-        Of the registry, to plan with.
+        Name of the method in the registry to plan with.
     seed
-        Of the fluctuations, of the generated day, and of the method.
+        Seed of the fluctuations, of the generated day, and of the method.
     policy
         When a plan pays; None for the default. Its method is not used.
     """

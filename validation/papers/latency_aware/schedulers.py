@@ -72,9 +72,9 @@ def placements(
     Parameters
     ----------
     topologies, loads
-        What is placed.
+        Topologies to be placed, and their loads.
     seeds
-        Of each search; the resource-aware scheduler draws nothing.
+        Seeds of each search; the resource-aware scheduler draws nothing.
     transfer
         h of the throughput model.
     simulated

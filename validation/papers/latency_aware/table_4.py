@@ -261,7 +261,7 @@ def run(
     Parameters
     ----------
     topologies, loads
-        What is placed.
+        Topologies to be placed, and their loads.
     seeds
         Runs of each method on each.
     fresh

@@ -108,9 +108,9 @@ def run(
     Parameters
     ----------
     topologies, loads
-        What is placed.
+        Topologies to be placed, and their loads.
     seeds
-        Of each search.
+        Seeds of each search.
     """
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
