@@ -199,6 +199,19 @@ def test_an_interrupt_leaves_the_remaining_files_unsolved(run, examples, fake_me
     assert "reconfigure.json: not solved, interrupted" in result.err
 
 
+@pytest.mark.parametrize(("command", "work"), [("batch", "solve_batch"), ("benchmark", "run_benchmark")])
+def test_an_interrupted_batch_says_that_the_same_command_goes_on(command, work, run, examples, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"edrp.cli.{command}.{work}", stopped)
+    instances = ["--instances"] if command == "benchmark" else []
+    result = run(command, *instances, examples / "reconfigure.json", "--out", tmp_path / "rows")
+    assert result.code == 130
+    assert "interrupted; what is solved is kept in" in result.err
+    assert "the same command goes on from there" in result.err
+
+
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
