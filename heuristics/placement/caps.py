@@ -79,12 +79,12 @@ class CapsParameters:
 class Caps(Method):
     """The first placements below thresholds of contention, which are tuned.
 
-    CAPS looks at the fullest node. Of each shared resource its load may be at most L_min + α (L_max - L_min): L_min is the mean
+    CAPS looks at the fullest node. Its load of a shared resource may be at most L_min + α (L_max - L_min): L_min is the mean
     load of a node as far as it is the same for every placement (0 for what streams send), L_max what a node would be asked for
     that is full of the tasks that use most and sends all their tuples away. A search places operators by decreasing use of one
     resource, each on node after node with as few tasks as possible, and turns back where a threshold is exceeded. Tuning finds
-    the least α of each resource alone, to a granularity, then raises all of them together until a placement is found. Of those
-    found below the final thresholds one is drawn that no other one dominates.
+    the least α of each resource alone, to a granularity, then raises all of them together until a placement is found. A
+    placement below the final thresholds is drawn that no other one found dominates.
 
     The search proves nothing: it knows no objective, and what it does not find in a number of steps it takes for impossible.
     """
@@ -125,7 +125,7 @@ class CapsSearch:
     Parameters
     ----------
     tasks
-        What is placed.
+        Tasks to be placed.
     parameters
         Settings.
     first

@@ -19,7 +19,7 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
     Parameters
     ----------
     tasks
-        What is placed.
+        Tasks to be placed.
     order : shape (operators,)
         Operators, the first to be placed first.
     thresholds : shape (shared,)
