@@ -45,7 +45,7 @@ def test_every_library_states_the_same_program_and_finds_its_optimum(name, probl
 
 
 def test_our_program_has_the_optimum_that_elimination_proves(problem):
-    """What the others are compared with is right: a method without a program finds the same optimum."""
+    """The program that the others are compared with is right: a method without a program finds the same optimum."""
     found = edrp_model.solve(edrp_model.build(problem), SOLVER)
     assert found == pytest.approx(edrp.solve(problem, "eliminate").objective, rel=1e-8)
 
