@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from edrp.core.budget import compilation
 from edrp.core.instances import load
+from edrp.core.kernels import interpreting
 from edrp.placement.edrp import EdrpProblem
 
 # No deadlines: on a busy machine they judge the machine. On CI the same examples every time: a change is judged by itself.
@@ -32,6 +33,7 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
+DAY = 86_400.0
 EXAMPLES = ROOT / "examples"
 
 
@@ -42,6 +44,21 @@ class Run:
     code: int
     out: str
     err: str
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For tests of changed kernels: to compile them takes longer than to interpret them on small problems."""
+    parser.addoption("--interpreted", action="store_true", help="run kernels in Python, without compiling them")
+
+
+@pytest.fixture(autouse=True)
+def interpreted_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels in Python where `--interpreted` asks for it."""
+    if request.config.getoption("interpreted"):
+        with interpreting(DAY):
+            yield
+    else:
+        yield
 
 
 @pytest.fixture

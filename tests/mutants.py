@@ -14,14 +14,19 @@ import ast
 import hashlib
 import os
 import re
+import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +43,72 @@ class Part:
     files : those that are mutated.
     tests : those that should notice.
     sample : number of mutants that are tried.
-    left_out : names of tests that are not run, since they take long, as pytest's `-k` takes them.
+    own : those that should notice instead, by file.
+    options : further options of pytest.
     """
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
     sample: int
-    left_out: str = "nothing"
+    own: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
 
-CORE_TESTS = ("verification", "program", "clock", "kinds", "instances")
-"""Those that take seconds, the quickest first."""
+CORE_TESTS = {
+    "budget": ("core/test_clock", "core/test_magnitudes"),
+    "certificates": ("certificates/test_programs",),
+    "document": ("core/test_magnitudes", "core/test_bad_input"),
+    "errors": ("core/test_bad_input", "core/test_files", "cli/test_hidden_characters"),
+    "files": ("core/test_files", "batch/test_journal", "core/test_bad_input"),
+    "folders": ("core/test_files",),
+    "instances": ("core/test_instances", "core/test_bad_input"),
+    "kernel_helpers": ("core/test_kernel_helpers",),
+    "kinds": ("core/test_kinds",),
+    "methods": ("core/test_solve", "core/test_kinds"),
+    "places": ("core/test_bad_input", "core/test_magnitudes"),
+    "plugins": ("test_plugins",),
+    "problem": ("core/test_verification",),
+    "program": ("core/test_program", "core/test_magnitudes"),
+    "solution": ("core/test_verification",),
+    "solve": ("core/test_verification", "core/test_solve"),
+    "stages": ("core/test_stages",),
+    "wording": ("core/test_bad_input", "core/test_magnitudes", "cli/test_suggestions"),
+}
+"""Files of the core that are mutated, and tests of each. What runs and compiles kernels and what starts Spark is left out: its
+tests take half a minute each."""
+
+SLOW = (
+    "all_methods",
+    "asked_for_by_name",
+    "auto_chooses",
+    "is_a_start",
+    "megabytes",
+    "names_of_a_batch",
+    "over_capacity",
+    "portfolio",
+    "search_goes",
+    "survive",
+    "ten_thousand",
+    "unusable_options",
+)
+"""Words of the names of tests of the core that take long, most of them since they compile."""
+
+ELIMINATION_TESTS = (
+    "test_elimination_kernels.py",
+    "test_eliminate.py::test_on_a_chain_of_single_replicas_the_path_bound_is_the_optimum",
+    "test_eliminate.py::test_a_search_that_is_stopped_at_once_has_proven_nothing",
+    "test_eliminate.py::test_paths_cover_every_operator_and_flows_come_apart",
+    "test_elimination_bounds.py",
+)
+"""Tests of `eliminate` on problems so small that its kernels can be interpreted."""
 
 PARTS = {
     "core": Part(
-        ("edrp/core/*.py",),
-        tuple(f"tests/edrp/core/test_{name}.py" for name in CORE_TESTS),
+        tuple(f"edrp/core/{name}.py" for name in CORE_TESTS),
+        (),
         80,
-        "megabytes or survives_the_file",
+        {f"edrp/core/{name}.py": tuple(f"tests/edrp/{test}.py" for test in tests) for name, tests in CORE_TESTS.items()},
+        ("--interpreted", "-k", f"not ({' or '.join(SLOW)})"),
     ),
     "metrics": Part(
         (*(f"edrp/placement/metrics/{name}.py" for name in ("availability", "base", "cost", "downtime", "response_time")),),
@@ -64,13 +117,22 @@ PARTS = {
     ),
     "audits": Part(
         ("edrp/enactment/run.py", "edrp/mapping/bimodal_run.py"),
-        ("tests/edrp/enactment", "tests/edrp/mapping/test_scenario.py"),
+        (),
         200,
+        {
+            "edrp/enactment/run.py": ("tests/edrp/enactment/test_problems.py",),
+            "edrp/mapping/bimodal_run.py": ("tests/edrp/mapping/test_scenario.py",),
+        },
     ),
     "elimination": Part(
         ("formulations/placement/elimination/*.py",),
-        ("tests/formulations/placement/test_elimination_bounds.py", "tests/formulations/placement/test_eliminate.py"),
+        tuple(f"tests/formulations/placement/{test}" for test in ELIMINATION_TESTS),
         60,
+        {
+            f"formulations/placement/elimination/{name}.py": (f"tests/formulations/placement/{ELIMINATION_TESTS[0]}",)
+            for name in ("beam", "frontier", "labels")
+        },
+        ("--interpreted",),
     ),
     "journal": Part(
         ("edrp/batch/journal.py", "edrp/batch/parts.py"),
@@ -78,6 +140,15 @@ PARTS = {
         150,
     ),
 }
+
+PACKAGES = ("hypothesis", "numba", "pyarrow.parquet", "pydantic", "pytest", "scipy.optimize", "scipy.sparse.csgraph")
+"""Packages that tests need, which take most of a second to load: they are loaded once."""
+
+MAX_SECONDS = 600.0
+"""Time after which the tests of a mutant are stopped; it counts as killed."""
+
+MAX_BYTES = 6 * 2**30
+"""Memory that the tests of a mutant may take."""
 
 SWAPPED = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
 SWAPPED |= {after: before for before, after in SWAPPED.items()}
@@ -211,11 +282,13 @@ def register_swaps() -> None:
 
 def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tuple[str, str, str]]:
     """Yield file, line and mutated line of each mutant that the tests do not notice."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["-k", f"not ({part.left_out})", *part.tests]
-    for copy in copies:  # also compiles the kernels of the copy
-        if subprocess.run(command, cwd=copy, capture_output=True, check=False).returncode:
-            raise SystemExit(f"the tests of {', '.join(part.tests)} fail without any mutant")
+    for name in PACKAGES:
+        import_module(name)
+    paths = sorted({item.mutations[0].module_path for item in chosen})
+    arguments = {path: own_tests(part, path) for path in paths}
+    for copy in copies:  # also compiles the sources and the kernels of the copy
+        if not passed(own_tests(part, *paths), copy, writing=True):
+            raise SystemExit(f"tests fail without any mutant: pytest {shlex.join(own_tests(part, *paths))}")
     free = list(copies)
     with ProcessPoolExecutor(len(copies)) as pool:
         waiting = list(chosen)
@@ -223,27 +296,83 @@ def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tup
         while waiting or running:
             while waiting and free:
                 copy = free.pop()
-                running[pool.submit(tested, waiting.pop(0), shlex.join(command), copy)] = copy
+                item = waiting.pop(0)
+                running[pool.submit(tested, item, arguments[item.mutations[0].module_path], copy)] = copy
             done = next(as_completed(running))
             free.append(running.pop(done))
             if (found := done.result()) is not None:
                 yield found
 
 
-def tested(item: Any, command: str, copy: Path) -> tuple[str, str, str] | None:
+def own_tests(part: Part, *paths: Path) -> list[str]:
+    """What pytest is called with for files: their tests, the examples of docstrings first; the first that fails ends them."""
+    tests = []
+    for path in paths:
+        if ">>>" in (ROOT / path).read_text(encoding="utf-8"):
+            parts = path.with_suffix("").parts
+            name = ".".join(parts if parts[0] == "edrp" else ("edrp", *parts))
+            tests.append(f"tests/edrp/test_docs.py::test_docstring_examples_run[{name}]")
+        tests += part.own.get(path.as_posix(), part.tests)
+    options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", *part.options]
+    return [*options, *dict.fromkeys(tests)]
+
+
+def tested(item: Any, arguments: list[str], copy: Path) -> tuple[str, str, str] | None:
     """Run the tests on a mutant in a copy; its file, line and mutated line where it survives."""
-    from cosmic_ray.mutating import mutate_and_test
-    from cosmic_ray.work_item import TestOutcome
+    from cosmic_ray.mutating import use_mutation
+    from cosmic_ray.plugins import get_operator
 
     register_swaps()
-    os.chdir(copy)
-    result = mutate_and_test(item.mutations, command, timeout=600)
-    if result.test_outcome != TestOutcome.SURVIVED:
-        return None
-    lines = (result.diff or "").splitlines()[3:]
-    before = " ".join(line[1:].strip() for line in lines if line.startswith("-"))
-    after = " ".join(line[1:].strip() for line in lines if line.startswith("+"))
-    return str(item.mutations[0].module_path), before, after
+    (mutation,) = item.mutations
+    operator = get_operator(mutation.operator_name)(**(mutation.operator_args or {}))
+    with use_mutation(copy / mutation.module_path, operator, mutation.occurrence) as (before, after):
+        if not parses(after) or not passed(arguments, copy):
+            return None
+    changes = [line for line in unified_diff(before.splitlines(), after.splitlines(), n=0) if line[:3] not in ("---", "+++")]
+    lines = [" ".join(line[1:].strip() for line in changes if line.startswith(sign)) for sign in "-+"]
+    return str(mutation.module_path), lines[0], lines[1]
+
+
+def parses(source: str) -> bool:
+    """Whether a mutated file is Python at all."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
+
+
+def passed(arguments: list[str], folder: Path, *, writing: bool = False) -> bool:
+    """Run tests in a fork of this process, which has loaded what they need of other packages, but nothing of `edrp`.
+
+    Bytecode is written for sources as they are only: that of a mutant could be taken for that of the next one.
+    """
+
+    def run() -> None:
+        import pytest
+
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
+        os.chdir(folder)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        sys.path[0] = str(folder)
+        sys.dont_write_bytecode = not writing
+        os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}  # hypothesis draws the same examples every time
+        code = 1
+        try:
+            code = int(pytest.main(arguments))
+        finally:
+            os._exit(code)
+
+    child = get_context("fork").Process(target=run)
+    child.start()
+    child.join(MAX_SECONDS)
+    if child.is_alive():
+        os.killpg(child.pid or 0, signal.SIGKILL)
+        child.join()
+    return child.exitcode == 0
 
 
 if __name__ == "__main__":

@@ -30,6 +30,13 @@ def held(folder, name="w"):
     return {row["key"]: row["objective"] for row in rows}
 
 
+def with_checksum(line: bytes, digit: str) -> bytes:
+    """A line whose checksum is all of one digit."""
+    right = line[-19:-3]
+    assert line[-3:] == b'"}\n'
+    return line.replace(right, digit.encode() * len(right))
+
+
 def killed(folder, *keys, name="w"):
     """The journal of a writer that died before it was done."""
     writer = Journal(folder, name, BATCH)
@@ -74,8 +81,10 @@ def test_a_writer_knows_what_one_of_its_name_has_finished(tmp_path):
         (lambda lines: [*lines[:2], lines[2][:-9]], "its last line was cut off", {"a", "b"}),
         (lambda lines: [lines[0], lines[1].replace(b"1.5", b"1.6"), lines[2]], "1 of its 3 lines are damaged", {"a", "c"}),
         (lambda lines: [b"[]\n", b"\n", *lines[1:]], "2 of its 4 lines are damaged", {"b", "c"}),
+        (lambda lines: [with_checksum(lines[0], "0"), *lines[1:]], "1 of its 3 lines are damaged", {"b", "c"}),
+        (lambda lines: [with_checksum(lines[0], "f"), *lines[1:]], "1 of its 3 lines are damaged", {"b", "c"}),
     ],
-    ids=["cut", "changed", "no rows"],
+    ids=["cut", "changed", "no rows", "least checksum", "largest checksum"],
 )
 def test_what_is_damaged_is_set_aside_and_the_rest_is_kept(tmp_path, damage, said, left):
     path = killed(tmp_path, "a", "b", "c")

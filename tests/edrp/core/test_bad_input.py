@@ -75,6 +75,13 @@ WRONG_VALUES = [
     ("application.streams", "all", "application.streams", '"all"', "must be a list"),
     ("application.operators", [], "application.operators", "[]", "must hold at least 1"),
     ("network.links", [], "network.links", '"edge → fog"', "no link, but stream reader → splitter may need one; add it"),
+    (
+        "network.links",
+        [{"source": "edge", "target": "fog", "delay": 0}, {"source": "fog", "target": "edge", "delay": 0}],
+        "network.links[1]",
+        '"fog→edge"',
+        "repeats links[0]; with symmetric: true a link serves both directions",
+    ),
     ("weights", {"response_time": 0.7, "cost": 0.7}, "weights", "1.4", "must sum to 1"),
     ("weights.response_time", 1.7, "weights.response_time", "1.7", "must be at most 1"),
     ("limits.cost", 0, "limits.cost", "0", "must be above 0 money/h, or left out"),
@@ -119,11 +126,27 @@ def test_wrong_value_is_refused_with_place_value_and_remedy(run, write, document
         ('{"kind": "edrp", "x": "\\ud800"}', "document", "is not JSON"),
         ("{}", "kind", "missing; it must be one of 'edrp'"),
         ('{"kind": "edrp", "weights": {"cost": 0, "cost": 1}}', "weights.cost", "is given twice in one object; keep one"),
+        ('{"kind": "edrp", "kind": "edrp"}', "kind", "is given twice in one object; keep one"),
         ('{"kind": "edrp", "synchronisation_time": 1e999}', "synchronisation_time", "must be a finite number"),
     ],
 )
 def test_text_that_is_no_instance_is_refused(run, write, text, place, remedy):
     refused(run, write(text), place, remedy)
+
+
+@pytest.mark.parametrize(
+    ("work", "place", "why"),
+    [
+        ([1, "x"], "work[1]", "must be a number"),
+        ([[1, 2], [1, "x"]], "work[1][1]", "must be a number"),
+        ([[1, 2], -1], "work[1]", "must be a list"),
+    ],
+)
+def test_a_fault_in_numbers_or_in_rows_of_numbers_is_named_by_its_place(examples, work, place, why):
+    sequence = json.loads((examples / "migration_sequence.json").read_text())
+    with pytest.raises(InvalidInstanceError) as caught:
+        loads(json.dumps({**sequence, "work": work}))
+    assert [(fault.place, fault.why) for fault in caught.value.faults] == [(place, why)]
 
 
 def test_missing_required_fields_are_all_named(run, write):
@@ -179,6 +202,14 @@ def test_negative_latency_within_the_load_is_refused(run, write, document):
 def test_many_faults_are_counted_and_the_first_shown(run, write, document):
     document["network"]["nodes"] += [{"name": f"n{i}", "speedup": -1} for i in range(200)]
     refused(run, write(document), "200 faults in the input", "network.nodes[3].speedup", "… and 150 more")
+
+
+def test_an_error_shows_twenty_faults_and_counts_the_others():
+    faults = [Fault(f"nodes[{index}]", "", "must be text") for index in range(25)]
+    text = str(InvalidInstanceError(faults, "plan.json"))
+    assert text.startswith("plan.json: 25 faults in the input\n  nodes[0]: must be text\n")
+    assert text.endswith("  nodes[19]: must be text\n  … and 5 more")
+    assert str(InvalidInstanceError(faults[:20])).endswith("  nodes[19]: must be text")
 
 
 def test_fault_with_a_long_value_stays_readable(write, document):

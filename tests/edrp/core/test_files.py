@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from pathlib import Path
@@ -133,6 +134,22 @@ def test_what_we_wrote_is_replaced_and_what_others_wrote_or_changed_is_not(tmp_p
     fill(tmp_path, "3", "a.csv", "b.csv", "c.csv", force=True)
     fill(tmp_path, "4", "c.csv")
     assert [(tmp_path / name).read_text() for name in ("a.csv", "b.csv", "c.csv")] == ["3", "3", "4"]
+
+
+def test_files_of_a_subfolder_take_their_places_too(tmp_path):
+    def fill_subfolder(content: str) -> None:
+        with filling(tmp_path) as place:
+            (place / "sub").mkdir()
+            write_whole(place / "sub" / "a.csv", content)
+
+    for content in ("1", "2"):
+        fill_subfolder(content)
+        assert (tmp_path / "sub" / "a.csv").read_text() == content
+    shutil.rmtree(tmp_path / "sub")
+    (tmp_path / "sub").write_text("mine")
+    with pytest.raises(UnwritableError, match="sub: is not a folder; choose another folder"):
+        fill_subfolder("3")
+    assert (tmp_path / "sub").read_text() == "mine"
 
 
 @pytest.mark.parametrize("kind", ["named pipe", "folder", "symbolic link"])

@@ -79,7 +79,8 @@ def test_every_number_of_every_kind_has_a_stated_range(kind):
     unbounded = [
         ".".join(place)
         for place, number in numbers(schema(kind))
-        if not any(bound in number for bound in ("maximum", "exclusiveMaximum"))
+        if not ({"maximum", "exclusiveMaximum"} & number.keys())
+        or (number["type"] == "number" and not {"minimum", "exclusiveMinimum"} & number.keys())
     ]
     assert not unbounded
 
@@ -102,6 +103,7 @@ def test_the_range_of_each_unit_ends_where_it_says(unit):
 def test_the_page_of_units_lists_every_range():
     page = (EXAMPLES.parent / "docs" / "reference" / "units.md").read_text()
     for unit, (smallest, largest) in RANGES.items():
+        assert (float(f"{smallest:g}"), float(f"{largest:g}")) == (smallest, largest), "the page says it exactly"
         if unit != "as the operators' needs":
             assert f"| {unit} | {smallest:g} | {largest:g} |" in page
     assert f"at most {MAX_COUNT:,}" in page

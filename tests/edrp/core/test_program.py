@@ -135,12 +135,13 @@ def test_columns_and_rows_are_named_by_block_and_place():
     program.add_columns("x", (2, 3))
     program.add_columns("r")
     program.add_rows("limit", 2, [])
+    program.add_rows("most", 3, [])
     assert [program.column_name(c) for c in (0, 5, 6)] == ["x[0,0]", "x[1,2]", "r"]
-    assert program.row_name(1) == "limit[1]"
-    with pytest.raises(IndexError, match="7 columns"):
+    assert [program.row_name(r) for r in range(5)] == ["limit[0]", "limit[1]", "most[0]", "most[1]", "most[2]"]
+    with pytest.raises(IndexError, match="7 columns, not 8"):
         program.column_name(7)
-    with pytest.raises(IndexError, match="2 rows"):
-        program.row_name(2)
+    with pytest.raises(IndexError, match="5 rows, not 6"):
+        program.row_name(5)
 
 
 def test_an_empty_program_has_empty_arrays():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from time import perf_counter
 
 import pytest
 
 import edrp
 from edrp.auto import choices as auto
+from edrp.core.budget import compilation
 from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
 from edrp.datasets.families.placement.layered import layered
@@ -67,3 +69,20 @@ def test_the_first_method_that_takes_a_problem_is_chosen(examples):
     problem = edrp.load(examples / "mapping.json")
     assert get_kind("mapping").choose(problem).name == "label-setting"
     assert get_kind("mapping").choose(problem.replace(cost="load-balance")).name == "least-cost-map"
+
+
+def test_the_seconds_of_an_answer_are_those_that_passed_with_compiling_among_them(word_count, monkeypatch):
+    """The clock of time limits goes back by what was compiled; the record does not."""
+    greedy = methods()["greedy"]
+    run = type(greedy).run
+
+    def compiling(self, problem, options):
+        answer = run(self, problem, options)
+        compilation.spent(options.elapsed)
+        return answer
+
+    monkeypatch.setattr(type(greedy), "run", compiling)
+    began = perf_counter()
+    seconds = edrp.solve(word_count, "greedy").seconds
+    assert 0.0 < seconds["compile"] <= sum(seconds.values()) <= perf_counter() - began
+    assert min(seconds.values()) >= 0.0

@@ -88,26 +88,30 @@ def test_cost_counts_replicas_and_traffic(problem):
     assert cost.evaluate(problem, SPREAD) == pytest.approx(10.8)
 
 
+@pytest.mark.parametrize(("node", "seconds"), [("a", 0.06), ("d", 0.032)])
 @pytest.mark.parametrize("order", [("fast", "slow"), ("slow", "fast")])
-def test_a_join_waits_for_the_latest_arrival(order):
-    """Eqs. 5–7: two branches arrive at the join, in either order of the document; both ways of the slow one count, 2 · 30 ms."""
+def test_a_join_waits_for_the_latest_arrival(order, node, seconds):
+    """Eqs. 5–7: two branches arrive at the join, in either order of the document; both ways of the slow one count.
+
+    They take 30 and 30 ms to a, and 30 and 2 ms to d, where the last way of the fast one is the longer.
+    """
     operators = [{"name": "source", "external_rate": 1.0}, *({"name": name} for name in (*order, "join"))]
     streams = [{"source": u, "target": v} for name in order for u, v in (("source", name), (name, "join"))]
-    ends = [("a", "b", 0.01), ("a", "c", 0.03), ("b", "c", 0.05)]
+    ends = [("a", "b", 0.01), ("a", "c", 0.03), ("b", "c", 0.05), ("a", "d", 0.1), ("b", "d", 0.02), ("c", "d", 0.002)]
     problem = EdrpProblem(
         application={"operators": operators, "streams": streams},
         network={
-            "nodes": [{"name": name} for name in "abc"],
+            "nodes": [{"name": name} for name in "abcd"],
             "links": [{"source": u, "target": v, "delay": delay} for u, v, delay in ends],
         },
         weights={"response_time": 1.0},
         limits={"response_time": 1.0},
     )
-    deployment = Deployment({"source": ["a"], "fast": ["b"], "slow": ["c"], "join": ["a"]})
-    assert ResponseTime().evaluate(problem, deployment) == pytest.approx(0.06)
+    deployment = Deployment({"source": ["a"], "fast": ["b"], "slow": ["c"], "join": [node]})
+    assert ResponseTime().evaluate(problem, deployment) == pytest.approx(seconds)
     path = ResponseTime().critical_path(problem, deployment)
     assert [part.name for part in path if not part.is_stream] == ["source", "slow", "join"]
-    assert problem.evaluate(deployment).metrics["response_time"] == pytest.approx(0.06)
+    assert problem.evaluate(deployment).metrics["response_time"] == pytest.approx(seconds)
 
 
 def test_network_usage_is_rate_times_delay(problem):
@@ -158,6 +162,20 @@ def test_downtime_of_pause_and_resume(problem, before, after, seconds):
     """Eqs. 25–32, with scale-out and scale-in of eq. 25 the right way round."""
     problem = problem.replace(current=moved(before))
     assert Downtime().operator_downtime(problem, moved(after), "work") == pytest.approx(seconds)
+
+
+def test_shares_of_a_small_state_need_not_be_whole_bytes(problem):
+    """Ten bytes at one byte per second: a third of them leaves a, and the replica that stays on b takes up two thirds."""
+    operators = [
+        operator.replace(state_size=10.0) if operator.name == "work" else operator for operator in problem.application.operators
+    ]
+    problem = problem.replace(
+        application=problem.application.replace(operators=operators),
+        network=problem.network.replace(store={"delay": 0.005, "bandwidth": 1.0}),
+        current=moved(["a", "b", "b"]),
+    )
+    downtime = Downtime().operator_downtime(problem, moved(["b"]), "work")
+    assert downtime == pytest.approx(0.25 + (0.01 + 10 / 3) + (0.01 + 20 / 3))
 
 
 def test_a_store_without_a_rate_costs_its_delay_only(problem):

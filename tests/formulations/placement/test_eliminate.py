@@ -10,9 +10,11 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.box import Box, Prices
+from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.formulations.placement.elimination.seats import possible_seats
+from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
@@ -52,10 +54,25 @@ def test_a_stop_in_time_leaves_a_valid_bound() -> None:
     for limit in (0.02, 0.1, 0.3):
         stopped = edrp.solve(problem, "eliminate", time_limit=limit)
         assert stopped.seconds["solve"] < limit + 1.0
+        assert stopped.stopped_because == ("finished" if stopped.status == "optimal" else "time_limit")
         if stopped.objective is not None:
             assert stopped.objective >= optimum - 1e-9
         if stopped.bound is not None:
             assert stopped.bound <= optimum + 1e-9
+
+
+def test_a_search_that_is_stopped_at_once_has_proven_nothing() -> None:
+    """Whatever is known to start from, and although all boxes are still open."""
+    model = build_model(compile_problem(layered(8, seed=1, nodes=10)))
+    search = Search(
+        model=model,
+        parameters=EliminationParameters(),
+        incumbent=Incumbent(1e6),
+        gap=0.0,
+        out_of_time=lambda: True,
+        report=lambda incumbent, bound: None,
+    )
+    assert search.run(roots(model)) == -np.inf
 
 
 def test_a_loose_gap_is_kept() -> None:
@@ -127,6 +144,38 @@ def test_path_bounds_never_exceed_the_optimum() -> None:
         assert box.bound <= optimum.objective + 1e-9
         counts = model.compiled.counts(optimum.deployment)[model.order]
         assert box.alive[counts > 0].all()
+
+
+def chain() -> edrp.EdrpProblem:
+    """Three operators that run once each, on five nodes without limits of capacity; fast nodes are far apart."""
+    nodes = [{"name": f"n{u}", "speedup": 1.0 + 0.3 * u} for u in range(5)]
+    links = [
+        {"source": f"n{u}", "target": f"n{v}", "delay": 0.001 * (v - u) ** 2, "cost": 0.01 * (5 - v)}
+        for u in range(5)
+        for v in range(u + 1, 5)
+    ]
+    operators = [{"name": name, "latency": {"model": "mm1", "service_rate": 30.0}, "cost": 1.0} for name in "abc"]
+    operators[0]["external_rate"] = 10.0
+    operators[0]["candidates"] = ["n0", "n1"]
+    return edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": s, "target": t} for s, t in ("ab", "bc")]},
+        network={"nodes": nodes, "links": links},
+        weights={"response_time": 0.7, "cost": 0.3},
+        limits={"response_time": 1.0, "cost": 20.0},
+    )
+
+
+def test_on_a_chain_of_single_replicas_the_path_bound_is_the_optimum() -> None:
+    """Nothing is relaxed there, so that nothing is left but the optimum, before any label search."""
+    problem = chain()
+    best, (deployment,) = brute_force(problem)
+    assert len({deployment[name] for name in "abc"}) > 1
+    model = build_model(compile_problem(problem))
+    (box,) = roots(model)
+    eliminate_by_paths(model, box, best + 1e-6)
+    assert box.bound == pytest.approx(best, abs=1e-6)
+    counts = model.compiled.counts(deployment)[model.order]
+    assert (box.alive == (counts > 0)).all()
 
 
 def test_paths_cover_every_operator_and_flows_come_apart() -> None:

@@ -1,0 +1,79 @@
+"""Kernels of `eliminate`, here interpreted, on problems of a few hundred deployments: it proves what enumeration finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+
+import edrp
+from edrp.core.kernels import interpreting
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
+from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
+
+
+@pytest.fixture(autouse=True)
+def interpreted() -> Iterator[None]:
+    with interpreting(600.0):
+        yield
+
+
+def small(seed: int) -> edrp.EdrpProblem:
+    """With paths through operators."""
+    return random_problem(seed, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
+
+
+def small_latency_aware(seed: int) -> Any:
+    """With paths through instances."""
+    return random_latency_aware_problem(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)
+
+
+def taken(problem: Callable[[int], Any], count: int) -> list[int]:
+    """The first seeds of problems that `eliminate` takes."""
+    method = edrp.methods()["eliminate"]
+    return list(islice((seed for seed in range(200) if method.refusal(problem(seed)) is None), count))
+
+
+def prove_with_little_effort(problem: Any, best: float | None) -> None:
+    """Few steps of the ascent leave much to the label search, a narrow beam leaves much to branching; no start is known."""
+    efforts = ((30, 200), (100_000, 1000))
+    solution = edrp.solve(problem, "eliminate", annealing=False, iterations=3, efforts=efforts, ascent_states=100)
+    assert solution.status == ("infeasible" if best is None else "optimal")
+    assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
+
+
+@pytest.mark.parametrize("seed", taken(small, 14))
+def test_the_optimum_is_that_of_enumeration(seed: int) -> None:
+    prove_with_little_effort(small(seed), brute_force(small(seed))[0])
+
+
+@pytest.mark.parametrize("seed", taken(small_latency_aware, 6))
+def test_the_optimum_of_paths_through_instances_is_that_of_enumeration(seed: int) -> None:
+    prove_with_little_effort(small_latency_aware(seed), brute_force_latency_aware(small_latency_aware(seed))[0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 9, 19])
+@pytest.mark.parametrize(("limit", "weight"), [("response_time", "cost"), ("cost", "response_time"), ("network_usage", "cost")])
+def test_a_limit_binds_without_a_weight_on_it(seed: int, limit: str, weight: str) -> None:
+    """A tenth below what the optimum without it would need."""
+    problem = small(seed).replace(weights={weight: 1.0}, limits={"response_time": 10.0, "cost": 1e3, "downtime": 1e3})
+    _, unlimited = brute_force(problem)
+    needed = problem.evaluate(unlimited[0]).metrics[limit]
+    limited = problem.replace(limits=problem.limits.replace(**{limit: 0.9 * needed + 1e-6}))
+    prove_with_little_effort(limited, brute_force(limited)[0])
+
+
+@pytest.mark.parametrize("start", ["a", "b", "c"])
+def test_of_equal_optima_the_first_of_the_document_is_taken_whatever_the_start(start: str) -> None:
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "work", "cost": 1.0, "external_rate": 1.0}]},
+        network={"nodes": [{"name": name} for name in "abc"]},
+        weights={"cost": 1.0},
+        limits={"cost": 10.0},
+    )
+    solution = edrp.solve(problem, "eliminate", annealing=False, start={"work": [start]})
+    assert (solution.status, solution.deployment) == ("optimal", {"work": ["a"]})
