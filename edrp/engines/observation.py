@@ -47,10 +47,12 @@ class OperatorWindow:
     ----------
     seconds : between the rounds by the engine's clock, for replicas without a clock of their own.
     subtasks : one per replica, in the engine's order.
+    since_start : whether the window begins with the start of the replicas, for lack of a second round.
     """
 
     seconds: float
     subtasks: tuple[SubtaskWindow, ...]
+    since_start: bool = False
 
     @property
     def parallelism(self) -> int:

@@ -13,6 +13,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.network import Network, Node
+from edrp.placement.problem import PlacementProblem
 
 MAX_PARTIAL_PLANS = 16
 """Partial plans per plan; with more operators that change, they are put back several at a time."""
@@ -89,7 +90,7 @@ def plans_near(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigu
     return list(dict.fromkeys([*wholes, *(part for whole in wholes for part in _partial(whole, problem, change))]))
 
 
-def relabelled(plan: Deployment, problem: LatencyAwareProblem, running: Deployment) -> Deployment:
+def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment) -> Deployment:
     """The plan with equal nodes exchanged such that as many instances as possible stay where they are.
 
     Nodes are equal that offer the same and may run the same operators: a method cannot know which of
@@ -120,7 +121,7 @@ def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarra
     return counts
 
 
-def _equal_nodes(problem: LatencyAwareProblem) -> Iterator[list[str]]:
+def _equal_nodes(problem: PlacementProblem) -> Iterator[list[str]]:
     restricted = [set(operator.candidates) for operator in problem.application.operators if operator.candidates is not None]
     groups: dict[object, list[str]] = {}
     for node in problem.network.nodes:

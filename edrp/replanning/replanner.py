@@ -7,7 +7,6 @@ Each move stops the application for a while. EDRP measures that as downtime; her
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -22,6 +21,7 @@ from edrp.replanning.decision import ReplanningDecision, Verdict
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
 from edrp.replanning.repair import patched
+from edrp.replanning.rule import PlanOption, choose_option
 
 
 class ReplanningPolicy(Document):
@@ -182,7 +182,7 @@ def decide(
     kept = next((option for option in options if start is not None and not broken and option.plan == start), None)
     if not options:
         return ReplanningDecision("stuck", before, (), None, None, None, 0.0, 0.0, 0.0, broken, solution)
-    chosen, best = _chosen(options, policy), min(options, key=lambda option: option.total)
+    chosen, best = choose_option(options, policy.hysteresis), min(options, key=lambda option: option.total)
     verdict: Verdict = "keep" if chosen is kept else "place" if change is None else "move" if kept else "repair"
     plan = best if chosen is kept else chosen
     return ReplanningDecision(
@@ -200,35 +200,16 @@ def decide(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Option:
-    plan: Deployment
-    score: float
-    downtime: float
-    price: float
-    moves: int
-
-    @property
-    def total(self) -> float:
-        return self.score + self.price
-
-
 def _option(
     plan: Deployment, problem: LatencyAwareProblem, change: Reconfiguration | None, policy: ReplanningPolicy
-) -> _Option | None:
+) -> PlanOption | None:
     """Gain and price of a plan; None if it breaks anything."""
     found = problem.evaluate(plan)
     if not found.feasible:
         return None
     downtime = 0.0 if change is None else change.downtime(plan)
     moves = 0 if change is None else sum(action.moved_replicas for action in change.current.actions_to(plan))
-    return _Option(plan, found.objective, downtime, policy.price(downtime), moves)
-
-
-def _chosen(options: list[_Option], policy: ReplanningPolicy) -> _Option:
-    """The rule: of all that come within the hysteresis of the least total, the one that moves least."""
-    within = min(option.total for option in options) * (1 + policy.hysteresis)
-    return min((option for option in options if option.total <= within), key=lambda option: (option.moves, option.total))
+    return PlanOption(plan, found.objective, downtime, policy.price(downtime), moves)
 
 
 def _working(problem: LatencyAwareProblem, running: Deployment) -> tuple[Deployment | None, tuple[str, ...]]:

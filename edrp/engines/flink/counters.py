@@ -116,4 +116,4 @@ def _difference(base: _Round, later: _Round) -> OperatorWindow:
 def _since_start(last: _Round) -> OperatorWindow:
     """A window from the start of the subtasks, whose counters began at 0."""
     subtasks = tuple(SubtaskWindow(s.node, *s.counters, s.busy, s.idle, s.backpressured) for s in last.samples)
-    return OperatorWindow(max(0.0, last.now - max(sample.attempt[1] for sample in last.samples) * MILLISECONDS), subtasks)
+    return OperatorWindow(max(0.0, last.now - max(sample.attempt[1] for sample in last.samples) * MILLISECONDS), subtasks, True)

@@ -1,0 +1,106 @@
+"""`edrp advise`: what to change of a running job, what that brings and costs, and how it is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.app import ExitCode
+from edrp.cli.capture import Every, Job, Seconds
+from edrp.cli.display.advice import advice_parts
+from edrp.cli.options import ForceFolder, output_folder
+from edrp.cli.terminal import output, progress, show
+from edrp.core.files import write_whole
+from edrp.core.instances import save
+from edrp.core.problem import Problem
+from edrp.engines.advice import Advice, advise
+from edrp.engines.capture import Capture, read_capture
+from edrp.engines.errors import EngineError
+from edrp.engines.fit import fit_job
+from edrp.engines.flink.autoscaler import autoscaler_replicas
+from edrp.engines.flink.calls import plan_calls
+from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.flink.reading import read_observation
+from edrp.engines.goals import read_goals, read_network
+from edrp.engines.model import latency_aware_problem, migration_problem
+
+PROBLEM, PLACES, CALLS = "edrp.json", "latency-aware.json", "calls.sh"
+"""Files that are written for a job; besides, one of kind `migration` per operator with state whose replicas change."""
+
+advise_app = typer.Typer(
+    help="Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@advise_app.callback()
+def engines() -> None:
+    """Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it."""
+
+
+@advise_app.command("flink")
+def advise_flink(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[CAPTURE]", help="Capture of the job; default: --rest is asked.", show_default=False)
+    ] = None,
+    rest: Annotated[
+        str | None, typer.Option("--rest", help="Address of the REST API, to capture first.", show_default=False)
+    ] = None,
+    network: Annotated[
+        Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
+    ] = None,
+    goals: Annotated[
+        Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
+    ] = None,
+    metadata: Annotated[
+        Path | None, typer.Option(help="_metadata of a checkpoint, for the state of each key group.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the problems and the calls.", show_default=False)
+    ] = None,
+    job: Job = None,
+    seconds: Seconds = 60.0,
+    every: Every = 5.0,
+    force: ForceFolder = False,
+) -> None:
+    """Advise on a job of Apache Flink."""
+    wanted, delays = read_goals(goals), read_network(network)
+    captured = _capture(file, rest, job, seconds, every)
+    advice = advise(fit_job(read_observation(captured)), wanted, delays)
+    rule = autoscaler_replicas(advice.fit, wanted.rate_factor)
+    calls = plan_calls(advice.fit.observation, advice.plan, captured.address)
+    show(output(), advice_parts(advice, rule, calls))
+    files = _files(advice, metadata)
+    with output_folder(out, force, [*files, CALLS]) as folder:
+        if folder is not None:
+            for name, problem in files.items():
+                save(problem, folder / name)
+            write_whole(folder / CALLS, "\n".join(calls) + "\n")
+    raise typer.Exit(ExitCode.INFEASIBLE if advice.verdict == "stuck" else ExitCode.SOLVED)
+
+
+def _capture(file: Path | None, rest: str | None, job: str | None, seconds: float, every: float) -> Capture:
+    """The capture in the file, or one that is made now."""
+    if (file is None) == (rest is None):
+        raise EngineError("edrp advise flink", "give either a capture or --rest, the address of a cluster")
+    if file is not None:
+        return read_capture(file)
+    assert rest is not None
+    with progress(f"capturing for {seconds:g} s"):
+        return capture_job(rest, CaptureSettings(job, seconds, every))
+
+
+def _files(advice: Advice, metadata: Path | None) -> dict[str, Problem]:
+    """Problems by name of file: the job, its places, and the key groups of every operator with state whose replicas change."""
+    files: dict[str, Problem] = {PROBLEM: advice.problem, PLACES: latency_aware_problem(advice.problem, advice.plan)}
+    groups = {} if metadata is None else read_key_groups(metadata)
+    for number, (fitted, seen) in enumerate(zip(advice.fit.operators, advice.fit.observation.operators, strict=True), 1):
+        replicas = advice.plan.degree(fitted.name)
+        if fitted.state_size and replicas != fitted.replicas and not fitted.source:
+            sizes = next((state.sizes for state in groups.values() if state.belongs_to(seen.key, fitted.name)), ())
+            files[f"migration-{number}.json"] = migration_problem(fitted, seen, replicas, sizes)
+    return files

@@ -1,0 +1,163 @@
+"""Advice on a running job: what to change, what that brings and costs, and whether it is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from edrp.core.solve import solve
+from edrp.engines.downtime import DowntimeParts, predict_downtime
+from edrp.engines.estimates import Estimate
+from edrp.engines.fit import JobFit, OperatorFit
+from edrp.engines.goals import Goals
+from edrp.engines.model import busy_share, placement_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem, EdrpSolution
+from edrp.placement.network import Network
+from edrp.replanning.plans import relabelled
+from edrp.replanning.rule import PlanOption, choose_option
+
+SECONDS_TO_SOLVE = 1.0
+"""For a plan; the answer says whether it is proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAdvice:
+    """One operator: replicas and where, now and proposed, and how busy the busiest replica is and would be."""
+
+    name: str
+    replicas: int
+    proposed: int
+    nodes: tuple[str, ...]
+    proposed_nodes: tuple[str, ...]
+    busy: float | None
+    predicted_busy: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Advice on a job.
+
+    Attributes
+    ----------
+    problem, solution : the model, and what was found for it.
+    plan : the best deployment; what runs where nothing was found.
+    verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), or "stuck" (it does, and no plan was found).
+    operators : now and proposed.
+    downtime : of going over to the plan.
+    score, plan_score : of what runs and of the plan, price left out; None where it breaks a goal.
+    price : of the downtime, as a score.
+    broken : what is wrong with what runs, in words.
+    """
+
+    fit: JobFit
+    problem: EdrpProblem
+    solution: EdrpSolution
+    plan: Deployment
+    verdict: Literal["keep", "move", "repair", "stuck"]
+    operators: tuple[OperatorAdvice, ...]
+    downtime: DowntimeParts
+    score: float | None
+    plan_score: float | None
+    price: float
+    broken: tuple[str, ...]
+
+    @property
+    def gain(self) -> float | None:
+        """Score of what runs less that of the plan; None where either is missing."""
+        return None if self.score is None or self.plan_score is None else self.score - self.plan_score
+
+
+def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = None, *, method: str = "highs") -> Advice:
+    """Advise on a job: a plan by the model, kept or taken by the rule of `edrp.replanning`.
+
+    Parameters
+    ----------
+    fit
+        The job.
+    goals
+        What is wanted; by default no replica is busier than 80 %.
+    network
+        Delays between the nodes; without it none are known.
+    method
+        That finds the plan.
+
+    Raises
+    ------
+    EngineError
+        The load needs more replicas than are allowed.
+    InvalidInstanceError
+        Goals or network do not fit the job.
+    """
+    goals = goals or Goals()
+    problem = placement_problem(fit, goals, network)
+    assert problem.current is not None
+    current = problem.current
+    first: EdrpSolution = solve(problem, "greedy")
+    solution: EdrpSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
+    if solution.deployment is None and solution.status != "infeasible":
+        solution = first
+    running = problem.evaluate(current)
+    plans = [] if solution.deployment is None else [solution.deployment, relabelled(solution.deployment, problem, current)]
+    if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
+        plans = [plan for plan in plans if any(plan.degree(name) != current.degree(name) for name in plan)]
+    options = [_option(problem, fit, goals, plan) for plan in dict.fromkeys(plans) if problem.evaluate(plan).feasible]
+    keep = PlanOption(current, running.objective, 0.0, 0.0, 0) if running.feasible else None
+    chosen = choose_option([*options, *([keep] if keep else [])], goals.policy.hysteresis) if options or keep else None
+    best = choose_option(options, goals.policy.hysteresis) if options else keep
+    plan = current if best is None else best.plan
+    return Advice(
+        fit=fit,
+        problem=problem,
+        solution=solution,
+        plan=plan,
+        verdict="stuck" if chosen is None else "keep" if chosen.plan == current else "move" if keep else "repair",
+        operators=tuple(_operator(operator, current, plan, goals) for operator in fit.operators),
+        downtime=predict_downtime(fit, plan, goals),
+        score=keep.score if keep else None,
+        plan_score=best.score if best else None,
+        price=best.price if best else 0.0,
+        broken=tuple(_broken_goals(problem, fit, goals)) if not running.feasible else (),
+    )
+
+
+def _broken_goals(problem: EdrpProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
+    """What is wrong with what runs, in terms of the goals: too busy, too few replicas, or what else the model says."""
+    current = problem.current
+    assert current is not None
+    told = set()
+    for operator in fit.operators:
+        busy = None
+        if operator.service is not None:
+            busy = busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
+        if busy is not None and busy > goals.busy_limit:
+            told.add(operator.name)
+            yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}"
+    for sentence in problem.evaluate(current).broken:
+        follows = sentence.startswith("limits.response_time") and goals.response_time is None
+        if not follows and not any(sentence.startswith(f"min_replicas of {name}:") for name in told):
+            yield sentence
+
+
+def _option(problem: EdrpProblem, fit: JobFit, goals: Goals, plan: Deployment) -> PlanOption:
+    """A plan with its price; where only numbers of replicas can be chosen, places count for nothing."""
+    assert problem.current is not None
+    current = problem.current
+    if fit.observation.live:
+        moves = sum(abs(plan.degree(name) - current.degree(name)) for name in plan)
+    else:
+        moves = sum(action.moved_replicas for action in current.actions_to(plan))
+    downtime = predict_downtime(fit, plan, goals).silence.value if moves else 0.0
+    return PlanOption(plan, problem.evaluate(plan).objective, downtime, goals.policy.price(downtime), moves)
+
+
+def _operator(fitted: OperatorFit, current: Deployment, plan: Deployment, goals: Goals) -> OperatorAdvice:
+    predicted = None
+    replicas = plan.degree(fitted.name)
+    if fitted.service is not None:
+        rates = (fitted.service.value, fitted.service.high, fitted.service.low)
+        predicted = Estimate(*(busy_share(fitted, replicas, goals.rate_factor, rate) for rate in rates))
+    return OperatorAdvice(
+        fitted.name, current.degree(fitted.name), replicas, current[fitted.name], plan[fitted.name], fitted.busy, predicted
+    )

@@ -1,0 +1,83 @@
+"""How long a job stands still when it goes over to a plan, in parts, and how long it takes until it has caught up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from edrp.engines.estimates import Estimate
+from edrp.engines.fit import JobFit
+from edrp.engines.goals import Goals
+from edrp.engines.model import busy_share
+from edrp.placement.deployment import Deployment
+
+NOTHING = Estimate(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DowntimeParts:
+    """Seconds of a change.
+
+    Attributes
+    ----------
+    checkpoint_wait : until a checkpoint is there to start from. The job goes on meanwhile, unless it is stopped with a
+        savepoint, which counts as downtime.
+    restart : stopping all replicas and deploying them.
+    restore : restoring the state of the slowest replica.
+    replay : of input that is processed a second time.
+    catch_up : until what has piled up is processed; infinite where the plan has nothing to spare.
+    live : whether the job goes on while it waits for a checkpoint.
+    """
+
+    checkpoint_wait: Estimate
+    restart: Estimate
+    restore: Estimate
+    replay: Estimate
+    catch_up: Estimate
+    live: bool
+
+    @property
+    def silence(self) -> Estimate:
+        """Seconds without processing."""
+        parts = [self.restart, self.restore, *([] if self.live else [self.checkpoint_wait])]
+        return Estimate(sum(p.value for p in parts), sum(p.low for p in parts), sum(p.high for p in parts))
+
+
+def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimeParts:
+    """Predict the parts of a change from what runs to a plan."""
+    seen = fit.observation
+    duration = fit.checkpoint or NOTHING
+    restore = fit.restore.scaled(_state_per_replica(fit, plan))
+    if not seen.live:
+        parts = DowntimeParts(duration, fit.restart, restore, NOTHING, NOTHING, live=False)
+    else:
+        interval = seen.checkpoints.interval
+        delay = math.inf if seen.max_delay is None else seen.max_delay
+        wait = min(math.inf if interval is None else interval, delay)
+        wait = 0.0 if math.isinf(wait) else wait
+        # A rescale that no checkpoint comes to repeats all since the last one, which was triggered just before.
+        repeated = 0.0 if interval is not None and interval <= delay else wait
+        replay = Estimate(duration.value, duration.low, duration.high + repeated)
+        parts = DowntimeParts(Estimate(wait / 2, 0.0, wait), fit.restart, restore, replay, NOTHING, live=True)
+    return replace(parts, catch_up=_catch_up(fit, plan, goals, parts))
+
+
+def _state_per_replica(fit: JobFit, plan: Deployment) -> float:
+    """How much more state the fullest replica restores than now."""
+    now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
+    then = max((operator.state_size / plan.degree(operator.name) for operator in fit.operators), default=0.0)
+    return then / now if now else 1.0
+
+
+def _catch_up(fit: JobFit, plan: Deployment, goals: Goals, parts: DowntimeParts) -> Estimate:
+    """Seconds in which the busiest operator works off what has piled up, by what it can spare."""
+    busy = [
+        busy_share(operator, plan.degree(operator.name), goals.rate_factor, operator.service.value)
+        for operator in fit.operators
+        if operator.service is not None
+    ]
+    fullest = max(busy, default=0.0)
+    ratio = fullest / (1.0 - fullest) if fullest < 1 else math.inf
+    silence, replay = parts.silence, parts.replay
+    sums = (silence.value + replay.value, silence.low + replay.low, silence.high + replay.high)
+    return Estimate(*(seconds * ratio if seconds else 0.0 for seconds in sums))

@@ -1,0 +1,47 @@
+"""The rule of the autoscaler of the Flink Kubernetes operator, with its default settings: numbers of replicas, one by one."""
+
+from __future__ import annotations
+
+import math
+
+from edrp.engines.fit import JobFit, OperatorFit
+from edrp.engines.observation import OperatorObservation
+
+TARGET = 0.7
+"""`job.autoscaler.utilization.target`."""
+
+BOUNDARY = 0.3
+"""Deviation from the target at which nothing is scaled yet."""
+
+MAX_SCALE_DOWN = 0.6
+"""`job.autoscaler.scale-down.max-factor`: share of replicas that are taken away at once."""
+
+
+def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0) -> dict[str, int]:
+    """Number of replicas of each operator by the autoscaler's rule; sources stay.
+
+    The busiest replica counts (`metrics.busy-time.aggregator` MAX). What piles up during the restart is left out.
+    """
+    return {
+        fitted.name: _replicas(fitted, seen, rate_factor, fit)
+        for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
+    }
+
+
+def _replicas(fitted: OperatorFit, seen: OperatorObservation, factor: float, fit: JobFit) -> int:
+    if not fitted.busy:
+        return fitted.replicas
+    busy = fitted.busy * factor
+    if TARGET - BOUNDARY <= busy <= TARGET + BOUNDARY:
+        return fitted.replicas
+    wanted = math.ceil(fitted.replicas * busy / TARGET - 1e-9)
+    wanted = max(1, wanted, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - 1e-9))
+    wanted = min(wanted, seen.max_parallelism)
+    keyed = any(stream.target == fitted.name and stream.partitioning == "hash" for stream in fit.observation.streams)
+    return _even(wanted, seen.max_parallelism) if keyed else wanted
+
+
+def _even(replicas: int, groups: int) -> int:
+    """So many replicas, or the next number of them that all hold as many key groups, up to half as many as there are."""
+    divisors = (n for n in range(replicas, groups // 2 + 1) if groups % n == 0)
+    return next(divisors, replicas)

@@ -1,0 +1,90 @@
+"""What an operator of a cluster wants of a job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from edrp.core.document import Document, Name, Positive
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole
+from edrp.core.problem import read_as
+from edrp.placement.network import Network
+from edrp.replanning.replanner import ReplanningPolicy
+
+Replicas = Annotated[int, Field(ge=1)]
+
+
+class ReplicaBounds(Document):
+    """Floor and ceiling of an operator's number of replicas."""
+
+    min_replicas: Replicas = Field(1, description="fewest replicas", json_schema_extra={"unit": "1"})
+    max_replicas: Replicas | None = Field(
+        None, description="most replicas; null: as many as slots and the engine allow", json_schema_extra={"unit": "1"}
+    )
+
+
+class Goals(Document):
+    """What is wanted of a job.
+
+    Examples
+    --------
+    >>> Goals(operators={"counter": {"max_replicas": 4}}).operators["counter"].max_replicas
+    4
+    """
+
+    busy_limit: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.8, description="most that any replica may be busy", json_schema_extra={"unit": "1"}
+    )
+    rate_factor: Positive = Field(
+        1.0, description="load to plan for, as a multiple of the load now", json_schema_extra={"unit": "1"}
+    )
+    response_time: Positive | None = Field(
+        None, description="limit on the response time; null for none", json_schema_extra={"unit": "s"}
+    )
+    response_time_weight: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.01,
+        description="weight of the response time against the number of replicas; with the default it decides among as many",
+        json_schema_extra={"unit": "1"},
+    )
+    replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
+    operators: dict[Name, ReplicaBounds] = Field({}, description="bounds by operator; sources stay as they are without one")
+    policy: ReplanningPolicy = Field(ReplanningPolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
+
+
+def read_goals(path: Path | None) -> Goals:
+    """Goals from a JSON file; the defaults without one.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the file, each with its place.
+    """
+    return Goals() if path is None else read_as(Goals, _read_json(path), str(path))
+
+
+def read_network(path: Path | None) -> Network | None:
+    """The network between the nodes of a cluster from a JSON file, or from a problem that has one.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the file, each with its place.
+    """
+    if path is None:
+        return None
+    document = _read_json(path)
+    network = document["network"] if isinstance(document, dict) and "network" in document else document
+    return read_as(Network, network, str(path))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_whole(path))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidInstanceError):
+            raise
+        raise InvalidInstanceError([Fault("file", "", f"is no JSON: {error}")], str(path)) from None

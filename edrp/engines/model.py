@@ -1,0 +1,281 @@
+"""From a fit to documents of this package: `edrp`, `latency-aware` and `migration`, with what runs as `current`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
+from edrp.engines.errors import EngineError
+from edrp.engines.fit import JobFit, OperatorFit
+from edrp.engines.goals import Goals, ReplicaBounds
+from edrp.engines.key_groups import group_sizes, group_work, held_groups
+from edrp.engines.observation import NodeObservation, OperatorObservation
+from edrp.migration.single_step import MigrationProblem
+from edrp.placement.application import Operator
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.latency import MAX_REPLICAS, CapacityCurveLatency
+from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.placement.network import Network
+
+MAX_SLOT_RULES = 64
+"""Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
+
+ROOM = 2
+"""Most replicas in the model, as a multiple of the fewest that carry the load, unless more run now."""
+
+SLACK = 2.0
+"""The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
+
+
+def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None) -> EdrpProblem:
+    """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
+
+    Service rates are those of the busiest replica: what all serve together is divided by the skew. An operator has at least so
+    many replicas that none is busier than the goal; sources, and operators of unknown service rate, keep theirs unless the
+    goals bound them.
+
+    Raises
+    ------
+    EngineError
+        The load needs more replicas than are allowed.
+    InvalidInstanceError
+        The network is not that of the nodes, or the goals name an unknown operator.
+    """
+    _refuse_unknown(fit, goals)
+    slots = slot_resources(fit.observation.operators)
+    operators = [
+        _operator(fitted, seen, fit, goals, slots[fitted.name])
+        for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
+    ]
+    streams = [
+        {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
+        for stream, how in zip(fit.streams, (stream.partitioning for stream in fit.observation.streams), strict=True)
+    ]
+    placed = _network(fit, network, sorted({name for names in slots.values() for name in names}))
+    weight = goals.response_time_weight
+    slowest = _response_time_scale(operators, streams, placed)
+    return EdrpProblem(
+        application={"operators": operators, "streams": streams},
+        network=placed,
+        synchronisation_time=fit.restart.value,
+        weights={"response_time": weight, "cost": 1.0 - weight},
+        limits={
+            "response_time": goals.response_time or slowest,
+            "cost": goals.replica_cost * sum(operator["max_replicas"] for operator in operators),
+        },
+        current={operator.name: operator.nodes for operator in fit.observation.operators},
+        reconfiguration="storm",
+    )
+
+
+def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
+    """The placement of a deployment's replicas as a problem of kind `latency-aware`, from where they run now."""
+    operators = [
+        {"name": o.name, "resources": o.resources, "instances": deployment.degree(o.name), "state_size": o.state_size}
+        for o in problem.application.operators
+    ]
+    for operator, original in zip(operators, problem.application.operators, strict=True):
+        operator["external_rate"] = original.external_rate
+    streams = [stream.model_dump(exclude={"usage"}) for stream in problem.application.streams]
+    assert problem.current is not None
+    same = all(problem.current.degree(name) == deployment.degree(name) for name in deployment)
+    return LatencyAwareProblem(
+        application={"operators": operators, "streams": streams},
+        network=problem.network,
+        current=problem.current if same else deployment,
+    )
+
+
+def migration_problem(
+    fitted: OperatorFit, seen: OperatorObservation, replicas: int, sizes: Sequence[int] = (), tolerance: float = 0.2
+) -> MigrationProblem:
+    """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
+
+    Parameters
+    ----------
+    fitted, seen
+        The operator.
+    replicas
+        How many there are to be.
+    sizes
+        Bytes by key group, from the metadata of a checkpoint; without them those of each replica are split evenly.
+    tolerance
+        τ of the problem.
+    """
+    groups = seen.max_parallelism
+    loads = [sum(window.subtasks[u].records_in for window in seen.windows[-1:]) for u in range(seen.parallelism)]
+    return MigrationProblem(
+        work=group_work(loads, groups),
+        state_size=list(sizes) or group_sizes(fitted.state_sizes, groups),
+        intervals=[list(held_groups(u, seen.parallelism, groups)) for u in range(seen.parallelism)],
+        nodes=replicas,
+        tolerance=tolerance,
+    )
+
+
+def busy_share(fitted: OperatorFit, replicas: int, factor: float, service: float) -> float:
+    """Share of time that the busiest of so many replicas is busy, if one serves `service` tuples/s as things are now."""
+    assert fitted.service is not None
+    capacity = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
+    return fitted.rate * factor * fitted.service.value / (capacity * service)
+
+
+def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
+    """Tuples/s that so many replicas take in before the busiest has enough, by their number.
+
+    What replicas serve together is divided by the skew, but for a single one, which has none.
+    """
+    assert fitted.service is not None
+    points = {replicas: capacity / (fitted.skew if replicas > 1 else 1.0) for replicas, capacity in fitted.capacities}
+    if fitted.skew > 1:
+        points.setdefault(1, min(fitted.service.value, *points.values()))
+    capacities: list[float] = []
+    for replicas in sorted(points):
+        capacities.append(max([points[replicas], *capacities[-1:]]))
+    return {"replicas": sorted(points), "capacities": capacities}
+
+
+def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
+    """Fewest and most replicas: none busier than the goal, no more than slots and the engine allow.
+
+    Raises
+    ------
+    EngineError
+        The load needs more than are allowed.
+    """
+    bounds = goals.operators.get(fitted.name)
+    if fitted.service is None and bounds is None:
+        return fitted.replicas, fitted.replicas
+    bounds = bounds or ReplicaBounds()
+    slots = sum(node.slots for node in fit.observation.nodes)
+    most = min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
+    if fitted.service is None:
+        return min(bounds.min_replicas, most), most
+    service = fitted.service.value
+    needed = next(
+        (
+            n
+            for n in range(bounds.min_replicas, most + 1)
+            if busy_share(fitted, n, goals.rate_factor, service) <= goals.busy_limit
+        ),
+        None,
+    )
+    if needed is None:
+        share = busy_share(fitted, most, goals.rate_factor, service)
+        why = f"{most} replica{'s' * (most != 1)}, the most allowed, would be {share:.0%} busy against {goals.busy_limit:.0%}"
+        raise EngineError(f"operator {fitted.name}", f"{why}; add slots, or raise max_replicas or busy_limit in the goals")
+    return needed, most
+
+
+def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:
+    """Resources of which a replica of each operator takes 1, and a node has as many as slots.
+
+    A slot holds one replica of every operator of its slot-sharing group. A node with S slots therefore has room for certain
+    replicas if, whichever operator of each group is taken, these have at most S replicas there: a resource per combination.
+    Where there are too many combinations, no slot is shared in the model, which is on the safe side.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Seen
+    >>> slot_resources([Seen(name="a", slot_group="x"), Seen(name="b", slot_group="x"), Seen(name="c", slot_group="y")])
+    {'a': ['slots 1'], 'b': ['slots 2'], 'c': ['slots 1', 'slots 2']}
+    """
+    groups: dict[str, list[str]] = {}
+    for operator in operators:
+        groups.setdefault(operator.slot_group, []).append(operator.name)
+    count = 1
+    for members in groups.values():
+        count *= len(members)
+    if count > MAX_SLOT_RULES:
+        return {operator.name: ["slots"] for operator in operators}
+    taken: dict[str, list[str]] = {operator.name: [] for operator in operators}
+    for number, combination in enumerate(product(*groups.values()), 1):
+        for name in combination:
+            taken[name].append(f"slots {number}")
+    return taken
+
+
+def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]) -> dict[str, Any]:
+    fewest, most = replica_bounds(fitted, seen, fit, goals)
+    # More would cost without making the operator much faster, and every number that is allowed makes the problem larger.
+    most = min(most, max(ROOM * fewest, fitted.replicas))
+    return {
+        "name": fitted.name,
+        "latency": _latency(fitted),
+        "external_rate": fitted.rate * goals.rate_factor if fitted.source else 0.0,
+        "selectivity": fitted.selectivity,
+        "state_size": float(fitted.state_size),
+        "resources": dict.fromkeys(slots, 1.0),
+        "cost": goals.replica_cost,
+        "min_replicas": fewest,
+        "max_replicas": most,
+    }
+
+
+def _latency(fitted: OperatorFit) -> dict[str, Any] | None:
+    """A replica as a queue, whose service rate is that by which the busiest one has enough."""
+    if fitted.service is None:
+        return None
+    points = _capacity_points(fitted)
+    if len(points["replicas"]) == 1:
+        return {"model": "mm1", "service_rate": points["capacities"][0] / points["replicas"][0]}
+    return {"model": "capacity-curve", **points}
+
+
+def _network(fit: JobFit, network: Network | None, slots: Sequence[str]) -> Network:
+    """The nodes of the cluster with their slots; delays are those of the network that the user gives, otherwise none."""
+    seen = {node.name: node for node in fit.observation.nodes}
+    restoring = max(fit.restore.value, 1e-3)
+    state = max((operator.state_size for operator in fit.operators), default=0)
+    store = {"bandwidth": max(1.0, 2.0 * state / restoring)} if state else {}
+    if network is None:
+        nodes = [{"name": name, "resources": _slots(node, slots)} for name, node in seen.items()]
+        return Network(nodes=nodes, between_zones={"delay": 0.0}, store=store)
+    faults = [
+        Fault(f"nodes[{index}].name", node.name, f"is no node of the cluster{suggestion(node.name, seen)}")
+        for index, node in enumerate(network.nodes)
+        if node.name not in seen
+    ]
+    missing = ", ".join(name for name in seen if name not in network.by_name)
+    if missing:
+        faults.append(Fault("nodes", "", f"lack {missing} of the cluster; describe every TaskManager"))
+    if faults:
+        raise InvalidInstanceError(faults, "network")
+    nodes = [{**node.model_dump(), "resources": _slots(seen[node.name], slots)} for node in network.nodes]
+    return network.replace(nodes=nodes)
+
+
+def _slots(node: NodeObservation, slots: Sequence[str]) -> dict[str, float]:
+    return dict.fromkeys(slots, float(node.slots))
+
+
+def _response_time_scale(operators: Sequence[dict[str, Any]], streams: Sequence[dict[str, Any]], network: Network) -> float:
+    """A response time that no useful plan exceeds: of all operators one after the other, with the fewest replicas allowed."""
+    received: dict[str, float] = {}
+    for stream in streams:
+        received[stream["target"]] = received.get(stream["target"], 0.0) + stream["rate"]
+    total = 0.0
+    for fields in operators:
+        operator = Operator(**fields)
+        if operator.latency is not None:
+            total += operator.latency.at(received.get(operator.name, 0.0) / operator.min_replicas, operator.min_replicas)
+    delays = [link.delay for link in (*network.links, *network.classes)]
+    return SLACK * (total + max(delays, default=0.0) * len(streams)) or 1.0
+
+
+def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
+    known = [operator.name for operator in fit.operators]
+    faults = list(_unknown(goals, known))
+    if faults:
+        raise InvalidInstanceError(faults, "goals")
+
+
+def _unknown(goals: Goals, known: Sequence[str]) -> Iterator[Fault]:
+    for name in goals.operators:
+        if name not in known:
+            hint = suggestion(name, known) or f"; they are {', '.join(known)}"
+            yield Fault(f"operators[{name}]", name, f"is no operator of the job{hint}")

@@ -1,0 +1,139 @@
+"""What a capture says about a job: service rates with intervals, skew, state and times, against jobs whose truth is known."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from fake_flink import FakeFlink, FakeOperator, serving, word_count
+from test_flink_reading import answered_folder, observed
+
+from edrp.engines.errors import EngineError
+from edrp.engines.estimates import BusyPoint, service_rate
+from edrp.engines.fit import fit_job
+from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.flink.reading import read_observation
+from edrp.engines.goals import Goals
+from edrp.engines.model import placement_problem
+
+
+def fitted(flink, rounds=5):
+    return fit_job(observed(flink, rounds))
+
+
+def operator(fit, name):
+    return next(fitted for fitted in fit.operators if fitted.name == name)
+
+
+def test_service_rates_are_those_of_the_job():
+    fit = fitted(FakeFlink(rates=(150.0,)))
+    assert operator(fit, "counter").service.value == pytest.approx(200.0, rel=1e-3)
+    assert operator(fit, "counter").busy == pytest.approx(0.75)
+    assert operator(fit, "counter").method == "ratio"
+    assert operator(fit, "Source: reader").service is None
+    assert operator(fit, "Source: reader").rate == pytest.approx(150.0)
+
+
+def test_low_load_is_said_to_understate_capacity():
+    waits = {"counter": {"waiting": 0.1}}
+    fit = fitted(FakeFlink(word_count(**waits), rates=(20.0,)))
+    counter = operator(fit, "counter")
+    assert counter.method == "understated"
+    assert counter.service.value < 200.0
+    assert any("capacity of counter is probably understated" in remark for remark in fit.remarks)
+
+
+def test_several_loads_give_an_intercept():
+    waits = {"counter": {"waiting": 0.1}}
+    fit = fitted(FakeFlink(word_count(**waits), rates=(10.0, 20.0, 30.0, 45.0)))
+    counter = operator(fit, "counter")
+    assert counter.method == "intercept"
+    assert counter.service.value == pytest.approx(180.0, rel=1e-2)  # (1 - 0.1) * 200
+    assert counter.service.low < counter.service.value < counter.service.high
+
+
+def test_single_measurements_have_wider_intervals():
+    few, _ = service_rate([BusyPoint(100.0, 0.5)])
+    many, _ = service_rate([BusyPoint(100.0, 0.5)] * 8)
+    assert few.high - few.low > many.high - many.low > 0
+
+
+def test_skew_is_that_of_the_busiest_replica():
+    shares = {"counter": {"replicas": 2, "shares": (0.7, 0.3)}}
+    fit = fitted(FakeFlink(word_count(**shares), rates=(150.0,)))
+    assert operator(fit, "counter").skew == pytest.approx(1.4)
+    assert operator(fit, "parser").skew == 1.0
+    assert any("1.4 times the mean" in remark for remark in fit.remarks)
+
+
+def test_streams_of_a_join_are_told_apart():
+    operators = [
+        FakeOperator("Source: left", selectivity=1.0),
+        FakeOperator("Source: right"),
+        FakeOperator("filter", selectivity=0.25, inputs=(("Source: right", "FORWARD"),)),
+        FakeOperator("join", inputs=(("Source: left", "HASH"), ("filter", "HASH"))),
+    ]
+    fit = fitted(FakeFlink(operators, rates=(80.0,)))
+    rates = {(stream.source, stream.target): stream.rate for stream in fit.streams}
+    assert rates["Source: left", "join"] == pytest.approx(80.0, rel=1e-3)
+    assert rates["filter", "join"] == pytest.approx(20.0, rel=1e-3)
+    assert operator(fit, "filter").selectivity == pytest.approx(0.25)
+
+
+def test_times_of_a_restart_and_state():
+    fit = fitted(FakeFlink())
+    assert fit.restart.value == pytest.approx(0.2 + 0.31)  # remembered from a rescale, and deploying the last time
+    assert fit.restore.value == pytest.approx(0.2)
+    assert operator(fit, "counter").state_size == 10_000_000
+
+
+def test_several_parallelisms_make_a_capacity_curve():
+    flink = FakeFlink(rates=(150.0,))
+
+    def rescale(_seconds):
+        if flink.rounds == 4:
+            flink.totals.clear()
+            flink.operators[2].replicas, flink.operators[2].service_rate = 2, 160.0
+
+    with serving(flink) as address:
+        capture = capture_job(address, CaptureSettings(seconds=8.0, every=1.0), sleep=rescale)
+    counter = operator(fit_job(read_observation(capture)), "counter")
+    assert [replicas for replicas, _ in counter.capacities] == [1, 2]
+    assert [capacity for _, capacity in counter.capacities] == pytest.approx([200.0, 320.0], rel=1e-2)
+
+
+def test_slots_are_shared_within_groups_only():
+    flink = FakeFlink(word_count(counter={"replicas": 3, "group": "own"}), slots=2, rates=(300.0,))
+    problem = placement_problem(fitted(flink), Goals())
+    assert problem.current is not None
+    needs = {o.name: set(o.resources) for o in problem.application.operators}
+    assert needs["counter"] >= needs["parser"]
+    assert not needs["parser"] & needs["Sink: writer"]
+    crowded = {"Source: reader": ["tm-a"], "parser": ["tm-a", "tm-a"], "counter": ["tm-a"], "Sink: writer": ["tm-b"]}
+    assert any("slots" in sentence for sentence in problem.evaluate(crowded).broken)
+
+
+def test_a_load_that_no_slots_can_carry_is_refused():
+    goals = Goals(busy_limit=0.5, rate_factor=2.0)
+    with pytest.raises(EngineError, match="operator parser: 1 replica, the most allowed, would be 75% busy against 50%"):
+        placement_problem(fitted(FakeFlink(rates=(150.0,), slots=1, managers=("tm-a",))), goals)
+
+
+@pytest.mark.data
+def test_real_service_rates(shared_data):
+    fit = fit_job(read_observation(answered_folder(shared_data / "flink" / "adaptive-p1")))
+    assert operator(fit, "parser").service.value == pytest.approx(462, abs=1)
+    assert (operator(fit, "parser").method, operator(fit, "counter").method) == ("ratio", "understated")
+    assert [stream.bytes_per_tuple for stream in fit.streams] == pytest.approx([37.0] * 3, abs=0.2)
+
+
+@pytest.mark.data
+def test_real_key_groups(shared_data):
+    states = read_key_groups(shared_data / "flink" / "checkpoint-metadata-400MB")
+    counter = next(state for state in states.values() if state.name == "counter")
+    assert (counter.parallelism, len(counter.sizes), sum(counter.sizes)) == (3, 128, 400_025_584)
+    assert [state.name for state in states.values() if state.sizes] == ["counter"]
