@@ -10,22 +10,21 @@ import typer
 from edrp.cli.app import ExitCode
 from edrp.cli.capture import Every, Job, Seconds
 from edrp.cli.display.advice import advice_parts
+from edrp.cli.display.advice_page import advice_page
 from edrp.cli.options import ForceFolder, output_folder
 from edrp.cli.terminal import output, progress, show
-from edrp.core.files import write_whole
+from edrp.core.files import refuse_target, write_whole
 from edrp.core.instances import save
 from edrp.core.problem import Problem
 from edrp.engines.advice import Advice, advise
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
-from edrp.engines.flink.autoscaler import autoscaler_replicas
-from edrp.engines.flink.calls import plan_calls
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.metadata import read_key_groups
-from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
+from edrp.engines.protocol import Engine, get_engine
+from edrp.validation.report.page import require_packages
 
 PROBLEM, PLACES, CALLS = "edrp.json", "latency-aware.json", "calls.sh"
 """Files that are written for a job; besides, one of kind `migration` per operator with state whose replicas change."""
@@ -62,6 +61,7 @@ def advise_flink(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the problems and the calls.", show_default=False)
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="File for the advice as a page.", show_default=False)] = None,
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,
@@ -69,12 +69,17 @@ def advise_flink(
 ) -> None:
     """Advise on a job of Apache Flink."""
     wanted, delays = read_goals(goals), read_network(network)
-    captured = _capture(file, rest, job, seconds, every)
-    advice = advise(fit_job(read_observation(captured)), wanted, delays)
-    rule = autoscaler_replicas(advice.fit, wanted.rate_factor)
-    calls = plan_calls(advice.fit.observation, advice.plan, captured.address)
-    show(output(), advice_parts(advice, rule, calls))
-    files = _files(advice, metadata)
+    if html is not None:
+        require_packages(jinja2="report")
+        refuse_target(html, replace=force)
+    engine, captured = get_engine("flink"), _capture(file, rest, job, seconds, every)
+    advice = advise(fit_job(engine.observe(captured)), wanted, delays)
+    rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
+    calls = engine.calls(advice.fit.observation, advice.plan, captured.address)
+    show(output(), advice_parts(advice, rule, engine.rule_name, calls))
+    if html is not None:
+        write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
+    files = _files(advice, engine, metadata)
     with output_folder(out, force, [*files, CALLS]) as folder:
         if folder is not None:
             for name, problem in files.items():
@@ -94,13 +99,12 @@ def _capture(file: Path | None, rest: str | None, job: str | None, seconds: floa
         return capture_job(rest, CaptureSettings(job, seconds, every))
 
 
-def _files(advice: Advice, metadata: Path | None) -> dict[str, Problem]:
+def _files(advice: Advice, engine: Engine, metadata: Path | None) -> dict[str, Problem]:
     """Problems by name of file: the job, its places, and the key groups of every operator with state whose replicas change."""
     files: dict[str, Problem] = {PROBLEM: advice.problem, PLACES: latency_aware_problem(advice.problem, advice.plan)}
-    groups = {} if metadata is None else read_key_groups(metadata)
     for number, (fitted, seen) in enumerate(zip(advice.fit.operators, advice.fit.observation.operators, strict=True), 1):
         replicas = advice.plan.degree(fitted.name)
         if fitted.state_size and replicas != fitted.replicas and not fitted.source:
-            sizes = next((state.sizes for state in groups.values() if state.belongs_to(seen.key, fitted.name)), ())
+            sizes = () if metadata is None else engine.key_group_sizes(str(metadata), fitted.name, seen.key)
             files[f"migration-{number}.json"] = migration_problem(fitted, seen, replicas, sizes)
     return files

@@ -13,7 +13,7 @@ from edrp.core.files import refuse_target
 from edrp.engines.capture import write_capture
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.client import read_address
-from edrp.engines.flink.reading import read_observation
+from edrp.engines.protocol import get_engine
 
 capture = typer.Typer(
     help="Capture what a stream engine answers about a running job, in one file.", no_args_is_help=True, add_completion=False
@@ -48,7 +48,7 @@ def capture_flink(
     refuse_target(out, replace=force)
     with progress(f"capturing for {seconds:g} s"):
         captured = capture_job(rest, CaptureSettings(job, seconds, every, mask_hosts))
-    seen = read_observation(captured)
+    seen = get_engine("flink").observe(captured)
     write_capture(captured, out, replace=force)
     replicas = sum(operator.parallelism for operator in seen.operators)
     say(

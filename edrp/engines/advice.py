@@ -64,6 +64,11 @@ class Advice:
     broken: tuple[str, ...]
 
     @property
+    def changes(self) -> bool:
+        """Whether the plan is another than what runs."""
+        return self.plan != self.problem.current
+
+    @property
     def gain(self) -> float | None:
         """Score of what runs less that of the plan; None where either is missing."""
         return None if self.score is None or self.plan_score is None else self.score - self.plan_score

@@ -12,52 +12,60 @@ from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
 
+OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
+RIGHT = ("replicas", "proposed", "busy now", "predicted", "autoscaler")
+DOWNTIME = ("downtime", "seconds (90 % interval)")
 
-def advice_parts(advice: Advice, rule: Mapping[str, int], calls: Sequence[str]) -> Iterator[Table | str]:
+
+def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> Iterator[Table | str]:
     """What runs and what is proposed, what a change costs, the verdict, and the calls that carry it out.
 
     Parameters
     ----------
     advice
         What is shown.
-    rule
-        Number of replicas of each operator by the engine's own autoscaler.
+    rule, rule_name
+        Number of replicas of each operator by what scales the engine's jobs today, and its name.
     calls
         Lines for a shell.
     """
-    seen = advice.fit.observation
-    how = "replicas can change live" if seen.live else "changes need a restart"
-    yield f"Job {seen.job} on {seen.engine} {seen.version}: {how}"
-    yield _operator_table(advice, rule)
-    changes = advice.plan != advice.problem.current
-    if changes:
-        yield _downtime_table(advice.downtime)
-    yield _verdict(advice)
-    yield _proof(advice)
-    yield _beside_the_rule(advice, rule)
+    yield job_sentence(advice)
+    yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)
+    if advice.changes:
+        yield table(DOWNTIME, downtime_rows(advice.downtime))
+    yield verdict_sentence(advice)
+    yield proof_sentence(advice)
+    yield rule_sentence(advice, rule, rule_name)
     yield from (f"• {remark}" for remark in advice.fit.remarks)
-    if changes and advice.verdict in ("move", "repair"):
+    if advice.changes and advice.verdict in ("move", "repair"):
         yield "The calls that carry it out:"
         yield from (f"  {line}" for line in calls)
 
 
-def _operator_table(advice: Advice, rule: Mapping[str, int]) -> Table:
+def job_sentence(advice: Advice) -> str:
+    """The job, the engine, and how changes are made."""
+    seen = advice.fit.observation
+    how = "replicas can change live" if seen.live else "changes need a restart"
+    return f"Job {seen.job} on {seen.engine} {seen.version}: {how}"
+
+
+def operator_rows(advice: Advice, rule: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """A row per operator, as `OPERATORS` names its cells."""
     live = advice.fit.observation.live
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for operator in advice.operators:
         now = "" if operator.busy is None else f"{operator.busy:.0%}"
         then = "" if operator.predicted_busy is None else _percent(operator.predicted_busy)
-        moved = operator.proposed_nodes != operator.nodes
-        where = counted(operator.proposed_nodes) if moved and not live else counted(operator.nodes)
+        where = counted(operator.nodes if live else operator.proposed_nodes)
         where = "the scheduler chooses" if live and operator.proposed != operator.replicas else where
         rows.append((operator.name, str(operator.replicas), str(operator.proposed), now, then, where, str(rule[operator.name])))
-    columns = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
-    return table(columns, rows, right=("replicas", "proposed", "busy now", "predicted", "autoscaler"))
+    return rows
 
 
-def _downtime_table(downtime: DowntimeParts) -> Table:
+def downtime_rows(downtime: DowntimeParts) -> list[tuple[str, str]]:
+    """A row per part of the downtime."""
     waiting = "waiting for a checkpoint (the job goes on)" if downtime.live else "stopping with a savepoint"
-    rows = [
+    return [
         (waiting, _seconds(downtime.checkpoint_wait)),
         ("stopping and deploying", _seconds(downtime.restart)),
         ("restoring state", _seconds(downtime.restore)),
@@ -65,28 +73,30 @@ def _downtime_table(downtime: DowntimeParts) -> Table:
         ("input that is replayed", _seconds(downtime.replay)),
         ("catching up", _seconds(downtime.catch_up)),
     ]
-    return table(("downtime", "seconds (90 % interval)"), rows)
 
 
-def _verdict(advice: Advice) -> str:
+def verdict_sentence(advice: Advice) -> str:
+    """The verdict and its reasons."""
     seconds = advice.downtime.silence.value
     if advice.verdict == "stuck":
         because = "; ".join(advice.solution.clashes) or f"{advice.solution.method} found none"
         return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan: {because}"
     if advice.verdict == "repair":
         return f"repair: what runs breaks {'; '.join(advice.broken)}; {seconds:.3g} s of downtime"
-    if advice.gain is None or advice.plan == advice.problem.current:
+    if advice.gain is None or not advice.changes:
         return "keep: no better plan was found"
     return f"{advice.verdict}: a gain of {advice.gain:.4g} at a price of {advice.price:.4g} for {seconds:.3g} s of downtime"
 
 
-def _proof(advice: Advice) -> str:
+def proof_sentence(advice: Advice) -> str:
+    """Whether the plan is proven."""
     if advice.solution.status == "optimal":
         return f"The plan is the best of the model, as {advice.solution.method} has proven."
     return f"The plan is the best that {advice.solution.method} found; it is not proven."
 
 
-def _beside_the_rule(advice: Advice, rule: Mapping[str, int]) -> str:
+def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
+    """How the plan differs from what scales the engine's jobs today."""
     ours, theirs = sum(operator.proposed for operator in advice.operators), sum(rule.values())
     differing = ", ".join(
         f"{operator.name} {operator.proposed} against {rule[operator.name]}"
@@ -94,8 +104,8 @@ def _beside_the_rule(advice: Advice, rule: Mapping[str, int]) -> str:
         if rule[operator.name] != operator.proposed
     )
     if not differing:
-        return "The rule of Flink's autoscaler gives the same numbers of replicas."
-    return f"The rule of Flink's autoscaler differs: {differing}; {ours} replicas in all against {theirs}."
+        return f"The rule of {name} gives the same numbers of replicas."
+    return f"The rule of {name} differs: {differing}; {ours} replicas in all against {theirs}."
 
 
 def _percent(estimate: Estimate) -> str:

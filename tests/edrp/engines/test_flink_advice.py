@@ -15,9 +15,11 @@ from test_flink_fit import fitted
 
 import edrp
 from edrp.engines.advice import advise
+from edrp.engines.errors import EngineError
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
+from edrp.engines.protocol import get_engine
 
 QUICK = ("--seconds", "0.02", "--every", "0.01")
 
@@ -148,6 +150,24 @@ def test_calls_never_ask_for_fewer_than_the_lower_bound_allows():
     lines = plan_calls(fit.observation, advise(fit).plan, "http://jobmanager:8081")
     order = [line.split()[-1].rpartition("/")[2] for line in lines if line.startswith("curl")]
     assert order == ["checkpoints", "REQUEST_ID", "resource-requirements"]
+
+
+def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
+    page = tmp_path / "advice.html"
+    assert advised(FakeFlink(rates=(180.0,)), "--html", page).code == 0
+    text = page.read_text()
+    assert "counter is 90% busy against 80%" in text
+    assert "resource-requirements" in text
+    assert "None of them has been sent" in text
+    assert not re.search(r"(src|href)=.http", text)
+    refused = advised(FakeFlink(), "--html", page)
+    assert refused.code == 2
+    assert "--force" in refused.err
+
+
+def test_engines_have_names():
+    with pytest.raises(EngineError, match="flinc: is no engine"):
+        get_engine("flinc")
 
 
 def test_either_a_capture_or_an_address(run):

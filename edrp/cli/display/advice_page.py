@@ -1,0 +1,46 @@
+"""Advice on a running job as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from edrp.cli.display.advice import (
+    DOWNTIME,
+    OPERATORS,
+    RIGHT,
+    downtime_rows,
+    job_sentence,
+    operator_rows,
+    proof_sentence,
+    rule_sentence,
+    verdict_sentence,
+)
+from edrp.engines.advice import Advice
+from edrp.engines.fit import OperatorFit
+from edrp.validation.report.page import Page, Section, render
+from edrp.validation.report.tables import Table
+
+FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", "tuples out per tuple in", "state (bytes)")
+
+
+def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> str:
+    """The advice as one self-contained HTML page; arguments are those of `advice_parts`."""
+    plan = Table("Operators", OPERATORS, tuple(operator_rows(advice, rule)), RIGHT, open=True)
+    busy = "Busy shares are those of the busiest replica; predictions have a 90 % interval."
+    sections = [Section("Plan", (proof_sentence(advice), rule_sentence(advice, rule, rule_name)), notes=(busy,), tables=(plan,))]
+    if advice.changes:
+        parts = Table("Downtime", DOWNTIME, tuple(downtime_rows(advice.downtime)), DOWNTIME[1:], open=True)
+        sections.append(Section("What the change costs", (), tables=(parts,)))
+        sections.append(Section("Calls", ("None of them has been sent.",), code="\n".join(calls)))
+    fitted = Table("Fitted", FITTED, tuple(map(_fitted_row, advice.fit.operators)), FITTED[1:], open=True)
+    sections.append(Section("What was measured", advice.fit.remarks, tables=(fitted,)))
+    title = f"Advice on job {advice.fit.observation.job}"
+    return render(Page(title, job_sentence(advice), (verdict_sentence(advice),), sections, datetime.now(UTC)))
+
+
+def _fitted_row(operator: OperatorFit) -> tuple[str, ...]:
+    service = operator.service
+    served = "" if service is None else f"{service.value:.6g} ({service.low:.6g}–{service.high:.6g})"
+    cells = (f"{operator.rate:.6g}", served, operator.method or "", f"{operator.skew:.3g}", f"{operator.selectivity:.3g}")
+    return (operator.name, *cells, f"{operator.state_size:,}")

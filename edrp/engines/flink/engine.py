@@ -1,0 +1,40 @@
+"""Apache Flink as an engine."""
+
+from __future__ import annotations
+
+from edrp.engines.capture import Capture
+from edrp.engines.fit import JobFit
+from edrp.engines.flink.autoscaler import autoscaler_replicas
+from edrp.engines.flink.calls import plan_calls
+from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.flink.reading import read_observation
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
+
+
+class FlinkEngine:
+    """Apache Flink, 1.20 to 2.3."""
+
+    name = "flink"
+    rule_name = "Flink's autoscaler"
+
+    def observe(self, capture: Capture) -> Observation:
+        """Read a capture."""
+        return read_observation(capture)
+
+    def rule_replicas(self, fit: JobFit, rate_factor: float) -> dict[str, int]:
+        """Number of replicas of each operator by the autoscaler's rule."""
+        return autoscaler_replicas(fit, rate_factor)
+
+    def calls(self, observation: Observation, plan: Deployment, address: str) -> list[str]:
+        """Calls of the REST API that carry out a plan."""
+        return plan_calls(observation, plan, address)
+
+    def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
+        """Bytes of each key group by the `_metadata` of a checkpoint."""
+        states = read_key_groups(path).values()
+        return next((state.sizes for state in states if state.belongs_to(key, operator)), ())
+
+
+FLINK = FlinkEngine()
+"""The engine, which has no state."""

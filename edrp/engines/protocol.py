@@ -1,0 +1,55 @@
+"""The one protocol of engines: another engine is one folder, and one entry here."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import Protocol
+
+from edrp.core.wording import suggestion
+from edrp.engines.capture import Capture
+from edrp.engines.errors import EngineError
+from edrp.engines.fit import JobFit
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
+
+ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
+"""Where the engine of each name is, imported when it is asked for."""
+
+
+class Engine(Protocol):
+    """What a stream engine needs to be advised on; all else is the same for all engines."""
+
+    name: str
+    rule_name: str
+    """Of what scales its jobs today, for sentences."""
+
+    def observe(self, capture: Capture) -> Observation:
+        """Read a capture; raises `EngineError` in one line where that cannot be done."""
+
+    def rule_replicas(self, fit: JobFit, rate_factor: float) -> dict[str, int]:
+        """Number of replicas of each operator by what scales the engine's jobs today."""
+
+    def calls(self, observation: Observation, plan: Deployment, address: str) -> list[str]:
+        """Lines for a shell that carry out a plan; nothing is sent."""
+
+    def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
+        """Bytes of each key group of an operator, by name and identifier, from a file of the engine; empty if it has none."""
+
+
+def get_engine(name: str) -> Engine:
+    """The engine of that name.
+
+    Raises
+    ------
+    EngineError
+        There is none.
+
+    Examples
+    --------
+    >>> get_engine("flink").name
+    'flink'
+    """
+    if name not in ENGINES:
+        raise EngineError(name, f"is no engine{suggestion(name, ENGINES)}; known are {', '.join(ENGINES)}")
+    engine: Engine = resolve_name(ENGINES[name])
+    return engine
