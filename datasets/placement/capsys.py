@@ -1,20 +1,24 @@
 """Six queries on four workers with eight slots each, and deployments of one of them, as CAPSys (EuroSys 2025) measured them.
 
 The files `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json` belong to a folder of data that the user names. A task's
-compute is given in ms/s, its access to state in bytes/s and what it sends in MB/s; rates of records are not.
+compute is given in ms/s, its access to state in bytes/s and what it sends in MB/s; rates of records are not. That of the third
+query, inference on images, is taken from CAPSys's artifact, so that it becomes a problem of placement and replication.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.data_folder import data_file
 from edrp.placement.edrp import EdrpProblem
+
+Result = TypeVar("Result")
 
 QUERIES, PLANS = "capsys/queries_4x8.json", "capsys/q3_inf_plans.json"
 
@@ -25,6 +29,35 @@ RESOURCES = ("compute", "state", "network")
 
 FIELDS = ("compute_ms_per_s", "state_bytes_per_s", "network_mb_per_s")
 """Use of them by a task."""
+
+QUERIES_FORM = f"queries by name, each a list of operators with name, parallelism, {', '.join(FIELDS)}, ships and to"
+PLANS_FORM = "plans by name, each with input_rate and tasks, a list of operator, node and count"
+"""Forms of the files, for messages."""
+
+UNITS = dict(zip(RESOURCES, ("ms/s", "bytes/s", "MB/s"), strict=True))
+
+INFERENCE = "Q3"
+"""The query of which there are deployments."""
+
+PROFILE_RATE = 570.0
+"""Records/s at which the third query was measured, by CAPSys's artifact (600, scaled by 570/600). The bytes agree: a source
+sends 391 kB per record, and an image of 128 × 128 × 3 numbers of eight bytes has 393 kB."""
+
+SPEEDUP = 1.16
+"""How much faster the deployments' workers are: c5d.4xlarge runs at 3.6 GHz on all cores, m5d.2xlarge, where the query was
+measured, at 3.1 GHz."""
+
+CORES = 8
+"""Cores of a c5d.4xlarge, which has two threads on each."""
+
+BANDWIDTH = 1250.0
+"""MB/s that a worker can send: 10 Gbit/s."""
+
+ROUNDING = 1e-6
+"""Below a whole number of tasks by so much counts as that number."""
+
+DELAY = 1e-4
+"""Seconds between two workers, an assumption; it matters little next to processing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +80,7 @@ class MeasuredPlan:
 
 
 def capsys_queries(
-    data: str | Path | None = None, *, scale: int = 1, workers: int = WORKERS, slots: int = SLOTS
+    data: str | Path | None = None, *, scale: float = 1.0, workers: int = WORKERS, slots: int = SLOTS
 ) -> dict[str, EdrpProblem]:
     """The queries as problems of fixed tasks, by name: peak compute, then peak state access, then peak network.
 
@@ -56,7 +89,8 @@ def capsys_queries(
     data
         Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
     scale
-        Every number of tasks is multiplied by it; what a task uses stays.
+        The number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured numbers;
+        what a task uses stays.
     workers, slots
         Size of the cluster.
 
@@ -65,7 +99,76 @@ def capsys_queries(
     InvalidInstanceError
         The file is missing or of another form.
     """
-    return {name: _problem(query, scale, workers, slots) for name, query in _read(QUERIES, data).items()}
+
+    def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
+        return {name: _problem(_scaled(query, scale), workers, slots) for name, query in content.items()}
+
+    return _read(QUERIES, data, QUERIES_FORM, problems)
+
+
+def inference_problem(
+    data: str | Path | None = None, *, rate: float = 710.0, speedup: float = SPEEDUP, cores: int = CORES
+) -> EdrpProblem:
+    """The third query as a problem of placement and replication: numbers of tasks, and their places, are open.
+
+    A task is a queue (M/M/1) that serves a record in the measured compute per record. It also shares the cores and the network
+    card of its worker. A task costs 1, so that the cost is the number of slots.
+
+    Parameters
+    ----------
+    data
+        Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
+    rate
+        Records/s that all sources together are to read.
+    speedup
+        How much faster the workers are than those on which the query was measured.
+    cores
+        Cores of a worker.
+
+    Raises
+    ------
+    InvalidInstanceError
+        The file is missing, of another form, or has no third query.
+    """
+    return _read(QUERIES, data, QUERIES_FORM, lambda queries: _inference(queries, rate, speedup, cores))
+
+
+def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int) -> EdrpProblem:
+    if INFERENCE not in queries:
+        raise InvalidInstanceError([Fault(QUERIES, ", ".join(queries), f"must hold query {INFERENCE}")])
+    query = queries[INFERENCE]
+    reached = {target for operator in query for target in operator["to"]}
+    operators = []
+    for operator in query:
+        compute = operator["compute_ms_per_s"] * operator["parallelism"] / PROFILE_RATE / speedup
+        operators.append(
+            {
+                "name": operator["name"],
+                "max_replicas": max(1, WORKERS * SLOTS - len(query) + 1),
+                "cost": 1.0,
+                "external_rate": 0.0 if operator["name"] in reached else rate,
+                "latency": {"model": "mm1", "service_rate": 1000.0 / compute},
+                "usage": {"compute": {"per_tuple": compute}},
+            }
+        )
+    streams = [
+        {
+            "source": operator["name"],
+            "target": target,
+            "partitioning": operator["ships"].lower(),
+            "usage": {"network": operator["network_mb_per_s"] * operator["parallelism"] / PROFILE_RATE},
+        }
+        for operator in query
+        for target in operator["to"]
+    ]
+    capacity = {"compute": 1000.0 * cores, "network": BANDWIDTH}
+    return EdrpProblem.model_validate(
+        {
+            "application": {"operators": operators, "streams": streams},
+            "network": {"nodes": _workers(WORKERS, SLOTS, capacity), "between_zones": {"delay": DELAY}},
+            "priorities": [{"metric": "cost"}, {"metric": "response_time"}],
+        }
+    )
 
 
 def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
@@ -76,33 +179,56 @@ def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
     InvalidInstanceError
         The file is missing or of another form.
     """
+    return _read(PLANS, data, PLANS_FORM, _plans)
+
+
+def _read(name: str, data: str | Path | None, form: str, make: Callable[[Any], Result]) -> Result:
+    """The content of a file as `make` reads it; `form` says in words which form it must have."""
+    path = data_file(name, data)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidInstanceError([Fault(str(path), "", f"must be JSON: {error}")]) from error
+    try:
+        return make(content)
+    except (AttributeError, KeyError, TypeError) as error:
+        why = f"must hold {form}; something is missing or of another type ({error})"
+        raise InvalidInstanceError([Fault(str(path), "", why)]) from error
+
+
+def _plans(content: dict[str, Any]) -> dict[str, MeasuredPlan]:
     plans = {}
-    for name, plan in _read(PLANS, data).items():
+    for name, plan in content.items():
         tasks: dict[str, Counter[str]] = {}
         for entry in plan["tasks"]:
             tasks.setdefault(entry["operator"], Counter())[entry["node"]] += entry["count"]
-        plans[name] = MeasuredPlan(plan["input_rate"], tasks)
+        plans[name] = MeasuredPlan(float(plan["input_rate"]), tasks)
     return plans
 
 
-def _read(name: str, data: str | Path | None) -> dict[str, Any]:
-    path = data_file(name, data)
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidInstanceError([Fault(str(path), "", f"must be JSON: {error}")]) from error
-    return content
+def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """The query with more or fewer tasks: at least one of each operator, the rest by largest remainders."""
+    quotas = [operator["parallelism"] * scale for operator in query]
+    numbers = [max(1, int(quota)) for quota in quotas]
+    missing = max(0, int(sum(quotas) + ROUNDING) - sum(numbers))
+    for i in sorted(range(len(query)), key=lambda i: numbers[i] - quotas[i])[:missing]:
+        numbers[i] += 1
+    return [{**operator, "parallelism": number} for operator, number in zip(query, numbers, strict=True)]
 
 
-def _problem(query: list[dict[str, Any]], scale: int, workers: int, slots: int) -> EdrpProblem:
+def _workers(workers: int, slots: int, capacity: dict[str, float]) -> list[dict[str, Any]]:
+    return [{"name": f"tm{u}", "resources": slots, "capacity": capacity} for u in range(workers)]
+
+
+def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProblem:
     """A node's capacity of each resource is what the whole query uses, so that a load is a share of the query."""
-    totals = [sum(operator[field] * operator["parallelism"] for operator in query) * scale for field in FIELDS]
+    totals = [sum(operator[field] * operator["parallelism"] for operator in query) for field in FIELDS]
     used = [name for name, total in zip(RESOURCES, totals, strict=True) if total]
     operators = [
         {
             "name": operator["name"],
-            "min_replicas": operator["parallelism"] * scale,
-            "max_replicas": operator["parallelism"] * scale,
+            "min_replicas": operator["parallelism"],
+            "max_replicas": operator["parallelism"],
             "usage": {
                 name: {"per_replica": operator[field]}
                 for name, field in zip(RESOURCES[:2], FIELDS[:2], strict=True)
@@ -116,7 +242,7 @@ def _problem(query: list[dict[str, Any]], scale: int, workers: int, slots: int) 
         {
             "source": operator["name"],
             "target": target,
-            "rate": operator["network_mb_per_s"] * operator["parallelism"] * scale,
+            "rate": operator["network_mb_per_s"] * operator["parallelism"],
             "partitioning": operator["ships"].lower(),
             "usage": {"network": 1.0},
         }
@@ -128,7 +254,7 @@ def _problem(query: list[dict[str, Any]], scale: int, workers: int, slots: int) 
         {
             "application": {"operators": operators, "streams": streams},
             "network": {
-                "nodes": [{"name": f"tm{u}", "resources": slots, "capacity": capacity} for u in range(workers)],
+                "nodes": _workers(workers, slots, capacity),
                 "between_zones": {"delay": 0.0},
             },
             "priorities": [{"metric": f"peak_loads.{name}"} for name in used],

@@ -9,11 +9,13 @@ import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, output_folder
+from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, finite, output_folder
 from edrp.cli.terminal import output, say
 from edrp.core.folders import refuse_folder
+from edrp.datasets.placement.capsys import CORES, SPEEDUP
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
+from edrp.validation.papers.capsys import report as capsys_report
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
@@ -26,6 +28,7 @@ from edrp.validation.papers.latency_aware import (
 )
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
+from edrp.validation.report.progress import working
 from edrp.validation.report.publication import WRITTEN
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
@@ -42,6 +45,7 @@ reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_a
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"
+CONTENTION = "Contention (CAPSys)"
 
 
 @reproduce.command("table-iv", rich_help_panel=EDRP)
@@ -198,6 +202,35 @@ def run_bimodal(
         options: dict[str, Any] = {"--networks": networks, "--instances": instances, "--tasks": tasks, "--flow": flow}
         options |= {"--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
         say(output(), f"report: {made.write(out, _command('bimodal', options), force=force)}")
+
+
+@reproduce.command("capsys", rich_help_panel=CONTENTION)
+def run_capsys(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: EDRP_DATA."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and report.html.")] = None,
+    slack: Annotated[
+        float, typer.Option(min=0.0, help="Share by which a later peak may worsen an earlier one.", callback=finite)
+    ] = 0.0,
+    speedup: Annotated[
+        float,
+        typer.Option(min=0.01, help="How much faster the plans' workers are than those that were measured.", callback=finite),
+    ] = SPEEDUP,
+    cores: Annotated[int, typer.Option(min=1, help="Cores of each of the plans' workers.")] = CORES,
+    force: ForceFolder = False,
+) -> None:
+    """Place CAPSys's six queries by proof, by CAPS and by Flink; evaluate plans by ODRP and CAPSys next to joint optima."""
+    if out is not None:
+        refuse_folder(out, WRITTEN, force=force)
+    with working(output(), "CAPSys") as tell:
+        found = capsys_report.investigate(data, slack=slack, speedup=speedup, cores=cores, out=out, tell=tell)
+    made = capsys_report.report(found)
+    made.print(output())
+    if out is not None:
+        options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
+        say(output(), f"report: {made.write(out, _command('capsys', options), force=force)}")
 
 
 def _command(name: str, options: dict[str, Any]) -> str:

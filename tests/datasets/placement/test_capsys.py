@@ -37,3 +37,18 @@ def test_what_is_no_json_is_refused_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "capsys" / "queries_4x8.json").write_text("no")
     with pytest.raises(InvalidInstanceError, match=r"queries_4x8\.json.*must be JSON"):
         capsys_queries(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"Q1": 3}', '{"Q1": [{"name": "a"}]}', '{"Q1": [{"name": "a", "parallelism": "b"}]}'])
+def test_queries_of_another_form_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "capsys").mkdir()
+    (tmp_path / "capsys" / "queries_4x8.json").write_text(text)
+    with pytest.raises(InvalidInstanceError, match=r"queries_4x8\.json.*must hold queries by name, each a list of"):
+        capsys_queries(tmp_path)
+
+
+def test_plans_of_another_form_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "capsys").mkdir()
+    (tmp_path / "capsys" / "q3_inf_plans.json").write_text('{"a": {"tasks": []}}')
+    with pytest.raises(InvalidInstanceError, match=r"q3_inf_plans\.json.*must hold plans by name, each with input_rate"):
+        capsys_plans(tmp_path)

@@ -24,6 +24,7 @@ READERS = [
     ["reproduce", "storm", "--data", "nothere"],
     ["reproduce", "production", "--data", "nothere"],
     ["reproduce", "coordinates", "--data", "nothere"],
+    ["reproduce", "capsys", "--data", "nothere"],
 ]
 
 

@@ -71,6 +71,7 @@ def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words
         ["simulate", "enactment", "--duration", "600", "-o"],
         ["benchmark", "INSTANCE", "-m", "greedy", "-o"],
         ["reproduce", "scenario", "-o"],
+        ["reproduce", "capsys", "-o"],
         ["trace", "prepare", "zipf:10", "-o"],
     ],
 )
