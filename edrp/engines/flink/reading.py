@@ -111,6 +111,10 @@ class _Reader:
             why = f"metrics of operator {name!r} are missing; they come seconds after a start: capture again, for more --seconds"
             raise EngineError(self._capture.source, why)
         subtasks = sorted(rounds[-1].answer["subtasks"], key=lambda subtask: subtask["subtask"])
+        waiting = [subtask["subtask"] for subtask in subtasks if subtask["status"] != "RUNNING"]
+        if waiting:
+            why = f"replica {waiting[0]} of operator {name!r} was {subtasks[waiting[0]]['status']} at the end; capture again"
+            raise EngineError(self._capture.source, why)
         asked = (self._requirements or {}).get(key)
         return OperatorObservation(
             name=name,

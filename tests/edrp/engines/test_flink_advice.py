@@ -133,6 +133,9 @@ def test_problems_are_written_that_the_other_commands_take(run, advised, tmp_pat
     assert problem.current.degree("counter") == 2
     assert edrp.solve(problem, "highs").deployment.degree("counter") == 3
     assert run("plan", tmp_path / "advice" / "migration-3.json").code == 0
+    solution = tmp_path / "answer.json"
+    assert run("solve", tmp_path / "advice" / "latency-aware.json", "--method", "greedy", "--out", solution).code == 0
+    assert run("explain", tmp_path / "advice" / "latency-aware.json", solution).code == 0
     assert "curl" in (tmp_path / "advice" / "calls.sh").read_text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import socket
 import sys
@@ -145,6 +146,33 @@ def test_missing_metrics_are_said(captured):
         subtask["metrics"]["read-records-complete"] = False
     flink.instead[f"/jobs/{JOB}/vertices/{flink.key('counter')}"] = vertex
     refused(*captured(flink), "metrics of operator 'counter' are missing", "--seconds")
+
+
+def test_a_job_that_is_being_deployed_is_said(captured):
+    class Rescaling(FakeFlink):
+        def vertex(self, operator):
+            answer = super().vertex(operator)
+            if self.rounds > 2 and operator.name == "counter":
+                answer["subtasks"][0] |= {"status": "SCHEDULED", "taskmanager-id": "(unassigned)"}
+            return answer
+
+    refused(*captured(Rescaling()), "replica 0 of operator 'counter' was SCHEDULED at the end", "capture again")
+
+
+NETWORK_MODULES = {"http", "socket", "ssl", "urllib.request", "ftplib", "smtplib", "requests", "httpx", "aiohttp"}
+
+
+def test_nothing_else_of_the_package_talks_to_a_network():
+    root = Path(__file__).resolve().parents[3]
+    rooms = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
+    talking = set()
+    for path in (path for room in rooms for path in (root / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name in NETWORK_MODULES or name.partition(".")[0] in NETWORK_MODULES for name in names):
+                talking.add(str(path.relative_to(root)))
+    assert talking - {"edrp/batch/worker.py"} == {"edrp/engines/flink/client.py"}  # batches pair sockets with their children
 
 
 def test_a_clock_that_runs_back_is_said(captured):
