@@ -18,7 +18,7 @@ from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.metadata import read_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
-from edrp.engines.model import placement_problem
+from edrp.engines.model import busy_share, placement_problem
 
 
 def fitted(flink, rounds=5):
@@ -36,6 +36,16 @@ def test_service_rates_are_those_of_the_job():
     assert operator(fit, "counter").method == "ratio"
     assert operator(fit, "Source: reader").service is None
     assert operator(fit, "Source: reader").rate == pytest.approx(150.0)
+
+
+def test_the_first_prediction_that_was_compared_with_a_cluster():
+    """From 100 tuples/s on one replica; the cluster then served 192.5/s at most, and was 67.6 % busy at 260/s on two."""
+    counter = operator(fitted(FakeFlink(word_count(counter={"service_rate": 189.1}), rates=(100.0,))), "counter")
+    assert counter.service.low < 192.5 < counter.service.high
+    rates = counter.service.value, counter.service.high, counter.service.low
+    predicted, low, high = (busy_share(counter, 2, 2.6, rate) for rate in rates)
+    assert predicted == pytest.approx(0.687, abs=1e-3)
+    assert low < 0.676 < high
 
 
 def test_low_load_is_said_to_understate_capacity():
