@@ -46,6 +46,9 @@ SMALL_TRAFFIC = 30
 LARGE_PLACEMENT = 5_000
 """Operators × nodes from which a simple rule goes first: others may be at their tables when time is up."""
 
+SEARCH_SHARE = 0.2
+"""Share of a limit for the search before elimination; it mostly ends sooner."""
+
 FIRST_PROOF = 30.0
 """Seconds after which a proof of a placement counts as stalled where there is no time limit."""
 
@@ -115,11 +118,15 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
     if not proofs:
         return _searches(problem)
     first, *others = proofs
-    search = Stage(_search(problem), 0.4, FIRST_PROOF)
-    # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
-    shares = [*(0.6 for _ in others[1:]), 1.0]
+    if first.name == "eliminate":
+        # Under a limit it is not begun twice, nor is a program that takes as long to be built as it lasts.
+        before, searching, shares = 0.0, SEARCH_SHARE, [0.0 for _ in others]
+    else:
+        # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
+        before, searching, shares = 0.4, 0.4, [*(0.6 for _ in others[1:]), 1.0]
+    search = Stage(_search(problem), searching, FIRST_PROOF)
     turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
-    stages = [*_first_rule(problem), Stage(first, 0.4, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
+    stages = [*_first_rule(problem), Stage(first, before, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
     highs = [proof for proof in proofs if proof.name == "highs"]
     return Portfolio(stages, [*_plain_rules(problem), *highs])
 

@@ -21,7 +21,7 @@ class Stage(NamedTuple):
     Attributes
     ----------
     method : takes the problem.
-    share : of the time left that it gets, where there is a limit.
+    share : of the time left that it gets, where there is a limit; 0 if it has no turn then.
     seconds : that it gets where there is none; infinite for as long as it takes.
     """
 
@@ -57,8 +57,9 @@ class Portfolio(Method):
     def run(self, problem: Any, options: Options) -> Answer:
         """The best of all answers, with the best of all bounds."""
         held: Answer | None = None
-        for number, stage in enumerate(self.stages):
-            last = number == len(self.stages) - 1
+        stages = [stage for stage in self.stages if options.time_limit is None or stage.share]
+        for number, stage in enumerate(stages):
+            last = number == len(stages) - 1
             seconds = options.remaining if last else _turn(stage, options)
             answer = _turn_taken(stage.method, problem, _continued(options, seconds, held))
             held = answer if held is None else _together(held, answer, options.gap)

@@ -17,7 +17,10 @@ Level = Literal["real_time", "near_real_time", "relaxed"]
 
 
 MAX_EVENTS = 10_000_000
-"""Most rounds, emissions and stalls of a run, and most items and samples of a round."""
+"""Most rounds, emissions and stalls of a run, and most items of a round."""
+
+MAX_SAMPLES = 100_000
+"""Most samples of the queues in a round, which are taken of every operator and one by one."""
 
 
 MAX_VARIATION = 10.0
@@ -154,17 +157,20 @@ class EnactmentScenario(Problem):
         regular = self.arrivals == "regular"  # an emission brings the items of its interval
         items = rate * (max(interval, self.emission_interval) if regular else interval)
         emissions = self.duration / self.emission_interval if regular else 0.0
-        counted: list[tuple[str, object, float, str]] = [
-            ("provisioning_interval", self.provisioning_interval, self.duration / interval, "rounds of the policy in the run"),
-            ("monitoring_interval", self.monitoring_interval, interval / self.monitoring_interval, "samples in a round"),
-            ("emission_interval", self.emission_interval, emissions, "emissions in the run"),
-            ("load", max(self.load), items, f"items in a round of {interval:g} s"),
+        samples = interval / self.monitoring_interval
+        rounds = self.duration / interval
+        counted: list[tuple[str, object, float, str, int]] = [
+            ("provisioning_interval", self.provisioning_interval, rounds, "rounds of the policy in the run", MAX_EVENTS),
+            ("monitoring_interval", self.monitoring_interval, samples, "samples in a round", MAX_SAMPLES),
+            ("emission_interval", self.emission_interval, emissions, "emissions in the run", MAX_EVENTS),
+            ("load", max(self.load), items, f"items in a round of {interval:g} s", MAX_EVENTS),
         ]
         if self.stall_interval:
-            counted.append(("stall_interval", self.stall_interval, self.duration / self.stall_interval, "stalls in the run"))
-        for place, value, count, what in counted:
-            if count > MAX_EVENTS:
-                faults.add((place,), value, f"makes {count:.3g} {what}; at most {MAX_EVENTS:,} are simulated")
+            stalls = self.duration / self.stall_interval
+            counted.append(("stall_interval", self.stall_interval, stalls, "stalls in the run", MAX_EVENTS))
+        for place, value, count, what, most in counted:
+            if count > most:
+                faults.add((place,), value, f"makes {count:.3g} {what}; at most {most:,} are simulated")
 
     @property
     def duration(self) -> float:

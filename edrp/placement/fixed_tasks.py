@@ -21,7 +21,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-from edrp.placement.node_classes import find_node_classes
+from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 
 INSTEAD = "use highs"
 
@@ -176,8 +176,9 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     if peaks is not None and len(weighted) > peaks:
         names = " and ".join(weighted)
         return f"{names} have weights, {method} minimises one peak load at a time (priorities); {INSTEAD}"
-    count = int(find_node_classes(problem).max()) + 1
-    if count > 1:
+    number = find_node_classes(problem)
+    if number is None or number.any():
+        count = f"more than {MAX_CLASSES}" if number is None else int(number.max()) + 1
         return f"the network has {count} classes of equal nodes, {method} takes one; {INSTEAD}"
     return None
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
 from edrp.core.problem import derived
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
+MAX_CLASSES = 3
+"""Classes up to which methods work with sets of them instead of nodes."""
+
+SUBJECT = "classes of equal nodes"
+
 
 @derived
-def find_node_classes(problem: PlacementProblem) -> Ints:
-    """Class of each node of the compiled problem, whatever runs on it now; inside `derived_once` they are found once."""
-    return node_classes(compile_problem(problem), with_current=False)
+def find_node_classes(problem: PlacementProblem) -> Ints | None:
+    """Class of each node of the compiled problem, whatever runs on it now; None where there are more than `MAX_CLASSES`.
+
+    Inside `derived_once` they are found once.
+    """
+    return few_classes(compile_problem(problem), MAX_CLASSES)
 
 
 def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
@@ -52,20 +62,22 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
 def few_classes(compiled: Compiled, most: int, *, with_current: bool = False) -> Ints | None:
     """The same where there are so many classes at most; None as soon as there are more."""
-    alike = _properties(compiled, with_current)
     tables = [compiled.delay, compiled.link_cost, compiled.link_availability]
+    properties = _properties(compiled, tables, with_current)
     number = np.full(len(compiled.nodes), -1)
     first: list[int] = []
+    alike = defaultdict[bytes, list[int]](list)
     for node in range(len(compiled.nodes)):
-        for position, other in enumerate(first):
-            if np.array_equal(alike[node], alike[other]) and all(_exchangeable(table, other, node) for table in tables):
-                number[node] = position
-                break
-        else:
+        look(SUBJECT)
+        similar = alike[properties[node].tobytes()]
+        found = next((k for k in similar if all(_exchangeable(table, first[k], node) for table in tables)), None)
+        if found is None:
             if len(first) == most:
                 return None
-            number[node] = len(first)
+            found = len(first)
             first.append(node)
+            similar.append(found)
+        number[node] = found
     return number
 
 
@@ -96,7 +108,7 @@ def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
     return table
 
 
-def _properties(compiled: Compiled, with_current: bool) -> Floats:
+def _properties(compiled: Compiled, tables: Sequence[Floats], with_current: bool) -> Floats:
     """Properties of the nodes themselves, shape (nodes, properties)."""
     parts = [
         compiled.capacity,
@@ -110,15 +122,20 @@ def _properties(compiled: Compiled, with_current: bool) -> Floats:
     ]
     if with_current and compiled.current is not None:
         parts.append(compiled.current.T.astype(float))
-    # Exchangeable nodes have the same values in their rows, which is sooner seen than that they have them in the same places.
-    tables = (compiled.delay, compiled.link_cost, compiled.link_availability)
-    parts += [np.sort(table, axis=axis) if axis else np.sort(table, axis=axis).T for table in tables for axis in (0, 1)]
-    return np.column_stack(parts)
+    parts.extend(line for table in tables for line in _sums(table))
+    return np.column_stack(parts) + 0.0  # no -0.0, which has other bits
+
+
+def _sums(table: Floats) -> Iterator[Floats]:
+    """Sums of the rows and columns of a table, by their bits: exchangeable nodes have the same, in whatever order."""
+    bits = table.view(np.uint64)
+    for axis in (1, 0):
+        look(SUBJECT)
+        yield bits.sum(axis=axis, dtype=np.uint64)[:, None].astype(float)
 
 
 def _exchangeable(table: Floats, u: int, v: int) -> bool:
     """Whether exchanging two nodes leaves a table over pairs of nodes as it is."""
-    others: Bools = np.ones(len(table), bool)
-    others[[u, v]] = False
-    same_rows = np.array_equal(table[u, others], table[v, others])
-    return same_rows and np.array_equal(table[others, u], table[others, v]) and bool(table[u, v] == table[v, u])
+    if table[u, v] != table[v, u] or table[u, u] != table[v, v]:
+        return False
+    return all(set(np.flatnonzero(lines[u] != lines[v]).tolist()) <= {u, v} for lines in (table, table.T))

@@ -17,10 +17,7 @@ from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
-from edrp.placement.node_classes import delays_between_sets, few_classes
-
-MAX_CLASSES = 3
-"""Classes beyond which sets of them are too many."""
+from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
 MIN_NODES, MIN_REPLICAS, MAX_NODES = 4, 30, 512
 """Clusters on which this pays: of so many nodes, for operators with that many replicas together; others are searched at once."""

@@ -17,9 +17,7 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.kernels import inlined
-
-MAX_CLASSES = 3
-"""Classes beyond which sets of them are too many."""
+from edrp.placement.node_classes import MAX_CLASSES
 
 MASKS = 1 << MAX_CLASSES
 """Sets of classes, the empty one included."""

@@ -13,7 +13,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.formulations.placement.equal_nodes.codes import MAX_CLASSES, MAX_OPEN
+from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
@@ -28,7 +28,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics.peak_load import PEAK_LOAD
-from edrp.placement.node_classes import find_node_classes
+from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 from edrp.placement.scales import max_objective
 
 SAME = 1e-12
@@ -63,9 +63,8 @@ class EqualNodes(Method):
         for term in problem.terms:
             if term.metric.startswith(PEAK_LOAD) and term.weight > 0:
                 return f"equal-nodes takes limits on peak loads, but no weight of {term.metric} into account; use highs"
-        count = int(find_node_classes(problem).max()) + 1
-        if count > MAX_CLASSES:
-            return f"the network has {count} classes of equal nodes, equal-nodes takes up to {MAX_CLASSES}; {INSTEAD}"
+        if find_node_classes(problem) is None:
+            return f"the network has more than {MAX_CLASSES} classes of equal nodes, which equal-nodes does not take; {INSTEAD}"
         widest = max(len(opened) for opened in list_steps(compiled_quotient(problem).model)[1])
         if widest > MAX_OPEN:
             return f"{widest} operators wait for others at the same time, equal-nodes takes up to {MAX_OPEN}; {INSTEAD}"

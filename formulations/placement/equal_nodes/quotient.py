@@ -15,7 +15,9 @@ from edrp.placement.problem import PlacementProblem
 def compiled_quotient(problem: PlacementProblem) -> Quotient:
     """The quotient of a problem; inside `derived_once` it is built once.
 
-    Without the placement at which nothing changes, where there is a current one.
+    The problem has few classes. Without the placement at which nothing changes, where there is a current one.
     """
-    quotient = build_quotient(build_model(compile_problem(problem)), find_node_classes(problem))
+    number = find_node_classes(problem)
+    assert number is not None
+    quotient = build_quotient(build_model(compile_problem(problem)), number)
     return quotient if problem.current is None else with_downtimes(quotient)

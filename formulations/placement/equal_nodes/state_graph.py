@@ -13,7 +13,6 @@ from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import (
     MASKS,
-    MAX_CLASSES,
     MAX_LEVEL,
     USED,
     Fields,
@@ -26,6 +25,7 @@ from edrp.formulations.placement.equal_nodes.codes import (
     take_apart,
 )
 from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.placement.node_classes import MAX_CLASSES
 
 LEVELS = MAX_LEVEL + 1
 EXACT, UP_TO = MASKS, MASKS + MAX_CLASSES * LEVELS

@@ -18,9 +18,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import kernel
-from edrp.formulations.placement.equal_nodes.codes import MASKS, MAX_CLASSES, USED
+from edrp.formulations.placement.equal_nodes.codes import MASKS, USED
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
+from edrp.placement.node_classes import MAX_CLASSES
 
 
 @dataclass(frozen=True)

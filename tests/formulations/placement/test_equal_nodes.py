@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +18,7 @@ from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
-from edrp.placement.node_classes import node_classes
+from edrp.placement.node_classes import few_classes, node_classes
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 WEIGHTINGS = (
@@ -253,11 +255,43 @@ def test_what_it_does_not_model_is_refused_with_a_way_out():
     problem = cluster(chain(3), {"response_time": 1.0})
     nodes = [{"name": f"n{u}", "resources": 4 + u} for u in range(5)]
     unequal = problem.replace(network=problem.network.replace(nodes=nodes))
-    with pytest.raises(UnsupportedProblemError, match=r"5 classes of equal nodes.*use eliminate"):
+    with pytest.raises(UnsupportedProblemError, match=r"more than 3 classes of equal nodes.*use eliminate"):
         edrp.solve(unequal, "equal-nodes")
     storm = problem.replace(current={f"o{i}": ("tm0",) for i in range(3)}, reconfiguration="storm")
     with pytest.raises(UnsupportedProblemError, match=r"Storm.*use eliminate"):
         edrp.solve(storm, "equal-nodes")
+
+
+def test_many_unlike_nodes_are_refused_before_they_are_all_compared():
+    """On a thousand nodes comparing all of them takes seconds, and sorting what is known of pairs several times the tables."""
+    nodes = [{"name": f"n{u}", "resources": 4, "speedup": 1 + u / 1000} for u in range(1000)]
+    problem = cluster(chain(3), {"response_time": 1.0})
+    problem = problem.replace(network=problem.network.replace(nodes=nodes))
+    compiled = compile_problem(problem)
+    table = compiled.delay.nbytes + compiled.link_cost.nbytes + compiled.link_availability.nbytes
+    tracemalloc.start()
+    assert few_classes(compiled, 3) is None
+    assert tracemalloc.get_traced_memory()[1] < 0.1 * table
+    tracemalloc.stop()
+    assert "more than 3 classes" in edrp.methods()["equal-nodes"].refusal(problem)
+
+
+def test_classes_are_those_of_comparing_all_pairs():
+    generator = np.random.default_rng(3)
+    base = cluster(chain(2), {"response_time": 1.0}, nodes=9)
+    for _ in range(40):
+        zones = generator.integers(0, 3, 9)
+        slots = generator.integers(3, 5, 9).tolist()
+        nodes = [{"name": f"tm{u}", "resources": slots[u], "zone": f"z{zone}"} for u, zone in enumerate(zones)]
+        delays = {"within_zone": {"delay": 0.001}, "between_zones": {"delay": float(generator.choice([0.001, 0.02]))}}
+        compiled = compile_problem(base.replace(network=edrp.Network(nodes=nodes, **delays)))
+        number = node_classes(compiled)
+        for u, v in combinations(range(9), 2):
+            order = np.arange(9)
+            order[[u, v]] = v, u
+            same = (compiled.capacity[u] == compiled.capacity[v]).all()
+            same &= (compiled.delay == compiled.delay[np.ix_(order, order)]).all()
+            assert (number[u] == number[v]) == same
 
 
 def test_one_different_property_makes_a_class_of_its_own():
