@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import PATIENCE, Backend, ProgramResult, SolverOptions
+from edrp.backends.base import FEASIBILITY_TOLERANCE, PATIENCE, Backend, ProgramResult, SolverOptions
+from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
-from edrp.core.arrays import Bools
+from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, now, seconds_left
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
-from edrp.core.solution import relative_gap, within_gap
+from edrp.core.solution import StoppedBecause, relative_gap, within_gap
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {
@@ -26,8 +27,7 @@ BACKENDS: dict[str, Backend] = {
 }
 """Every backend by name, installed or not."""
 
-USUAL = (1e-3, 1e9)
-"""Range of the largest coefficient of an objective that solvers get as it is."""
+LET_THROUGH = "the solver's decision breaks a row by more than rounding, and there was no time or way to ask it for a better one"
 
 __all__ = ["BACKENDS", "Backend", "ProgramResult", "SolverOptions", "available_backends", "get_backend", "solve_program"]
 
@@ -109,9 +109,9 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
-        scaled, settings, scale = _at_scale(arrays, settings)
-        result = _bounded(rounded(scaled, backend.solve(scaled, settings)), settings.gap)
-        return replace(result, objective=_times(result.objective, scale), bound=_times(result.bound, scale))
+        scaled, settings, scale = at_scale(arrays, settings)
+        result = _settled(scaled, backend, settings, scale)
+        return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
 
@@ -145,18 +145,76 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
         raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
 
 
+def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
+    """The result of a backend with integer columns rounded; where that shows its tolerances too wide, of a second run.
+
+    With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
+    """
+    settings = replace(settings, presolve=not has_tiny(arrays))
+    result = backend.solve(arrays, settings)
+    if result.status == "optimal" and result.bound is None:
+        result = replace(result, bound=result.objective)
+    point = _polished(arrays, result)
+    first = _bounded(point or _own_point(arrays, result), settings.gap, scale)
+    if result.values is None or result.stopped_because == "interrupted":
+        return first
+    tight = "tight" in backend.features
+    if point is not None:
+        enough = first.status == result.status or not tight
+        return first if enough else _better(first, _again(arrays, backend, settings, point.values, scale))
+    second = _again(arrays, backend, settings, settings.start, scale) if tight else None
+    if second is None or (second.values is None and second.status != "infeasible"):
+        return _from_start(arrays, settings.start, first)
+    return second
+
+
+def _again(
+    arrays: Arrays, backend: Backend, settings: SolverOptions, start: Floats | None, scale: float
+) -> ProgramResult | None:
+    """The result with tight tolerances; None where no time is left for it."""
+    try:
+        result = backend.solve(arrays, replace(settings, start=start, tight=True))
+    except OutOfTimeError:
+        return None
+    return _bounded(rounded(arrays, result), settings.gap, scale)
+
+
+def _better(first: ProgramResult, second: ProgramResult | None) -> ProgramResult:
+    """The second result where its decision is as good as that of the first."""
+    if second is None or second.objective is None or first.objective is None:
+        return first
+    return second if second.objective <= first.objective + FEASIBILITY_TOLERANCE * max(1.0, abs(first.objective)) else first
+
+
+def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> ProgramResult:
+    """The start with the bound of the first run, or no decision: that of the first run is not feasible."""
+    stopped: StoppedBecause = "iteration_limit" if first.stopped_because == "finished" else first.stopped_because
+    known = replace(first, stopped_because=stopped, notes=(*first.notes, LET_THROUGH))
+    if start is None or not np.isfinite(start).all():
+        return replace(known, status="none", values=None, objective=None)
+    return replace(known, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
+
+
 def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
     """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
 
     Where the rounded decision is not feasible to the last digit, or finding out takes longer than the time limit allows, the
     solver's own point is kept.
     """
+    return _polished(arrays, result) or _own_point(arrays, result)
+
+
+def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
+    """The decision with integer columns rounded; None where it is not feasible then, or time is over."""
     if result.values is None:
         return result
     integral = np.round(result.values[arrays.integer])
     point = result.values.copy()
     point[arrays.integer] = integral
-    if not arrays.integer.all():
+    if arrays.integer.all():
+        if not _keeps_rows(arrays, point):
+            return None
+    else:
         lower, upper = arrays.lower.copy(), arrays.upper.copy()
         lower[arrays.integer] = upper[arrays.integer] = integral
         fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
@@ -164,9 +222,21 @@ def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
         limit = None if left == math.inf else max(0.0, left) + PATIENCE
         best = solve_arrays(fixed, SolverOptions(time_limit=limit)).values
         if best is None:
-            return replace(result, objective=_objective(arrays, result))
+            return None
         point = best
     return replace(result, values=point, objective=float(arrays.objective @ point + arrays.constant))
+
+
+def _keeps_rows(arrays: Arrays, point: Floats) -> bool:
+    """Whether a point without continuous columns keeps to all rows, up to what solvers are allowed."""
+    value = arrays.matrix @ point
+    slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(value))
+    return bool(((value >= arrays.row_lower - slack) & (value <= arrays.row_upper + slack)).all())
+
+
+def _own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:
+    """The solver's own decision, with its objective."""
+    return result if result.values is None else replace(result, objective=_objective(arrays, result))
 
 
 def _objective(arrays: Arrays, result: ProgramResult) -> float:
@@ -174,7 +244,7 @@ def _objective(arrays: Arrays, result: ProgramResult) -> float:
     return float(arrays.objective @ result.values + arrays.constant)
 
 
-def _bounded(result: ProgramResult, gap: float) -> ProgramResult:
+def _bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
     """The same result, optimal only where its bound says so, too.
 
     The optimum of a continuous program, for which some solvers tell no bound, is its own.
@@ -183,29 +253,10 @@ def _bounded(result: ProgramResult, gap: float) -> ProgramResult:
         return result
     if result.bound is None:
         return replace(result, bound=result.objective)
-    if within_gap(result.objective, result.bound, gap):
+    if within_gap(scale * result.objective, scale * result.bound, gap):
         return result
     note = f"the solver ends with a gap of {relative_gap(result.objective, result.bound):.2g}, which its own tolerances allow"
     return replace(result, status="feasible", notes=(*result.notes, note))
-
-
-def _at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
-    """The program with an objective whose largest coefficient is about 1, as solvers' tolerances are absolute; and the scale.
-
-    Where that is so already, within `USUAL`, nothing is changed, and otherwise no more than exponents.
-    """
-    largest = float(np.abs(arrays.objective).max(initial=0.0))
-    if largest == 0 or USUAL[0] <= largest <= USUAL[1]:
-        return arrays, settings, 1.0
-    scale = 2.0 ** math.floor(math.log2(largest))
-    told = settings.progress
-    if told is not None:
-        settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(_times(value, scale) for value in found)))
-    return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
-
-
-def _times(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
-    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
+    highs_settings,
     in_fresh_thread,
     seconds_for_solver,
 )
@@ -41,7 +41,7 @@ class CvxpyBackend:
     """CVXPY with HiGHS."""
 
     name = "cvxpy"
-    features = frozenset({"time_limit", "gap", "threads", "seed"})
+    features = frozenset({"time_limit", "gap", "threads", "seed", "tight"})
     package = "cvxpy"
     extra = "cvxpy"
 
@@ -55,7 +55,7 @@ class CvxpyBackend:
             "mip_abs_gap": 0.0,
             "threads": options.threads,
             "random_seed": options.seed,
-            **HIGHS_TOLERANCES,
+            **highs_settings(options),
         }
         started = now()
         with warnings.catch_warnings():

@@ -11,10 +11,10 @@ import numpy as np
 
 from edrp.backends.base import (
     FEASIBILITY_TOLERANCE,
-    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
+    highs_settings,
     in_fresh_thread,
     seconds_for_solver,
 )
@@ -60,7 +60,7 @@ class HighsBackend:
     """The default backend."""
 
     name = "highs"
-    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress"})
+    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tight"})
     package = "highspy"
     extra = ""
 
@@ -190,7 +190,7 @@ def _configure(solver: Any, options: SolverOptions) -> None:
         "mip_abs_gap": 0.0,
         # Costs more than half of the time on placement programs and finds nothing that the other heuristics miss.
         "mip_heuristic_run_root_reduced_cost": False,
-        **HIGHS_TOLERANCES,
+        **highs_settings(options),
     }
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
-    HIGHS_TOLERANCES,
     ProgramResult,
     SolverOptions,
     finite_or_none,
+    highs_settings,
     in_fresh_thread,
     seconds_for_solver,
 )
@@ -50,7 +50,7 @@ class PyomoBackend:
     """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
 
     name = "pyomo"
-    features = frozenset({"time_limit", "gap", "threads", "seed"})
+    features = frozenset({"time_limit", "gap", "threads", "seed", "tight"})
     package = "pyomo"
     extra = "pyomo"
 
@@ -70,7 +70,7 @@ class PyomoBackend:
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
         settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
         if self.solver == "highs":
-            settings["solver_options"] = HIGHS_TOLERANCES | {"random_seed": options.seed}
+            settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed}
         started = now()
 
         def work() -> tuple[Any, Any]:

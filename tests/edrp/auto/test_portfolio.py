@@ -103,13 +103,33 @@ def test_auto_is_a_portfolio_where_programs_are_not_small(word_count):
     assert edrp.solve(layered(6, 0)).method == "auto: eliminate"
 
 
-def test_under_a_limit_the_last_other_proof_has_what_is_left():
-    """The first proof would begin anew, with less time than it had."""
+def test_without_a_limit_proofs_and_a_search_take_turns():
     from edrp.datasets.families.placement.layered import layered
 
     stages = edrp.methods()["auto"].resolve(layered(6, 0)).stages
     assert [stage.method.name for stage in stages] == ["eliminate", "iterated-local-search", "highs", "eliminate"]
-    assert [stage.share for stage in stages[-2:]] == [1.0, 1.0]
+
+
+def test_under_a_limit_a_short_search_comes_before_elimination():
+    """Elimination begun twice, or a program that takes as long to be built as it lasts, would be wasted time."""
+    from edrp.datasets.families.placement.layered import layered
+
+    told = []
+    problem = layered(12, 0)
+    edrp.solve(problem, time_limit=2.0, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
+    stages = [stage for stage in edrp.methods()["auto"].resolve(problem).stages if stage.share]
+    assert [stage.method.name for stage in stages] == ["iterated-local-search", "eliminate"]
+    first = next((incumbent, bound) for incumbent, bound in told if incumbent is not None)
+    assert first[1] is None
+
+
+def test_a_stage_without_a_share_has_no_turn_under_a_limit():
+    methods = [Scripted(name, "none", "finished") for name in ("first", "second", "third")]
+    portfolio = Portfolio([Stage(methods[0], 0.0, 1.0), Stage(methods[1], 0.5, 1.0), Stage(methods[2], 1.0)])
+    portfolio.run(None, Options(time_limit=5.0))
+    assert [len(method.asked) for method in methods] == [0, 1, 1]
+    portfolio.run(None, Options())
+    assert [len(method.asked) for method in methods] == [1, 2, 2]
 
 
 def test_on_thousands_of_nodes_a_simple_rule_goes_first():

@@ -42,6 +42,49 @@ def test_costs_that_were_called_optimal_and_were_not(number, backend):
     assert solution.objective == pytest.approx(COSTS[number], rel=1e-8)
 
 
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
+    """A coefficient of 2e-8 in a row of whole containers: with tolerances of 1e-9 HiGHS cut the optimum off, 0.04 % below."""
+    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
+    problem = edrp.load(CASES[0].parent / "enactment" / "next_to_nothing.json")
+    solution = edrp.solve(problem, backend, seed=3)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(5.950183328288335, rel=1e-9)
+
+
+def reservations(share: float) -> Program:
+    """Two hosts at most, of which the dearer is not needed; one container takes a tiny share of them."""
+    program = Program()
+    hosts = program.add_columns("hosts", 2, upper=4, integer=True)
+    large = program.add_columns("large", 3, upper=12, integer=True)
+    small = program.add_columns("small", 1, upper=40, integer=True)
+    program.add_rows("placed", 3, [(np.arange(3), large, 1.0)], lower=[2.0, 5.0, 1.0], upper=12.0)
+    program.add_row("small ones", Linear.of(small, 1.0), lower=7.0)
+    room = Linear.of(hosts, [-1.0, -2.0]) + Linear.of(large, [0.21, 0.07, 0.13]) + Linear.of(small, share)
+    program.add_row("room", room, upper=5e-10)
+    program.minimise(Linear.of(hosts, [1.0, 2.5]))
+    return program
+
+
+@pytest.mark.parametrize("share", [1e-9, 3e-8, 2.3e-7, 1e-6, 4e-6, 1e-3])
+@pytest.mark.parametrize("backend", ["highs", "scipy"])
+def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
+    found = solve_program(reservations(share), backend)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(1.0, abs=1e-12))
+
+
+def test_what_only_a_millionth_lets_through_is_not_taken():
+    """Two containers that miss a host by a ten-millionth of it; within a solver's usual tolerance they fit."""
+    program = Program()
+    use = program.add_columns("use", 2, upper=1, integer=True)
+    program.add_row("room", Linear.of(use, [0.5, 0.5 + 1e-7]), upper=1.0)
+    program.minimise(Linear.of(use, [-2.0, -3.0]))
+    for backend in ("highs", "cvxpy", "pyomo"):
+        pytest.importorskip("highspy" if backend == "highs" else backend)
+        found = solve_program(program, backend)
+        assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0]), backend
+
+
 def read_mps(file: Path) -> Arrays:
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)

@@ -146,6 +146,11 @@ def test_runs_with_more_events_than_can_be_simulated_are_refused():
     assert "emissions in the run; at most 10,000,000 are simulated" in found["emission_interval"]
 
 
+def test_more_samples_of_a_round_than_a_time_limit_could_stop_are_refused():
+    found = faults(with_number("enactment_scenario.json", "monitoring_interval", 1.5e-5))
+    assert "samples in a round; at most 100,000 are simulated" in found["monitoring_interval"]
+
+
 def test_latencies_beyond_all_times_count_as_overload():
     assert Mm1Latency(service_rate=10.0).at(10.0 - 1e-15) == float("inf")
     assert Mm1Latency(service_rate=10.0).at(9.0) == 1.0

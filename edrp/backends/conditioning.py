@@ -1,0 +1,62 @@
+"""A program as solvers take it well: the size of its objective, and coefficients that are as small as their tolerances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from edrp.backends.base import SolverOptions
+from edrp.core.program import Arrays
+
+LARGEST = 2.0**10
+"""Largest coefficient of an objective as solvers get it, up to a factor of two."""
+
+TINY = 1e-5
+"""Share of a row's largest coefficient below which one is tiny: ten times the tolerance of branch and bound."""
+
+
+def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
+    """The program with an objective whose largest coefficient is about `LARGEST`, as solvers' tolerances are absolute; the scale.
+
+    HiGHS looks for no incumbent that is better by less than a millionth. Nothing is changed but exponents.
+    """
+    largest = float(np.abs(arrays.objective).max(initial=0.0))
+    if largest == 0:
+        return arrays, settings, 1.0
+    scale = 2.0 ** math.floor(math.log2(largest)) / LARGEST
+    told = settings.progress
+    if told is not None:
+        settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))
+    return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
+
+
+def times(value: float | None, scale: float) -> float | None:
+    """A value that may be missing at another scale."""
+    return None if value is None else value * scale
+
+
+def has_tiny(arrays: Arrays) -> bool:
+    """Whether a row of a program with integer columns has coefficients that are tiny next to its largest one.
+
+    Presolve divides by them, and what tolerances let through becomes larger than an integer: limits of columns are rounded to
+    the wrong side, and optima are lost.
+
+    Examples
+    --------
+    >>> from edrp.core.program import Linear, Program
+    >>> program = Program()
+    >>> take = program.add_columns("take", 2, upper=3, integer=True)
+    >>> program.add_row("bag", Linear.of(take, [2, 1e-6]), lower=4, upper=5)
+    >>> has_tiny(program.arrays())
+    True
+    """
+    if not arrays.integer.any():
+        return False
+    matrix = arrays.matrix
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    size = np.abs(matrix.data)
+    largest = np.zeros(matrix.shape[0])
+    np.maximum.at(largest, row, size)
+    return bool(((size < TINY * largest[row]) & (size > 0)).any())
