@@ -115,8 +115,12 @@ def _model(arrays: Arrays) -> Any:
     lower = [finite_or_none(value) for value in arrays.lower]
     upper = [finite_or_none(value) for value in arrays.upper]
     domains = [pyomo.Integers if integral else pyomo.Reals for integral in arrays.integer]
-    model.x = pyomo.Var(range(count), domain=lambda _, j: domains[j], bounds=lambda _, j: (lower[j], upper[j]))
-    look("the program")
+
+    def bounds(_: Any, j: int) -> tuple[float | None, float | None]:
+        look("the program")  # tens of thousands of columns take seconds
+        return lower[j], upper[j]
+
+    model.x = pyomo.Var(range(count), domain=lambda _, j: domains[j], bounds=bounds)
     columns = [model.x[index] for index in range(count)]
     model.rows = pyomo.ConstraintList()
     start = arrays.matrix.indptr
