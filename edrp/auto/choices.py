@@ -31,8 +31,11 @@ MAX_COLUMNS = 1_000_000
 SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
 
-SMALL_TASKS_PROGRAM = 100
-"""The same for peak loads of fixed tasks, which make programs hard."""
+SMALL_SHARED_PROGRAM = 100
+"""The same for peak loads on clusters, which make programs hard."""
+
+ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
+"""Methods that work with classes of equal nodes."""
 
 COLUMNS_PER_SEAT = 5
 """Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
@@ -64,7 +67,7 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     columns = estimated_columns(compile_problem(problem))
     eliminate, highs = (get_method(name, problem.kind) for name in ("eliminate", "highs"))
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
-    clusters = [get_method(name, problem.kind) for name in ("equal-nodes", "fixed-tasks")]
+    clusters = [get_method(name, problem.kind) for name in ON_CLUSTERS]
     first = [method for method in clusters if method.refusal(problem) is None]
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
@@ -86,8 +89,8 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
     compiled = compile_problem(problem)
-    tasks = compiled.contended and get_method("fixed-tasks", problem.kind).refusal(problem) is None
-    if estimated_columns(compiled) <= (SMALL_TASKS_PROGRAM if tasks else SMALL_PROGRAM):
+    shared = compiled.contended and any(get_method(name, problem.kind).refusal(problem) is None for name in ON_CLUSTERS)
+    if estimated_columns(compiled) <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM):
         return get_method("highs", problem.kind)
     return _portfolio(problem, *proofs(problem))
 

@@ -132,6 +132,22 @@ def test_a_stage_without_a_share_has_no_turn_under_a_limit():
     assert [len(method.asked) for method in methods] == [1, 2, 2]
 
 
+def test_on_clusters_with_limits_on_peak_loads_classes_of_nodes_go_before_small_programs():
+    """Two hundred columns, which take programs half a minute and classes of nodes a fraction of a second."""
+    usage = {"cpu": {"per_tuple": 0.02}}
+    about = {"usage": usage, "max_replicas": 4, "latency": {"model": "mm1", "service_rate": 60.0}}
+    operators = [edrp.Operator(name=f"o{i}", external_rate=0.0 if i else 100.0, **about) for i in range(4)]
+    streams = [edrp.Stream(source=f"o{i}", target=f"o{i + 1}") for i in range(3)]
+    nodes = [edrp.Node(name=f"tm{u}", resources=8, capacity={"cpu": 4.0}) for u in range(4)]
+    problem = edrp.EdrpProblem(
+        application=edrp.Application(operators=operators, streams=streams),
+        network=edrp.Network(nodes=nodes, between_zones={"delay": 5e-4}),
+        limits=edrp.Limits(response_time=1.0, cost=60.0, peak_load=0.8),
+        weights=edrp.Weights(response_time=0.5, cost=0.5),
+    )
+    assert edrp.methods()["auto"].resolve(problem).stages[0].method.name == "equal-nodes"
+
+
 def test_on_thousands_of_nodes_a_simple_rule_goes_first():
     """Whatever others are at when time is up, something is held."""
     nodes = [edrp.Node(name=f"n{number}", zone="z", resources=4) for number in range(2_500)]
