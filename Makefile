@@ -30,7 +30,7 @@ test: lint types pytest
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
-# Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Half an hour.
+# Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Ten minutes.
 mutants: $(VENV)/.installed-test
 	$(PIP) install --editable '.[mutants]'
 	$(BIN)/python tests/mutants.py

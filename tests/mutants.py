@@ -319,27 +319,27 @@ def own_tests(part: Part, *paths: Path) -> list[str]:
 
 def tested(item: Any, arguments: list[str], copy: Path) -> tuple[str, str, str] | None:
     """Run the tests on a mutant in a copy; its file, line and mutated line where it survives."""
-    from cosmic_ray.mutating import use_mutation
+    from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     register_swaps()
     (mutation,) = item.mutations
     operator = get_operator(mutation.operator_name)(**(mutation.operator_args or {}))
-    with use_mutation(copy / mutation.module_path, operator, mutation.occurrence) as (before, after):
-        if not parses(after) or not passed(arguments, copy):
-            return None
+    path = copy / mutation.module_path
+    before = path.read_text(encoding="utf-8")
+    try:
+        after = mutate_code(before, operator, mutation.occurrence)
+        ast.parse(after)
+    except (SyntaxError, AttributeError):  # it is no Python, or an exception that Cosmic Ray cannot replace
+        return None
+    path.write_text(after, encoding="utf-8")
+    survives = passed(arguments, copy)
+    path.write_text(before, encoding="utf-8")
+    if not survives:
+        return None
     changes = [line for line in unified_diff(before.splitlines(), after.splitlines(), n=0) if line[:3] not in ("---", "+++")]
     lines = [" ".join(line[1:].strip() for line in changes if line.startswith(sign)) for sign in "-+"]
     return str(mutation.module_path), lines[0], lines[1]
-
-
-def parses(source: str) -> bool:
-    """Whether a mutated file is Python at all."""
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
 
 
 def passed(arguments: list[str], folder: Path, *, writing: bool = False) -> bool:

@@ -182,7 +182,16 @@ class TestScenario:
         assert found.metrics["near_real_time_compliance"] == pytest.approx(1 - 200 / 3600)
         assert found.metrics["near_real_time_total"] == pytest.approx(1 + 0.02)
         assert found.objective == found.metrics["near_real_time_total"]
+        assert found.metrics["real_time_total"] == pytest.approx(1 + 0.0001 * 1800)
         assert found.metrics["mean_instances"] == 2
+        assert found.metrics["time_to_adapt"] == 0.0
+
+    def test_a_run_without_items_keeps_to_every_level(self) -> None:
+        levels = dict.fromkeys(("real_time", "near_real_time", "relaxed"), 0)
+        counts = dict.fromkeys(("arrived", "completed", "queued", "in_service"), 0)
+        idle = tuple(OperatorRecord(name=name, **counts, **levels) for name in ("filter", "inform"))
+        found = self.SCENARIO.evaluate(self.run(operators=idle))
+        assert [found.metrics[f"{level}_compliance"] for level in levels] == [1.0, 1.0, 1.0]
 
     def lease(self, **changes: object) -> LeaseRecord:
         fields = {"host": "a", "type": "small", "start": 0, "ready": 0, "end": None, "units": 1}
@@ -219,7 +228,7 @@ class TestScenario:
         there = self.instance("inform", host="b", placed=200, started=220, cause="migrated", ended=340, ended_by="removed")
         back = self.instance("inform", placed=320, started=330, cause="placed")
         counts = {"filter": self.tally("filter", 2400), "inform": self.tally("inform", 1200)}
-        waits = (counts["filter"].replace(time_to_adapt=40.0), counts["inform"].replace(time_to_adapt=20.0))
+        waits = (counts["filter"].replace(time_to_adapt=40.0), counts["inform"].replace(time_to_adapt=25.0))
         instances = (self.instance("filter"), moved, there, back)
         found = scenario.evaluate(self.run(leases=leases, instances=instances, operators=waits))
         assert found.broken == ()
@@ -227,7 +236,7 @@ class TestScenario:
         assert found.metrics["resource_cost"] == 1 + 2 * 1.5
         assert found.metrics["mean_hosts"] == pytest.approx(1 + 150 / 600)
         assert found.metrics["mean_instances"] == pytest.approx(1 + (220 + 140 + 280) / 600)
-        assert found.metrics["time_to_adapt"] == 30.0
+        assert found.metrics["time_to_adapt"] == 32.5
         assert [found.metrics[name] for name in ("upscalings", "downscalings", "migrations")] == [1, 1, 1]
 
     @pytest.mark.parametrize("times", [{"start": 10}, {"end": 590}])

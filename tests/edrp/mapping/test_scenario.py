@@ -92,6 +92,9 @@ def test_moved_hops_are_followed():
         ((FIRST, REFUSED, record(20.0, 30.0, delivered=400.0)), "task 2: delivers 400 bytes of 500"),
         ((FIRST, REFUSED, record(20.0, 30.0, shortfall=2.0)), "task 2: a shortfall of 2 in 1 windows"),
         ((FIRST, REFUSED, record(20.0, 30.0, windows=0)), "task 2: was accepted, but has"),
+        ((FIRST, REFUSED, record(None, 30.0)), "task 2: was accepted, but has no start"),
+        ((FIRST, REFUSED, record(20.0, None)), "task 2: was accepted, but has no start, no finish"),
+        ((record(0.0, 0.0), REFUSED, LAST), "task 0: takes 0 s, less than its source needs"),
         (
             (FIRST, REFUSED, record(20.0, 30.0, nodes=("c",), routes=(("a", "b", "c"), ("c",)))),
             "task 2: capacity of c: 1 used of 0",
@@ -115,6 +118,83 @@ def test_servers_are_reserved_while_tasks_run(third, broken):
     tasks = [{**TASK, "arrival": 0.0}, {**TASK, "arrival": 0.0}, {**TASK, "arrival": third}]
     run = BimodalRun(tasks=(record(0.0, 10.0), record(0.0, 10.0), record(third, third + 10.0)))
     assert scenario(network={"nodes": NODES, "links": links}, tasks=tasks).evaluate(run).broken == broken
+
+
+def test_what_comes_after_a_refused_task_is_counted():
+    tasks = [{**TASK, "arrival": arrival} for arrival in (0.0, 5.0, 5.0)]
+    run = BimodalRun(tasks=(REFUSED, record(5.0, 15.0), record(5.0, 15.0)))
+    assert "bandwidth of a → b: 200 reserved of 150" in scenario(tasks=tasks).evaluate(run).broken
+
+
+def test_a_server_of_less_than_one_unit_can_be_reserved_whole():
+    services = [{"name": "halve", "shrinkage": 0.5, "capacity": 0.25}]
+    nodes = [{**node, "capacity": node["capacity"] / 4} for node in NODES]
+    links = [{**link, "bandwidth": 1e3} for link in LINKS]
+    run = BimodalRun(tasks=(record(0.0, 10.0), record(5.0, 15.0), LAST))
+    assert scenario(services=services, network={"nodes": nodes, "links": links}).evaluate(run).broken == ()
+
+
+def test_hops_within_a_server_are_on_no_network():
+    """The first component runs on a; its second hop goes over both links, or over the public network."""
+    within = {"nodes": ("a",), "routes": (("a",), ("a", "b", "c"))}
+    found = scenario().evaluate(BimodalRun(tasks=(record(0.0, 10.0, **within), REFUSED, LAST)))
+    assert found.metrics["link_utilisation"] == pytest.approx(2 * 50 * 10 / (400 * 20))
+    assert found.metrics["public_share"] == 0.0
+    within |= {"routes": (("a",), ("a", "c")), "public": (False, True)}
+    found = scenario().evaluate(BimodalRun(tasks=(record(0.0, 10.0, **within), REFUSED, LAST)))
+    assert found.metrics["public_share"] == pytest.approx(1 / 3)
+
+
+def test_tasks_that_all_arrive_at_once_are_counted_until_the_last_of_them_ends():
+    tasks = [{**TASK, "arrival": 0.0}] * 3
+    found = scenario(tasks=tasks).evaluate(BimodalRun(tasks=(FIRST, REFUSED, record(5.0, 20.0))))
+    assert found.metrics["throughput"] == pytest.approx(2 / 20 * 3600)
+
+
+def test_without_servers_and_links_nothing_of_them_is_used():
+    nodes = [{**node, "capacity": 0.0} for node in NODES]
+    found = scenario(network={"nodes": nodes, "links": []}).evaluate(BimodalRun(tasks=(REFUSED, REFUSED, REFUSED)))
+    assert [found.metrics[name] for name in ("server_utilisation", "server_work", "link_utilisation")] == [0.0, 0.0, 0.0]
+
+
+def test_a_task_that_ends_as_it_begins_works_nothing_and_cannot_be_moved():
+    changes = AllocationChanges(time=(0.5,), task=(0,), hop=(1,), route=(0,))
+    run = BimodalRun(tasks=(record(0.0, 0.0), REFUSED, LAST), routes=(("b", "c"),), changes=changes)
+    found = scenario().evaluate(run)
+    assert found.metrics["server_work"] == 0.0
+    assert "changes[0]: at 0.5 s task 0 does not run" in found.broken
+
+
+@pytest.mark.parametrize("task", [(), (0, 1)])
+def test_columns_of_changes_are_of_one_length(task):
+    with pytest.raises(InvalidInstanceError, match="must be as many as times, of which there are 1"):
+        AllocationChanges(time=(4.0,), task=task, hop=(1,), route=(0,))
+
+
+def test_every_move_that_cannot_have_been_is_listed():
+    changes = AllocationChanges(time=(4.0, 4.0, 5.0, 40.0), task=(1, 0, 3, 0), hop=(0, 1, 0, 1), route=(0, -1, 0, 0))
+    broken = scenario().evaluate(BimodalRun(tasks=RUN.tasks, routes=(("b", "c"),), changes=changes)).broken
+    assert broken == (
+        "changes[0]: no such task, hop or route",
+        "changes[1]: moves task 0 to the public network, which is worse than what it had",
+        "changes[2]: no such task, hop or route",
+        "changes[3]: at 40 s task 0 does not run",
+    )
+
+
+def test_a_hop_cannot_move_before_its_task_begins_but_as_it_begins():
+    for time, broken in ((19.0, ("changes[0]: at 19 s task 2 does not run",)), (20.0, ())):
+        changes = AllocationChanges(time=(time,), task=(2,), hop=(1,), route=(0,))
+        run = BimodalRun(tasks=RUN.tasks, routes=(("b", "c"),), changes=changes)
+        assert scenario().evaluate(run).broken == broken
+
+
+def test_a_new_route_leads_to_the_end_of_the_old_one():
+    """Which passes b on its way from a to c."""
+    first = record(0.0, 10.0, nodes=("a",), routes=(("a",), ("a", "b", "c")))
+    changes = AllocationChanges(time=(4.0,), task=(0,), hop=(1,), route=(0,))
+    run = BimodalRun(tasks=(first, REFUSED, LAST), routes=(("a", "b"),), changes=changes)
+    assert scenario().evaluate(run).broken == ("changes[0]: route a → b does not lead from a to c",)
 
 
 def test_a_hop_within_a_server_cannot_move():
@@ -143,6 +223,11 @@ def test_uplinks_are_reserved_by_admission():
             "changes[0]: at 40 s task 0 does not run",
         ),
         ({"time": (4.0,), "task": (0,), "hop": (1,), "route": (0,)}, (("a", "b"),), "changes[0]: route a → b does not lead"),
+        (
+            {"time": (4.0,), "task": (0,), "hop": (1,), "route": (0,)},
+            (("b", "a", "c"),),
+            "changes[0]: route b → a → c has no links",
+        ),
         (
             {"time": (4.0,), "task": (1,), "hop": (0,), "route": (0,)},
             (("a", "b"),),

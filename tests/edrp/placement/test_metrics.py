@@ -184,6 +184,23 @@ def test_a_store_without_a_rate_costs_its_delay_only(problem):
     assert Downtime().operator_downtime(unlimited, moved(["b"]), "work") == pytest.approx(0.25 + 0.01 + 0.01 + 0.5)
 
 
+def test_a_local_disk_without_a_rate_costs_nothing(problem):
+    """Eq. 40 with an unlimited rate: only the start is left."""
+    unlimited = problem.replace(network=problem.network.replace(store={"delay": 0.005}), reconfiguration="storm")
+    assert Downtime().evaluate(unlimited, moved(["a", "a"])) == pytest.approx(0.25 + 0.5)
+
+
+@pytest.mark.parametrize("reconfiguration", ["pause-and-resume", "storm"])
+def test_where_nothing_ran_or_nothing_changes_nothing_stops(problem, reconfiguration):
+    described = problem.replace(reconfiguration=reconfiguration)
+    current = described.current
+    assert Downtime().evaluate(described, current) == 0.0
+    assert Downtime().operator_downtime(described, current, "work") == 0.0
+    fresh = described.replace(current=None)
+    assert Downtime().evaluate(fresh, current) == 0.0
+    assert Downtime().operator_downtime(fresh, current, "work") == 0.0
+
+
 def test_code_that_takes_longer_than_state_decides(problem):
     """Eq. 27: code and state come at the same time; source has no state."""
     target = Deployment({"source": ["b"], "work": ["a"], "sink": ["c"]})
@@ -225,6 +242,20 @@ def test_operators_are_reconfigured_in_parallel(problem):
 def test_downtime_of_storm(problem, after, seconds):
     storm = problem.replace(reconfiguration="storm")
     assert Downtime().evaluate(storm, moved(after)) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds"),
+    [
+        # Eqs. 36–38: two thirds of the state leave a and come to c, where two replicas start.
+        (["a", "a", "b"], ["b", "c", "c"], 0.25 + (0.01 + 4 / 3) + (0.01 + 4 / 3) + 2 * 0.5),
+        # Scale-in: half of the state leaves b, and all of it comes to a, which starts again.
+        (["a", "b"], ["a"], 0.25 + 1.01 + 2.01 + 0.5),
+    ],
+)
+def test_storm_moves_the_state_of_several_replicas(problem, before, after, seconds):
+    storm = problem.replace(reconfiguration="storm", current=moved(before))
+    assert Downtime().operator_downtime(storm, moved(after), "work") == pytest.approx(seconds)
 
 
 def test_any_change_makes_every_operator_of_storm_restart(problem):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
+from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 import edrp
+from edrp.core.budget import clock_replaced
 from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
@@ -32,16 +35,18 @@ def small_latency_aware(seed: int) -> Any:
     return random_latency_aware_problem(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)
 
 
-def taken(problem: Callable[[int], Any], count: int) -> list[int]:
+def taken(problem: Callable[[int], Any], number: int) -> list[int]:
     """The first seeds of problems that `eliminate` takes."""
     method = edrp.methods()["eliminate"]
-    return list(islice((seed for seed in range(200) if method.refusal(problem(seed)) is None), count))
+    return list(islice((seed for seed in range(200) if method.refusal(problem(seed)) is None), number))
+
+
+LITTLE = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
 
 
 def prove_with_little_effort(problem: Any, best: float | None) -> None:
     """Few steps of the ascent leave much to the label search, a narrow beam leaves much to branching; no start is known."""
-    efforts = ((30, 200), (100_000, 1000))
-    solution = edrp.solve(problem, "eliminate", annealing=False, iterations=3, efforts=efforts, ascent_states=100)
+    solution = edrp.solve(problem, "eliminate", **LITTLE)
     assert solution.status == ("infeasible" if best is None else "optimal")
     assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
 
@@ -56,6 +61,17 @@ def test_the_optimum_of_paths_through_instances_is_that_of_enumeration(seed: int
     prove_with_little_effort(small_latency_aware(seed), brute_force_latency_aware(small_latency_aware(seed))[0])
 
 
+@pytest.mark.parametrize("looks", [10, 30, 60])
+def test_an_answer_that_the_time_limit_cut_short_says_so_and_claims_no_more_than_is_true(looks: int) -> None:
+    """The clock jumps ahead when it has been looked at so many times, while boxes are still open."""
+    problem, looked = small(5), count()
+    best, _ = brute_force(problem)
+    with clock_replaced(lambda: perf_counter() + (1e6 if next(looked) >= looks else 0.0)):
+        solution = edrp.solve(problem, "eliminate", time_limit=1e5, **LITTLE)
+    assert (solution.status, solution.stopped_because) == ("none", "time_limit")
+    assert solution.bound is None or solution.bound <= best + 1e-9
+
+
 @pytest.mark.parametrize("seed", [0, 1, 7, 9, 19])
 @pytest.mark.parametrize(("limit", "weight"), [("response_time", "cost"), ("cost", "response_time"), ("network_usage", "cost")])
 def test_a_limit_binds_without_a_weight_on_it(seed: int, limit: str, weight: str) -> None:
@@ -65,6 +81,40 @@ def test_a_limit_binds_without_a_weight_on_it(seed: int, limit: str, weight: str
     needed = problem.evaluate(unlimited[0]).metrics[limit]
     limited = problem.replace(limits=problem.limits.replace(**{limit: 0.9 * needed + 1e-6}))
     prove_with_little_effort(limited, brute_force(limited)[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_node_holds_no_more_than_it_has_room_for(seed: int) -> None:
+    """Two sources, a join and a sink on three nodes, of which one has room for two; what runs where decides how long it takes."""
+    random = np.random.default_rng(seed)
+    nodes = [{"name": name, "resources": 1.0, "speedup": float(random.uniform(1, 4))} for name in "abc"]
+    nodes[int(random.integers(3))]["resources"] = 2.0
+    ends = [("a", "b"), ("a", "c"), ("b", "c")]
+    links = [{"source": u, "target": v, "delay": float(random.uniform(0.01, 0.1))} for u, v in ends]
+    latency = {"model": "mm1", "service_rate": 40.0}
+    operators = [{"name": name, "latency": latency, "resources": 1.0} for name in ("left", "right", "join", "sink")]
+    operators[0]["external_rate"], operators[1]["external_rate"] = 5.0, 20.0
+    streams = [("left", "join"), ("right", "join"), ("join", "sink")]
+    problem = edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": s, "target": t} for s, t in streams]},
+        network={"nodes": nodes, "links": links},
+        weights={"response_time": 1.0},
+        limits={"response_time": 10.0},
+    )
+    prove_with_little_effort(problem, brute_force(problem)[0])
+
+
+def test_what_runs_already_stays_where_nothing_else_is_better() -> None:
+    """One replica less would cost the same, and is where the search starts."""
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": "work", "max_replicas": 3}]},
+        network={"nodes": [{"name": "a"}]},
+        weights={"response_time": 1.0},
+        limits={"response_time": 1.0},
+        current={"work": ["a", "a", "a"]},
+    )
+    solution = edrp.solve(problem, "eliminate", annealing=False, start={"work": ["a", "a"]})
+    assert (solution.status, solution.deployment) == ("optimal", problem.current)
 
 
 @pytest.mark.parametrize("start", ["a", "b", "c"])
