@@ -82,7 +82,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     fit
         The job.
     goals
-        What is wanted; by default no replica is busier than 80 %.
+        The goals; by default no replica is busier than 80 %.
     network
         Delays between the nodes; without it none are known.
     method
@@ -128,7 +128,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
 
 
 def _broken_goals(problem: EdrpProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
-    """What is wrong with what runs, in terms of the goals: too busy, too few replicas, or what else the model says."""
+    """Faults of the deployment that runs, in terms of the goals: too busy, too few replicas, or other limits of the model."""
     current = problem.current
     assert current is not None
     told = set()

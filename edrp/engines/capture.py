@@ -43,7 +43,7 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What an engine answered over a while.
+    """The answers of an engine over a while.
 
     Attributes
     ----------

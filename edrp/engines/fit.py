@@ -1,4 +1,4 @@
-"""What an observation says about a job: rates, service rates with intervals, capacity curves, skew, state, times to restart."""
+"""The fit of an observation: rates, service rates with intervals, capacity curves, skew, state, times to restart."""
 
 from __future__ import annotations
 

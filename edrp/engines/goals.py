@@ -1,4 +1,4 @@
-"""What an operator of a cluster wants of a job."""
+"""Goals that the operator of a cluster has for a job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReplicaBounds(Document):
 
 
 class Goals(Document):
-    """What is wanted of a job.
+    """Goals for a job.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What was observed of a running job, in words that no engine has for itself.
+"""Observations of a running job, in words that no engine has for itself.
 
 Rates are differences of counters over the task's own clock, which is the sum of its busy, idle and backpressured time:
 counters and clock are read together, whereas the time of day at which an engine hands them out lags behind.
@@ -15,7 +15,7 @@ Partitioning = Literal["forward", "hash", "rebalance"]
 
 @dataclass(frozen=True, slots=True)
 class SubtaskWindow:
-    """What one replica did over a while.
+    """The work of one replica over a while.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class SubtaskWindow:
 
 @dataclass(frozen=True, slots=True)
 class OperatorWindow:
-    """What all replicas of an operator did between two rounds, with one number of replicas.
+    """The work of all replicas of an operator between two rounds, with one number of replicas.
 
     Attributes
     ----------

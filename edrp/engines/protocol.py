@@ -17,11 +17,11 @@ ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
 
 
 class Engine(Protocol):
-    """What a stream engine needs to be advised on; all else is the same for all engines."""
+    """The part of a stream engine that advice needs; all else is the same for all engines."""
 
     name: str
     rule_name: str
-    """Of what scales its jobs today, for sentences."""
+    """Name of the rule that scales its jobs today, for sentences."""
 
     def observe(self, capture: Capture) -> Observation:
         """Read a capture; raises `EngineError` in one line where that cannot be done."""

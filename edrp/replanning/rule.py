@@ -25,7 +25,7 @@ class PlanOption:
 
 
 def choose_option(options: Sequence[PlanOption], hysteresis: float) -> PlanOption:
-    """Of all options that come within the hysteresis of the least total, the one that moves least.
+    """The option that moves least, among those within the hysteresis of the least total.
 
     Examples
     --------

@@ -18,7 +18,7 @@ DOWNTIME = ("downtime", "seconds (90 % interval)")
 
 
 def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> Iterator[Table | str]:
-    """What runs and what is proposed, what a change costs, the verdict, and the calls that carry it out.
+    """The replicas that run and those proposed, the costs of the change, the verdict, and the calls that carry it out.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ MAX_SCALE_DOWN = 0.6
 def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0) -> dict[str, int]:
     """Number of replicas of each operator by the autoscaler's rule; sources stay.
 
-    The busiest replica counts (`metrics.busy-time.aggregator` MAX). What piles up during the restart is left out.
+    The busiest replica counts (`metrics.busy-time.aggregator` MAX). Tuples that pile up during the restart are left out.
     """
     return {
         fitted.name: _replicas(fitted, seen, rate_factor, fit)

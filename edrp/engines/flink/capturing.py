@@ -21,7 +21,7 @@ ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """What is to be captured.
+    """The job and the time to be captured.
 
     Attributes
     ----------

@@ -22,12 +22,12 @@ def capsys_statements(measured: Sequence[QueryRow], scaled: Sequence[QueryRow], 
 
 
 def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
-    optima = _of(rows, OPTIMUM)
+    optima = _by_query(rows, OPTIMUM)
     proven = sum(row.proven for row in optima.values())
     seconds = sum(row.seconds or 0.0 for row in optima.values())
     found = f"{proven} of {len(optima)} proven, {seconds:.3f} s of processor time"
     yield claim("all queries are proven in all stages in 1 s together", proven == len(optima) and seconds <= SECONDS, found)
-    caps, least = _of(rows, CAPS), _of(rows, ALONE)
+    caps, least = _by_query(rows, CAPS), _by_query(rows, ALONE)
     below = [
         f"{name}: {resource}"
         for name, row in caps.items()
@@ -41,14 +41,14 @@ def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
         found = f"on average {100 * sum(above) / len(above):.1f} %, at most {100 * max(above):.1f} % above"
         yield claim("CAPS's rule is within 5 % of the least peak of compute", max(above) <= 0.05, found)
     for policy in (EVENLY, DEFAULT):
-        drawn = _of(rows, policy)
+        drawn = _by_query(rows, policy)
         better = [name for name, row in drawn.items() if caps[name].peaks.get("compute", inf) < row.peaks["compute"]]
         found = f"{len(better)} of {len(drawn)}"
         yield claim(f"CAPS balances compute better than “{policy}” on average", len(better) == len(drawn), found)
 
 
 def _scaled_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
-    for row in _of(rows, OPTIMUM).values():
+    for row in _by_query(rows, OPTIMUM).values():
         found = f"{row.seconds or 0.0:.3f} s of processor time{'' if row.proven else ', not proven'}"
         sentence = f"{row.query} with {row.tasks} tasks is proven in all stages in 0.5 s"
         yield claim(sentence, row.proven and (row.seconds or 0.0) <= LARGE_SECONDS, found)
@@ -82,7 +82,7 @@ def _plan_statements(rows: Sequence[PlanRow]) -> Iterator[Statement]:
 
 def improvable(rows: Sequence[QueryRow]) -> list[str]:
     """Queries on which some placement is better than CAPS's in one peak and worse in none."""
-    within, caps = _of(rows, WITHIN), _of(rows, CAPS)
+    within, caps = _by_query(rows, WITHIN), _by_query(rows, CAPS)
     return [
         f"{row.query} with {row.tasks} tasks"
         for name, row in within.items()
@@ -90,5 +90,5 @@ def improvable(rows: Sequence[QueryRow]) -> list[str]:
     ]
 
 
-def _of(rows: Sequence[QueryRow], placement: str) -> dict[str, QueryRow]:
+def _by_query(rows: Sequence[QueryRow], placement: str) -> dict[str, QueryRow]:
     return {row.query: row for row in rows if row.placement == placement}
