@@ -109,8 +109,9 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
-        scaled, settings, scale = at_scale(arrays, settings)
-        result = _settled(scaled, backend, settings, scale)
+        scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
+        settle = _settled if settings.tiny else _solved_once
+        result = settle(scaled, backend, settings, scale)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
@@ -145,12 +146,19 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
         raise ValueError(f"{what} of {kind} {name}: not a finite number or an empty range; refused before any solver sees it")
 
 
+def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
+    """The result of a backend with integer columns rounded."""
+    result = backend.solve(arrays, settings)
+    if result.status == "optimal" and result.bound is None:
+        result = replace(result, bound=result.objective)
+    return _bounded(rounded(arrays, result), settings.gap, scale)
+
+
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
-    """The result of a backend with integer columns rounded; where that shows its tolerances too wide, of a second run.
+    """The same for a program with tiny coefficients; where rounding shows that too much was let through, of a second run.
 
     With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
     """
-    settings = replace(settings, presolve=not has_tiny(arrays))
     result = backend.solve(arrays, settings)
     if result.status == "optimal" and result.bound is None:
         result = replace(result, bound=result.objective)
@@ -158,11 +166,11 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     first = _bounded(point or _own_point(arrays, result), settings.gap, scale)
     if result.values is None or result.stopped_because == "interrupted":
         return first
-    tight = "tight" in backend.features
+    able = "tolerances" in backend.features
     if point is not None:
-        enough = first.status == result.status or not tight
+        enough = first.status == result.status or not able
         return first if enough else _better(first, _again(arrays, backend, settings, point.values, scale))
-    second = _again(arrays, backend, settings, settings.start, scale) if tight else None
+    second = _again(arrays, backend, settings, settings.start, scale) if able else None
     if second is None or (second.values is None and second.status != "infeasible"):
         return _from_start(arrays, settings.start, first)
     return second
@@ -171,12 +179,11 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
 def _again(
     arrays: Arrays, backend: Backend, settings: SolverOptions, start: Floats | None, scale: float
 ) -> ProgramResult | None:
-    """The result with tight tolerances; None where no time is left for it."""
+    """The result with the tolerances of other programs; None where no time is left for it."""
     try:
-        result = backend.solve(arrays, replace(settings, start=start, tight=True))
+        return _solved_once(arrays, backend, replace(settings, start=start, tiny=False), scale)
     except OutOfTimeError:
         return None
-    return _bounded(rounded(arrays, result), settings.gap, scale)
 
 
 def _better(first: ProgramResult, second: ProgramResult | None) -> ProgramResult:

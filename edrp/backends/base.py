@@ -21,29 +21,30 @@ from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 
 FEASIBILITY_TOLERANCE = 1e-9
-"""How far a solver may miss a row or a bound.
+"""How far a solver may miss a row, a bound or integrality.
 
-A solver's usual 1e-6 would let a limit be missed by more than the evaluator's slack.
+A solver's usual 1e-6 would let a limit be missed by more than the evaluator's slack, and it is also the
+step by which branch and bound improves an incumbent.
 """
 
 HIGHS_TOLERANCES = {
+    "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "small_matrix_value": 1e-3 * FEASIBILITY_TOLERANCE,
+}
+"""Options of HiGHS, in every backend that calls it.
+
+The option for small matrix values is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
+of the tolerances; as large as these, it lets HiGHS cut optima off (docs/explanation/wrong_optima.md).
+"""
+
+HIGHS_WITH_TINY = {
+    "presolve": "off",
     "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
 }
-"""Options of HiGHS, in every backend that calls it, for linear programs; branch and bound keeps its own tolerance of 1e-6.
-
-With a smaller one HiGHS cuts optima off (docs/explanation/wrong_optima.md). What it lets through is seen when integer columns
-are rounded.
-"""
-
-TIGHT_TOLERANCES = HIGHS_TOLERANCES | {
-    "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-    "small_matrix_value": 1e-3 * FEASIBILITY_TOLERANCE,
-}
-"""Options for programs where the usual ones let through what is not feasible.
-
-The option for small matrix values is also HiGHS's epsilon, the rounding error that it reckons with.
-"""
+"""The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
 PATIENCE = 0.4
@@ -54,8 +55,8 @@ PATIENCE = 0.4
 class SolverOptions:
     """How to run a backend: seconds (None for no limit), relative gap, threads, seed, and a starting point.
 
-    `start` has shape (columns,); NaN where a column is left to the solver. `tight` asks for `TIGHT_TOLERANCES`,
-    `presolve` for the solver's own presolve.
+    `start` has shape (columns,); NaN where a column is left to the solver. `tiny` says that the program
+    has tiny coefficients (`edrp.backends.conditioning`).
     """
 
     time_limit: float | None = None
@@ -64,14 +65,12 @@ class SolverOptions:
     seed: int = 0
     start: Floats | None = None
     progress: Progress | None = None
-    tight: bool = False
-    presolve: bool = True
+    tiny: bool = False
 
 
-def highs_settings(options: SolverOptions) -> dict[str, float | str]:
+def highs_settings(options: SolverOptions) -> dict[str, Any]:
     """Options of HiGHS that all backends share which call it."""
-    tolerances = TIGHT_TOLERANCES if options.tight else HIGHS_TOLERANCES
-    return {**tolerances, "presolve": "choose" if options.presolve else "off"}
+    return HIGHS_WITH_TINY if options.tiny else HIGHS_TOLERANCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class ProgramResult:
 
 
 class Backend(Protocol):
-    """One solver. `features` are of "time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tight".
+    """One solver. `features` are of "time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
 
     `package` is the module that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
     """

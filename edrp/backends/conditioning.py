@@ -10,22 +10,26 @@ import numpy as np
 from edrp.backends.base import SolverOptions
 from edrp.core.program import Arrays
 
+USUAL = (1e-3, 1e9)
+"""Range of the largest coefficient of an objective that solvers get as it is."""
+
 LARGEST = 2.0**10
-"""Largest coefficient of an objective as solvers get it, up to a factor of two."""
+"""Largest coefficient where branch and bound looks for incumbents in steps of a millionth, up to a factor of two."""
 
 TINY = 1e-5
 """Share of a row's largest coefficient below which one is tiny: ten times the tolerance of branch and bound."""
 
 
 def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
-    """The program with an objective whose largest coefficient is about `LARGEST`, as solvers' tolerances are absolute; the scale.
+    """The program with an objective of a size for which solvers' absolute tolerances are made; and the scale.
 
-    HiGHS looks for no incumbent that is better by less than a millionth. Nothing is changed but exponents.
+    The largest coefficient becomes about 1 unless it is within `USUAL`, or `LARGEST` where there are tiny ones. Nothing is
+    changed but exponents.
     """
     largest = float(np.abs(arrays.objective).max(initial=0.0))
-    if largest == 0:
+    if largest == 0 or (USUAL[0] <= largest <= USUAL[1] and not settings.tiny):
         return arrays, settings, 1.0
-    scale = 2.0 ** math.floor(math.log2(largest)) / LARGEST
+    scale = 2.0 ** math.floor(math.log2(largest)) / (LARGEST if settings.tiny else 1.0)
     told = settings.progress
     if told is not None:
         settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))

@@ -41,7 +41,7 @@ class CvxpyBackend:
     """CVXPY with HiGHS."""
 
     name = "cvxpy"
-    features = frozenset({"time_limit", "gap", "threads", "seed", "tight"})
+    features = frozenset({"time_limit", "gap", "threads", "seed", "tolerances"})
     package = "cvxpy"
     extra = "cvxpy"
 

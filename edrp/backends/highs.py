@@ -60,7 +60,7 @@ class HighsBackend:
     """The default backend."""
 
     name = "highs"
-    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tight"})
+    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
     package = "highspy"
     extra = ""
 

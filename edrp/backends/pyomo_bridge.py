@@ -50,7 +50,7 @@ class PyomoBackend:
     """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
 
     name = "pyomo"
-    features = frozenset({"time_limit", "gap", "threads", "seed", "tight"})
+    features = frozenset({"time_limit", "gap", "threads", "seed", "tolerances"})
     package = "pyomo"
     extra = "pyomo"
 

@@ -41,7 +41,7 @@ class ScipyBackend:
 
         scale = _scale(arrays.objective)
         objective = scale * arrays.objective
-        settings: Any = {"mip_rel_gap": options.gap, "presolve": options.presolve}
+        settings: Any = {"mip_rel_gap": options.gap, "presolve": not options.tiny}
         bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
         rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
         integral = arrays.integer.astype(int)

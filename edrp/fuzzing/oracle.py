@@ -157,11 +157,20 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
     for one in compared:
         if one.status == "infeasible" and held:
             found.append(f"{one.method} says infeasible, {held[0].method} holds a decision: {problem.kind}")
+        bound, _ = _first_stage(one)
         for other in held:
-            slack = max(AGREEMENT * max(1.0, abs(other.objective or 0.0)), 2 * problem.resolution)
-            if one is not other and one.bound is not None and one.bound > (other.objective or 0.0) + slack:
-                found.append(f"{one.method} bounds by {one.bound!r}, {other.method} reaches {other.objective!r}: {problem.kind}")
+            _, value = _first_stage(other)
+            slack = max(AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
+            if one is not other and bound is not None and bound > (value or 0.0) + slack:
+                found.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
     return found
+
+
+def _first_stage(solution: Solution) -> tuple[float | None, float | None]:
+    """Bound and value that can be compared: of later stages only those whose earlier ones are as good."""
+    if solution.stages:
+        return solution.stages[0].bound, solution.stages[0].value
+    return solution.bound, solution.objective
 
 
 def _is_estimate(solution: Solution) -> bool:

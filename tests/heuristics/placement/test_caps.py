@@ -122,7 +122,7 @@ def test_a_limit_that_caps_does_not_know_is_named_where_it_is_broken() -> None:
     [
         ({"thresholds": "cpu"}, "must be of the form resource=number"),
         ({"thresholds": "cpu=1.5"}, "the threshold of cpu must be from 0 to 1"),
-        ({"thresholds": "disk=0.5"}, "'?disk'?.*names no shared resource of this problem"),
+        ({"thresholds": "disk=0.5"}, "thresholds: names no shared resource of this problem; there are .*got disk"),
         ({"by": "cpus"}, "did you mean 'cpu'"),
         ({"granularity": 0}, "granularity: must be above 0"),
     ],
