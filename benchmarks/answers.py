@@ -62,7 +62,7 @@ VARIANTS: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         *(("annealing", {"seed": 1}), ("iterated-local-search", {"seed": 1})),
     ),
     "latency-aware": (
-        *(("highs", {"tie_break": True}), ("column-generation", {"search": False}), ("iterated-local-search", {"seed": 1})),
+        *(("highs", {"tie_break": True}), ("iterated-local-search", {"seed": 1})),
         *(("ant-system", {"rule": "printed"}), ("hill-climbing", {"rule": "printed"}), ("first-fit", {"by": "demand"})),
         *(("resource-aware", {"order": "proximity"}), ("even", {"workers": 2}), ("even", {"skip_full": True})),
     ),
