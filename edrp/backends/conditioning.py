@@ -16,8 +16,8 @@ USUAL = (1e-3, 1e9)
 LARGEST = 2.0**10
 """Largest coefficient where branch and bound looks for incumbents in steps of a millionth, up to a factor of two."""
 
-TINY = 1e-5
-"""Share of a row's largest coefficient below which one is tiny: ten times the tolerance of branch and bound."""
+TINY, TINY_WHOLE = 1e-5, 1e-4
+"""Shares of a row's largest coefficient below which one is tiny, in any row and in one of integer columns alone."""
 
 
 def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
@@ -63,4 +63,7 @@ def has_tiny(arrays: Arrays) -> bool:
     size = np.abs(matrix.data)
     largest = np.zeros(matrix.shape[0])
     np.maximum.at(largest, row, size)
-    return bool(((size < TINY * largest[row]) & (size > 0)).any())
+    mixed = np.zeros(matrix.shape[0], bool)
+    mixed[row[~arrays.integer[matrix.indices]]] = True
+    share = np.where(mixed, TINY, TINY_WHOLE)
+    return bool(((size < (share * largest)[row]) & (size > 0)).any())

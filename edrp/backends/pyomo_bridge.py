@@ -70,7 +70,8 @@ class PyomoBackend:
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
         settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
         if self.solver == "highs":
-            settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed}
+            # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
+            settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
         started = now()
 
         def work() -> tuple[Any, Any]:
