@@ -148,25 +148,30 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
 
 def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
     """The result of a backend with integer columns rounded."""
+    return _bounded(rounded(arrays, _run(arrays, backend, settings)), settings.gap, scale)
+
+
+def _run(arrays: Arrays, backend: Backend, settings: SolverOptions) -> ProgramResult:
+    """The result of a backend; where it calls its point optimal without a bound, that is the point's objective."""
     result = backend.solve(arrays, settings)
-    if result.status == "optimal" and result.bound is None:
-        result = replace(result, bound=result.objective)
-    return _bounded(rounded(arrays, result), settings.gap, scale)
+    return replace(result, bound=result.objective) if result.status == "optimal" and result.bound is None else result
 
 
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
     """The same for a program with tiny coefficients; where rounding shows that too much was let through, of a second run.
 
     With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
+    That nothing is feasible has to be said twice, since without presolve solvers have said it of programs that were.
     """
-    result = backend.solve(arrays, settings)
-    if result.status == "optimal" and result.bound is None:
-        result = replace(result, bound=result.objective)
+    result = _run(arrays, backend, settings)
+    able = "tolerances" in backend.features
+    if result.status == "infeasible" and able:
+        unconfirmed = replace(result, status="none", stopped_because="time_limit")
+        return _again(arrays, backend, settings, settings.start, scale) or unconfirmed
     point = _polished(arrays, result)
     first = _bounded(point or _own_point(arrays, result), settings.gap, scale)
     if result.values is None or result.stopped_because == "interrupted":
         return first
-    able = "tolerances" in backend.features
     if point is not None:
         enough = first.status == result.status or not able
         return first if enough else _better(first, _again(arrays, backend, settings, point.values, scale))

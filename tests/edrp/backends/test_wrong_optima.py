@@ -11,8 +11,8 @@ from scipy import sparse
 
 import edrp
 from edrp.backends import solve_program
-from edrp.backends.base import SolverOptions
-from edrp.backends.highs import solve_arrays
+from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.core.program import Arrays, Linear, Program
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
@@ -71,6 +71,18 @@ def reservations(share: float) -> Program:
 def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
     found = solve_program(reservations(share), backend)
     assert (found.status, found.objective) == ("optimal", pytest.approx(1.0, abs=1e-12))
+
+
+def test_that_nothing_is_feasible_is_said_twice_where_coefficients_are_tiny(monkeypatch):
+    """Without presolve HiGHS has called programs infeasible that were not."""
+    honest = HighsBackend.solve
+
+    def wrong(self, arrays, options):
+        return ProgramResult("infeasible", "finished", None, None, None, 0.0) if options.tiny else honest(self, arrays, options)
+
+    monkeypatch.setattr(HighsBackend, "solve", wrong)
+    found = solve_program(reservations(1e-6), "highs")
+    assert (found.status, found.objective) == ("optimal", pytest.approx(1.0))
 
 
 def test_what_only_a_millionth_lets_through_is_not_taken():
