@@ -163,6 +163,22 @@ def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     return FirstOf(("highs" if size <= MAX_FLOWS_ON_ARCS else "greedy-reallocation",))(problem)
 
 
+PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")
+"""Policies that run first: where time is up, their runs are there."""
+
+
+def choose_for_run(problem: Any) -> Method:
+    """All policies in turn; the answer is the run with the lowest objective.
+
+    A run tells what a policy is worth on a scenario, and takes less time than reasons for one of them would. What a policy
+    may know is its own affair: `static-peak-policy` is told the peak.
+    """
+    known = [method for name, method in methods(problem.kind).items() if name != Auto.name]
+    policies = [method for method in known if method.refusal(problem) is None]
+    policies.sort(key=lambda method: method.name not in PREFERRED_POLICIES)
+    return Portfolio([Stage(policy, 1.0) for policy in policies])
+
+
 def choose(problem: Any) -> Method:
     """The method to use for a problem of any kind; it takes the problem.
 
@@ -186,7 +202,7 @@ class Auto(Method):
     summary = (
         "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
-        "ssm, oms, pmc for migrations; highs or first fit for leased hosts, the predictive policy for runs; "
+        "ssm, oms, pmc for migrations; highs or first fit for leased hosts; for runs the policy that does best; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )
 

@@ -181,9 +181,7 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     return second
 
 
-def _again(
-    arrays: Arrays, backend: Backend, settings: SolverOptions, start: Floats | None, scale: float
-) -> ProgramResult | None:
+def _again(arrays: Arrays, backend: Backend, settings: SolverOptions, start: Floats | None, scale: float) -> ProgramResult | None:
     """The result with the tolerances of other programs; None where no time is left for it."""
     try:
         return _solved_once(arrays, backend, replace(settings, start=start, tiny=False), scale)
