@@ -122,6 +122,10 @@ COMMANDS = {
     "simulate": Command("edrp.cli.simulate:simulate", "Simulate a whole run and what became of it."),
     "policy": Command("edrp.cli.policy:policy", "Migrations that prepare for those to come: compute once, decide often."),
     "capture": Command("edrp.cli.capture:capture", "Capture what a stream engine answers about a running job, in one file."),
+    "observe": Command(
+        "edrp.cli.observe:observe",
+        "Read what a capture or exported metrics tell of a running job: rates, busy shares, service rates, state.",
+    ),
     "advise": Command(
         "edrp.cli.advise:advise_app",
         "Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",

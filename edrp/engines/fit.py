@@ -78,7 +78,7 @@ class JobFit:
 
     Attributes
     ----------
-    restart : seconds without processing before state is restored: stopping and deploying.
+    restart : seconds without processing before state is restored: stopping and deploying; assumed of an export.
     restore : seconds of restoring the state of the slowest replica.
     checkpoint : seconds that a checkpoint takes; None where none was seen.
     remarks : what limits the use of the numbers, in sentences.
@@ -109,7 +109,7 @@ def fit_job(observation: Observation) -> JobFit:
 
 
 def _fit_operator(operator: OperatorObservation, observation: Observation) -> OperatorFit:
-    source = all(stream.target != operator.name for stream in observation.streams)
+    source = _is_source(operator, observation)
     recent = _recent(operator.windows)
     received = sum(_total_rate(window, out=source) * _weight(window) for window in recent)
     weight = sum(map(_weight, recent))
@@ -119,7 +119,8 @@ def _fit_operator(operator: OperatorObservation, observation: Observation) -> Op
     busy = [sum(window.subtasks[u].busy or 0.0 for window in recent) for u in range(recent[-1].parallelism)]
     waits = [sum(window.subtasks[u].backpressured for window in recent) for u in range(recent[-1].parallelism)]
     shares = [part / clock for part, clock in zip(busy, clocks, strict=True) if clock > 0]
-    keyed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
+    hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
+    keyed = hashed or not observation.streams  # where streams are not told, an uneven load is taken to be one of keys
     sent = sum(subtask.records_out for window in recent for subtask in window.subtasks)
     return OperatorFit(
         name=operator.name,
@@ -135,6 +136,13 @@ def _fit_operator(operator: OperatorObservation, observation: Observation) -> Op
         state_sizes=operator.state_sizes,
         backpressured=max((part / clock for part, clock in zip(waits, clocks, strict=True) if clock > 0), default=0.0),
     )
+
+
+def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
+    """Whether nothing flows in, by the streams, or by the counters where streams are not told."""
+    if observation.streams:
+        return all(stream.target != operator.name for stream in observation.streams)
+    return not any(subtask.records_in for window in operator.windows for subtask in window.subtasks)
 
 
 def _recent(windows: Sequence[OperatorWindow]) -> list[OperatorWindow]:
@@ -236,6 +244,8 @@ def _remarks(observation: Observation, operators: Sequence[OperatorFit]) -> Iter
         if operator.skew > 1 and operator.replicas > 1:
             yield f"the busiest replica of {operator.name} receives {operator.skew:.3g} times the mean; that is taken to stay so"
     if any(window.since_start for operator in observation.operators for window in operator.windows):
-        yield "the capture has one round of counters only, so that rates are means since the start; capture for more --seconds"
-    if not any(rescale.stopped is not None for rescale in observation.rescales):
+        more = "export twice" if observation.untold else "capture for more --seconds"
+        yield f"there is one round of counters only, so that rates are means since the start; {more}"
+    yield from observation.untold
+    if not observation.untold and not any(rescale.stopped is not None for rescale in observation.rescales):
         yield "no rescale is remembered (web.adaptive-scheduler.rescale-history.size, from 2.3 on): the time to stop is assumed"

@@ -1,0 +1,65 @@
+"""What was observed of a running job as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from edrp.cli.terminal import table
+from edrp.engines.fit import JobFit, OperatorFit
+
+OPERATORS = ("operator", "replicas", "tuples/s", "busy", "served/s by one", "from", "skew", "selectivity", "state")
+STORES = ("store", "of", "partitions", "rows", "state")
+
+METHODS = {"ratio": "busy time", "intercept": "line over loads", "understated": "low load", None: ""}
+"""Where a service rate is from, in words."""
+
+
+def observation_parts(fit: JobFit) -> Iterator[Table | str]:
+    """The operators with their rates, the state stores, and what limits the use of these numbers."""
+    seen = fit.observation
+    yield f"Job {seen.job} on {seen.engine} {seen.version}".rstrip()
+    yield table(OPERATORS, [_operator_row(operator) for operator in fit.operators], right=(*OPERATORS[1:5], *OPERATORS[6:]))
+    if seen.stores:
+        rows = [
+            (s.name, s.operator, str(s.partitions), "" if s.rows is None else str(s.rows), format_bytes(s.size))
+            for s in seen.stores
+        ]
+        yield table(STORES, rows, right=STORES[2:])
+    yield from (f"• {remark}" for remark in fit.remarks)
+
+
+def _operator_row(operator: OperatorFit) -> tuple[str, ...]:
+    """A row as `OPERATORS` names its cells; empty where a number is not known or means nothing."""
+    service = operator.service
+    return (
+        operator.name,
+        str(operator.replicas),
+        _rate(operator.rate),
+        "" if operator.busy is None else f"{operator.busy:.0%}",
+        "" if service is None else f"{_rate(service.value)} ({_rate(service.low)}–{_rate(service.high)})",
+        METHODS[operator.method],
+        "" if operator.source else f"{operator.skew:.3g}",
+        "" if operator.source else f"{operator.selectivity:.3g}",
+        format_bytes(operator.state_size) if operator.state_sizes else "",
+    )
+
+
+def _rate(rate: float) -> str:
+    """Three digits at least, and never a power of ten."""
+    return f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
+def format_bytes(count: int) -> str:
+    """A number of bytes in decimal units.
+
+    Examples
+    --------
+    >>> format_bytes(999), format_bytes(10_000_000)
+    ('999 B', '10 MB')
+    """
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count} B"

@@ -1,0 +1,1 @@
+"""Kafka Streams: metrics of tasks and state stores, read only."""

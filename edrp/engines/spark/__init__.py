@@ -1,0 +1,1 @@
+"""Spark Structured Streaming: progress of queries, read only."""
