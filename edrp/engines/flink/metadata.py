@@ -2,6 +2,7 @@
 
 The file lists operators, each with its subtasks and what these stored. Keyed state that was written as one file per subtask
 holds the offset of each key group in it; differences of offsets are sizes. Incremental checkpoints of RocksDB hold no offsets.
+Flink's own classes read the same from the same files (`tests/edrp/engines/key_groups/`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ VERSIONS = range(3, 7)
 
 NO_HANDLE, BYTES, FILE, KEY_GROUPS, PARTITIONABLE, RELATIVE_FILE, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS = 0, 1, 2, 3, 4, 6, 7, 12
 """Handles of state that are read."""
+
+MAX_PARALLELISM = 1 << 15
+"""Most key groups that Flink allows; more are a sign of damage."""
 
 NAMES_FROM = 5
 """Version from which operators have names."""
@@ -94,6 +98,8 @@ class _Reader:
             self._text()  # its uid
         key = self._take(16).hex()
         parallelism, max_parallelism = self.integer(), self.integer()
+        if not 0 <= max_parallelism <= MAX_PARALLELISM:
+            raise IndexError(max_parallelism)
         self._stream()  # state of the coordinator
         sizes = [0] * max_parallelism
         for _ in range(self.integer()):  # below 0 where the whole operator has finished
@@ -121,7 +127,10 @@ class _Reader:
         self._stream()
 
     def _keyed_state(self, sizes: list[int]) -> None:
-        """Add the sizes of key groups: each reaches to the next one that is there, the last one to the end of the file."""
+        """Add the sizes of key groups: each reaches to the next offset, the last one to the end of the file.
+
+        Empty key groups have a negative offset, or 0 in canonical savepoints; every file begins with something else.
+        """
         kind = self._kind((NO_HANDLE, KEY_GROUPS, SAVEPOINT_KEY_GROUPS, NAMED_KEY_GROUPS))
         if kind == NO_HANDLE:
             return
@@ -130,9 +139,11 @@ class _Reader:
         total = self._stream()
         if kind == NAMED_KEY_GROUPS:
             self._text()
-        there = [(first + index, offset) for index, offset in enumerate(offsets) if offset >= 0]
-        ends = [*(offset for _, offset in there[1:]), total]
-        for (group, offset), end in zip(there, ends, strict=False):
+        if first < 0 or first + count > len(sizes) or max(offsets, default=0) > total:
+            raise IndexError(first)
+        there = sorted((offset, first + index) for index, offset in enumerate(offsets) if offset > 0)
+        ends = [*(offset for offset, _ in there[1:]), total]
+        for (offset, group), end in zip(there, ends, strict=True):
             sizes[group] += end - offset
 
     def _stream(self) -> int:

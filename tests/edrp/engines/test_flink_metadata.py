@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import random
 import struct
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 
 import pytest
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.metadata import read_key_groups
+
+REFERENCE = Path(__file__).parent / "key_groups"
+"""Savepoints of a cluster of Flink 2.3.0, and what its own classes read from them, and from a checkpoint, by a program in Java."""
+
+SAVEPOINTS = ("savepoint_canonical", "savepoint_native")
+
+
+def sizes_by_operator(path):
+    return {
+        key: {"parallelism": state.parallelism, "sizes": list(state.sizes) or [0] * state.max_parallelism}
+        for key, state in read_key_groups(path).items()
+    }
+
+
+def expected(name):
+    return json.loads((REFERENCE / f"{name}.json").read_text())
 
 
 def text(word):
@@ -66,3 +88,61 @@ def test_other_files_and_versions_are_refused(sizes):
     for length in (3, 20, len(whole) - 5):
         with pytest.raises(EngineError, match="cut off or damaged"):
             sizes(whole[:length])
+
+
+def test_empty_key_groups_of_canonical_savepoints_have_offset_0(sizes):
+    assert sizes(metadata(subtask(0, keyed(0, (10, 0, 110, 0), 150)))) == (100, 0, 40, 0)
+
+
+@pytest.mark.parametrize("name", SAVEPOINTS)
+def test_flinks_own_classes_read_the_same(name):
+    assert sizes_by_operator(REFERENCE / name) == expected(name)
+
+
+@pytest.mark.data
+def test_flinks_own_classes_read_the_same_of_a_large_checkpoint(shared_data):
+    assert sizes_by_operator(shared_data / "flink" / "checkpoint-metadata-400MB") == expected("checkpoint_400MB")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("java") is None or find_spec("pyflink") is None, reason="needs Java and apache-flink-libraries")
+@pytest.mark.parametrize("name", SAVEPOINTS)
+def test_the_reference_is_what_flink_says_today(name):
+    libraries = Path(find_spec("pyflink").submodule_search_locations[0], "lib")
+    command = ["java", "-cp", f"{libraries}/*", str(REFERENCE / "KeyGroups.java"), str(REFERENCE / name)]
+    assert json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) == expected(name)
+
+
+@pytest.mark.parametrize("name", SAVEPOINTS)
+def test_cut_off_savepoints_are_refused_wherever_they_are_cut(sizes, name):
+    whole = (REFERENCE / name).read_bytes()
+    for length in [*range(1, 200), *range(200, len(whole) * 9 // 10, 997)]:
+        with pytest.raises(EngineError) as refused:
+            sizes(whole[:length])
+        assert "\n" not in str(refused.value)
+
+
+def test_damaged_savepoints_are_refused_or_read(tmp_path):
+    """A byte that has changed may be one of a name or of an offset; whatever it is, no other error comes of it."""
+    whole, draw = (REFERENCE / SAVEPOINTS[0]).read_bytes(), random.Random(4)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(2000)] = draw.randrange(256)
+        (tmp_path / "_metadata").write_bytes(damaged)
+        try:
+            states = read_key_groups(tmp_path / "_metadata")
+        except EngineError:
+            refused += 1
+        else:
+            assert all(min(state.sizes, default=0) >= 0 for state in states.values())
+    assert refused > 0
+
+
+def test_files_of_another_kind_are_refused(run):
+    root = Path(__file__).parents[3]
+    for file in (root / "examples" / "flink_words.zip", root / "README.md"):
+        result = run("advise", "flink", root / "examples" / "flink_words.zip", "--metadata", file, "-o", "advice")
+        assert result.code == 2
+        assert "is no metadata of a checkpoint; name a file called _metadata" in " ".join(result.err.split())
+        assert len(result.err.strip().splitlines()) == 1
