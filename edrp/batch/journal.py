@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime
 from pathlib import Path
@@ -16,17 +15,13 @@ from edrp.batch.parts import part_paths, read_part, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.batch.solving import Row
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.core.files import CHECKSUM, DamagedFileError, content_digest, open_own, read_regular, set_aside, warn_user, write_whole
+from edrp.core.files import DamagedFileError, open_own, read_regular, set_aside, warn_user, write_whole
+from edrp.core.sealed_lines import read_sealed_line, sealed_line
 
 JOURNAL = "_journal-{}.jsonl"
 ROWS_PER_PART = 1000
 """Rows of each Parquet file that a batch on one machine writes."""
 # What begins with "_" or "." is none of a reader's business: Spark, Arrow and DuckDB read the folder as one table.
-
-SEAL = f', "{CHECKSUM}": "%s"}}'
-"""End of a line, with the checksum of the rest of it."""
-
-SEAL_LENGTH = len(SEAL % content_digest(b""))
 
 
 class Journal:
@@ -198,19 +193,11 @@ def _report(path: Path, held: _Held) -> None:
 
 def _line(row: Row, batch: str) -> bytes:
     """A row as a line, which ends in a checksum of the rest and of the batch that it belongs to."""
-    content = json.dumps(row, default=_written)[:-1].encode()
-    return content + _seal(content, batch) + b"\n"
-
-
-def _seal(content: bytes, batch: str) -> bytes:
-    return (SEAL % content_digest(batch.encode() + content)).encode()
+    return sealed_line(row, batch, _written)
 
 
 def _row(line: bytes, batch: str) -> Row:
-    content, seal = line[:-SEAL_LENGTH], line[-SEAL_LENGTH:]
-    if seal != _seal(content, batch):
-        raise ValueError("its checksum is another")
-    row: Row = json.loads(content + b"}")
+    row = read_sealed_line(line, batch)
     return {**row, "finished_at": datetime.fromisoformat(row["finished_at"])}
 
 
