@@ -23,6 +23,10 @@ FEW_POINTS, MANY_POINTS = 0.10, 0.03
 """Least relative half-width of an interval: from one or two measurements, and from more."""
 
 
+MIN_LOW = 0.1
+"""Least lower end of an interval of a rate, as a share of the rate: a rate of 0 would make everything infinitely busy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value with the ends of its 90 % interval."""
@@ -79,7 +83,7 @@ def _ratio(points: Sequence[BusyPoint]) -> Estimate:
     if len(points) > 2:
         ratios = [point.rate / point.busy for point in points]
         half = max(MANY_POINTS, _student(len(points) - 1) * stdev(ratios) / math.sqrt(len(points)) / value)
-    return Estimate(value, value * max(0.0, 1.0 - half), value * (1.0 + half))
+    return Estimate(value, value * max(MIN_LOW, 1.0 - half), value * (1.0 + half))
 
 
 def _student(freedom: int) -> float:

@@ -9,6 +9,9 @@ from typing import Any
 from edrp.engines.observation import OperatorWindow
 from edrp.engines.rounds import CounterRound, CounterSample, counter_windows
 
+STARTING = 20.0
+"""Seconds after a start of a subtask in which its counters may be those of an earlier start."""
+
 MILLISECONDS = 1e-3
 
 COUNTERS = ("read-records", "write-records", "read-bytes", "write-bytes")
@@ -17,6 +20,24 @@ COUNTERS = ("read-records", "write-records", "read-bytes", "write-bytes")
 def operator_windows(rounds: Sequence[Any]) -> tuple[OperatorWindow, ...]:
     """Windows between rounds of `/jobs/:id/vertices/:vid`, in the order of time; empty where metrics are missing throughout."""
     return counter_windows(read for answer in rounds if (read := _read_round(answer)) is not None)
+
+
+def counters_ran_back(rounds: Sequence[Any]) -> bool:
+    """Whether a counter is less than in an earlier round of the same start of its subtask, which no counter can be.
+
+    Right after a start, what was gathered before it may still be handed out.
+    """
+    highest: dict[tuple[int, str, tuple[int, int]], tuple[int, ...]] = {}
+    for answer in rounds:
+        seen = _read_round(answer)
+        for number, sample in enumerate(() if seen is None else seen.samples):
+            if seen is None or seen.now - sample.attempt[1] * MILLISECONDS < STARTING:
+                continue
+            key = (number, sample.node, sample.attempt)
+            if any(now < before for now, before in zip(sample.counters, highest.get(key, sample.counters), strict=True)):
+                return True
+            highest[key] = sample.counters
+    return False
 
 
 def _read_round(answer: Any) -> CounterRound | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from edrp.engines.capture import Capture
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.counters import operator_windows
+from edrp.engines.flink.counters import counters_ran_back, operator_windows
 from edrp.engines.observation import (
     CheckpointObservation,
     NodeObservation,
@@ -106,6 +106,9 @@ class _Reader:
         if not rounds:
             raise EngineError(self._capture.source, f"has no counters of operator {name!r}; capture again")
         self._refuse_clock_running_back([answer.answer["now"] for answer in rounds], "the clock of the JobManager")
+        if counters_ran_back([answer.answer for answer in rounds]):
+            why = f"counters of operator {name!r} ran back without a restart, so that rates cannot be told; capture again"
+            raise EngineError(self._capture.source, why)
         windows = operator_windows([answer.answer for answer in rounds])
         if not windows:
             why = f"metrics of operator {name!r} are missing; they come seconds after a start: capture again, for more --seconds"

@@ -17,6 +17,9 @@ ROUND = 10_000
 
 JOB = "ab" * 16
 
+HANG_UP = object()
+"""In place of an answer: the connection is closed."""
+
 
 @dataclass
 class FakeOperator:
@@ -69,6 +72,8 @@ class FakeFlink:
     instead: dict[str, Any] = field(default_factory=dict)
     """Answers by path that are given in place of its own: a status, or JSON."""
     rounds: int = 0
+    attempt: int = 0
+    """How often the job has been started again."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     totals: dict[tuple[str, int], list[float]] = field(default_factory=dict)
 
@@ -102,18 +107,18 @@ class FakeFlink:
     def vertex(self, operator: FakeOperator) -> dict[str, Any]:
         subtasks = []
         for replica in range(operator.replicas):
-            reads, writes, busy, idle = self.totals.get((operator.name, replica), [0.0] * 4)
+            reads, writes, busy, idle, *waits = self.totals.get((operator.name, replica), [0.0] * 5)
             metrics = {"read-records": int(reads), "write-records": int(writes), "read-bytes": int(37 * reads)}
             metrics["write-bytes"] = int(36 * writes)
             metrics.update({f"{name}-complete": True for name in tuple(metrics)})
             metrics["accumulated-busy-time"] = busy * 1000
             metrics["accumulated-idle-time"] = int(idle * 1000)
-            metrics["accumulated-backpressured-time"] = 0
+            metrics["accumulated-backpressured-time"] = int(1000 * sum(waits))
             subtasks.append(
                 {
                     "subtask": replica,
                     "status": "RUNNING",
-                    "attempt": 0,
+                    "attempt": self.attempt,
                     "endpoint": f"{operator.node}.example.org:4711",
                     "start-time": START,
                     "metrics": metrics,
@@ -127,7 +132,8 @@ class FakeFlink:
         vertices, nodes = [], []
         for operator in self.operators:
             key = self.key(operator.name)
-            vertices.append({"id": key, "name": operator.name, "maxParallelism": 128, "slotSharingGroupId": operator.group})
+            vertex = {"id": key, "name": operator.name, "parallelism": operator.replicas, "maxParallelism": 128}
+            vertices.append({**vertex, "slotSharingGroupId": operator.group})
             inputs = [{"id": self.key(name), "ship_strategy": how} for name, how in operator.inputs]
             nodes.append({"id": key, **({"inputs": inputs} if inputs else {})})
         described = {"jid": JOB, "name": "words", "state": self.state, "job-type": self.kind, "schedulerType": self.scheduler}
@@ -169,6 +175,10 @@ class FakeFlink:
             fixed.update(self._adaptive(root))
         return fixed.get(path, 404)
 
+    def respond(self, method: str, path: str, body: Any) -> Any:
+        """The answer to any request: this cluster takes all for questions."""
+        return self.answer(path)
+
     def _adaptive(self, root: str) -> dict[str, Any]:
         """Answers of the adaptive scheduler only: requirements, and one rescale that stopped the job for 0.2 s."""
         bounds = {self.key(o.name): {"parallelism": {"lowerBound": 1, "upperBound": o.replicas}} for o in self.operators}
@@ -195,7 +205,11 @@ def serving(flink: FakeFlink) -> Any:
     class Handler(BaseHTTPRequestHandler):
         def _reply(self) -> None:
             flink.asked.append((self.command, self.path))
-            answer = flink.answer(self.path)
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = flink.respond(self.command, self.path, json.loads(sent) if sent else None)
+            if answer is HANG_UP:
+                self.close_connection = True
+                return
             status = answer if isinstance(answer, int) else 200
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)

@@ -107,6 +107,7 @@ def test_several_parallelisms_make_a_capacity_curve():
     def rescale(_seconds):
         if flink.rounds == 4:
             flink.totals.clear()
+            flink.attempt += 1
             flink.operators[2].replicas, flink.operators[2].service_rate = 2, 160.0
 
     with serving(flink) as address:
