@@ -130,6 +130,9 @@ COMMANDS = {
         "edrp.cli.advise:advise_app",
         "Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",
     ),
+    "watch": Command(
+        "edrp.cli.watch:watch", "Watch a running job: observe, predict, advise, and apply the advice where that is allowed."
+    ),
     "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and problems."),
 }
 

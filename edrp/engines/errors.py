@@ -28,3 +28,11 @@ class EngineError(EdrpError):
 
     def __reduce__(self) -> tuple[type[EngineError], tuple[str, str]]:
         return type(self), (self.place, self.why)
+
+
+class JobGoneError(EngineError):
+    """The job has ended or is unknown to its engine: there is nothing left to watch."""
+
+
+class StoppedError(EngineError):
+    """A change was given up because a stop was asked for, before anything was changed."""

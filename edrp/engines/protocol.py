@@ -6,7 +6,9 @@ from pkgutil import resolve_name
 from typing import Protocol
 
 from edrp.core.wording import suggestion
+from edrp.engines.applying import Applied, Change, Note, WatchSettings
 from edrp.engines.capture import Capture
+from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
 from edrp.engines.observation import Observation
@@ -16,8 +18,37 @@ ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
 """Where the engine of each name is, imported when it is asked for."""
 
 
+class RunningJob(Protocol):
+    """A job that is watched; all that is sent to its engine is sent here."""
+
+    address: str
+    wanted: str | None
+    """Name or identifier of the job, as far as the user gave one."""
+
+    def observe(self, job: str | None) -> Observation:
+        """Observe a job, by name or identifier, for as long as the settings say; None where only one runs.
+
+        Raises
+        ------
+        EngineError
+            In one line with the remedy; a `JobGoneError` where there is nothing left to observe.
+        """
+
+    def objections(self, change: Change) -> list[str]:
+        """What speaks against applying a change to this job, in sentences."""
+
+    def apply(self, change: Change, note: Note) -> Applied:
+        """Carry out a change and read it back; what is done is noted before it is done.
+
+        Raises
+        ------
+        EngineError
+            What went wrong, what runs now, and what is to be done.
+        """
+
+
 class Engine(Protocol):
-    """The part of a stream engine that advice needs; all else is the same for all engines."""
+    """The part of a stream engine that advice and watching need; all else is the same for all engines."""
 
     name: str
     rule_name: str
@@ -31,6 +62,9 @@ class Engine(Protocol):
 
     def calls(self, observation: Observation, plan: Deployment, address: str) -> list[str]:
         """Lines for a shell that carry out a plan; nothing is sent."""
+
+    def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
+        """The job at an address; nothing is sent yet."""
 
     def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
         """Bytes of each key group of an operator, by name and identifier, from a file of the engine; empty if it has none."""

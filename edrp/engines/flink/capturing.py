@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edrp.engines.capture import Capture, RecordedAnswer
-from edrp.engines.errors import EngineError
+from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.flink.masking import mask_hosts
 
@@ -92,8 +92,10 @@ def find_job(overview: Any, wanted: str | None, address: str) -> str:
 
     Raises
     ------
+    JobGoneError
+        None runs, or the one that is named has ended or does not exist.
     EngineError
-        None runs, several do and none is named, or the one that is named has ended or does not exist.
+        Several run and none is named.
     """
     jobs = [(str(job["jid"]), str(job["name"]), str(job["state"])) for job in overview["jobs"]]
     running = [job for job in jobs if job[2] not in ENDED]
@@ -105,9 +107,9 @@ def find_job(overview: Any, wanted: str | None, address: str) -> str:
         raise EngineError(address, f"{len(matching)} jobs run: {names}; name one with --job, by identifier where names are equal")
     ended = next((state for jid, name, state in jobs if wanted in (jid, name)), None)
     if wanted is not None and ended is not None:
-        raise EngineError(address, f"job {wanted!r} is {ended}; only a running job can be captured")
+        raise JobGoneError(address, f"job {wanted!r} is {ended}; only a running job can be captured")
     known = f"; these run: {', '.join(name for _, name, _ in running)}" if running else "; start one"
-    raise EngineError(address, f"no job {'' if wanted is None else repr(wanted) + ' '}runs{known}")
+    raise JobGoneError(address, f"no job {'' if wanted is None else repr(wanted) + ' '}runs{known}")
 
 
 def check_job(recorded: RecordedAnswer, address: str) -> Any:
@@ -115,17 +117,19 @@ def check_job(recorded: RecordedAnswer, address: str) -> Any:
 
     Raises
     ------
+    JobGoneError
+        It is gone or has ended.
     EngineError
-        It is gone, has ended, or is a batch job.
+        It is a batch job.
     """
     job = recorded.answer
     if recorded.status == 404:
-        raise EngineError(address, "the job has vanished while it was captured; capture it again once it runs")
+        raise JobGoneError(address, "the job has vanished while it was captured; capture it again once it runs")
     if not isinstance(job, dict) or "vertices" not in job:
         raise EngineError(address, f"{recorded.path} describes no job (HTTP {recorded.status}); is the JobManager starting?")
     name = job.get("name")
     if job.get("job-type", job.get("plan", {}).get("type")) == "BATCH":
         raise EngineError(address, f"job {name!r} is a batch job; only streaming jobs are advised on")
     if job.get("state") in ENDED:
-        raise EngineError(address, f"job {name!r} is {job['state']}; only a running job can be captured")
+        raise JobGoneError(address, f"job {name!r} is {job['state']}; only a running job can be captured")
     return job

@@ -1,11 +1,13 @@
-"""GET requests to the REST API of a Flink cluster: the one place of the package that talks to a network."""
+"""Requests to the REST API of a Flink cluster: the one place of the package that talks to a network."""
 
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import ssl
 import time
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from edrp.engines.capture import RecordedAnswer
@@ -36,6 +38,21 @@ def read_address(address: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not host:
         raise EngineError("--rest", f"{address!r} is no address; give http://HOST:PORT or https://HOST:PORT")
     return parts
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is of this machine.
+
+    Examples
+    --------
+    >>> is_loopback("http://127.0.0.1:8081"), is_loopback("http://jobmanager:8081")
+    (True, False)
+    """
+    host = read_address(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class FlinkClient:
@@ -76,13 +93,29 @@ class FlinkClient:
         self.answers.append(recorded)
         return recorded
 
-    def _exchange(self, path: str) -> tuple[int, bytes]:
+    def send(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Send a request that may change something, once; the status and the JSON that came, None where none did.
+
+        Raises
+        ------
+        EngineError
+            No answer came; whether the request arrived is not known then.
+        """
+        status, content = self._exchange(path, method, json.dumps(body).encode())
+        try:
+            return status, json.loads(content)
+        except (ValueError, RecursionError):
+            return status, None
+
+    def _exchange(self, path: str, method: str = "GET", content: bytes | None = None) -> tuple[int, bytes]:
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         assert self._parts.hostname is not None
+        other = "http" if secure else "https"
         connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
         try:
-            connection.request("GET", self._parts.path.rstrip("/") + path, headers={"Accept": "application/json"})
+            headers = {"Accept": "application/json", **({} if content is None else {"Content-Type": "application/json"})}
+            connection.request(method, self._parts.path.rstrip("/") + path, body=content, headers=headers)
             response = connection.getresponse()
             body = response.read(MAX_ANSWER + 1)
         except ssl.SSLCertVerificationError as error:
@@ -91,8 +124,13 @@ class FlinkClient:
         except ssl.SSLError as error:
             why = f"TLS fails ({error.reason or error}); if the cluster speaks plain HTTP, give http://…"
             raise EngineError(self.address, why) from None
-        except (http.client.HTTPException, ConnectionResetError):
-            other = "http" if secure else "https"
+        except ConnectionError as error:
+            if isinstance(error, ConnectionRefusedError):
+                why = f"cannot be reached ({error.strerror}); give the address of the JobManager's REST API"
+            else:
+                why = f"hangs up without an answer; is the JobManager restarting, or does it speak {other}?"
+            raise EngineError(self.address, why) from None
+        except http.client.HTTPException:
             raise EngineError(self.address, f"what answers is no HTTP; give the address of a REST API, or {other}://…") from None
         except TimeoutError:
             raise EngineError(self.address, f"gives no answer within {self._timeout:g} s; is the JobManager busy?") from None

@@ -27,11 +27,11 @@ def counters_ran_back(rounds: Sequence[Any]) -> bool:
 
     Right after a start, what was gathered before it may still be handed out.
     """
-    highest: dict[tuple[int, str, tuple[int, int]], tuple[int, ...]] = {}
+    highest: dict[tuple[int, str, tuple[int | str, ...]], tuple[int, ...]] = {}
     for answer in rounds:
         seen = _read_round(answer)
         for number, sample in enumerate(() if seen is None else seen.samples):
-            if seen is None or seen.now - sample.attempt[1] * MILLISECONDS < STARTING:
+            if seen is None or seen.now - sample.started < STARTING:
                 continue
             key = (number, sample.node, sample.attempt)
             if any(now < before for now, before in zip(sample.counters, highest.get(key, sample.counters), strict=True)):

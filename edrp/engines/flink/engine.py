@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from edrp.engines.applying import WatchSettings
 from edrp.engines.capture import Capture
+from edrp.engines.clock import Clock
 from edrp.engines.fit import JobFit
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.flink.metadata import read_key_groups
 from edrp.engines.flink.reading import read_observation
+from edrp.engines.flink.running import FlinkJob
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
@@ -29,6 +32,10 @@ class FlinkEngine:
     def calls(self, observation: Observation, plan: Deployment, address: str) -> list[str]:
         """Calls of the REST API that carry out a plan."""
         return plan_calls(observation, plan, address)
+
+    def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> FlinkJob:
+        """The job at an address; nothing is sent yet."""
+        return FlinkJob(address, settings, clock)
 
     def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
         """Bytes of each key group by the `_metadata` of a checkpoint."""

@@ -1,0 +1,128 @@
+"""`edrp watch`: advise on a running job again and again, and apply the advice where that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.app import ExitCode
+from edrp.cli.capture import Job, Rest
+from edrp.cli.display.watch import watch_lines
+from edrp.cli.options import choice_option, finite
+from edrp.cli.terminal import output, say
+from edrp.core.files import refuse_target
+from edrp.engines.applying import WatchSettings
+from edrp.engines.clock import SystemClock, stopping_on_signals
+from edrp.engines.errors import EngineError
+from edrp.engines.flink.client import is_loopback, read_address
+from edrp.engines.goals import read_goals, read_network
+from edrp.engines.guards import Limits, Mode
+from edrp.engines.protocol import get_engine
+from edrp.engines.watch_journal import WatchJournal
+from edrp.engines.watching import WatchAims, Watcher
+
+MIN_EVERY = 5.0
+"""Fewest seconds of an observation: counters are refreshed about once a second."""
+
+watch = typer.Typer(
+    help="Watch a running job: observe, predict, advise, and apply the advice where that is allowed.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@watch.callback()
+def engines() -> None:
+    """Watch a running job: observe, predict, advise, and apply the advice where that is allowed."""
+
+
+@watch.command("flink")
+def watch_flink(
+    rest: Rest,
+    journal: Annotated[
+        Path, typer.Option(help="File for what is observed, predicted and done; one that is there goes on.", show_default=False)
+    ],
+    every: Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Seconds of each observation.")] = 60.0,
+    job: Job = None,
+    goals: Annotated[
+        Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
+    ] = None,
+    network: Annotated[
+        Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)
+    ] = None,
+    apply: Annotated[
+        Mode | None,
+        choice_option(Mode, "Apply the advice: numbers of replicas live; default: a dry run, which changes nothing."),
+    ] = None,
+    max_downtime: Annotated[
+        float | None,
+        typer.Option(
+            min=0, callback=finite, help="Most seconds without processing of a change; --apply needs it.", show_default=False
+        ),
+    ] = None,
+    cooldown: Annotated[
+        float | None,
+        typer.Option(min=0, callback=finite, help="Seconds between changes; --apply needs it.", show_default=False),
+    ] = None,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[OPERATOR=]FLOOR:CEILING",
+            help="Fewest and most replicas of an operator, or of all that have none of their own; --apply needs it.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Apply to a cluster on another machine.")] = False,
+) -> None:
+    """Watch a job of Apache Flink."""
+    read_address(rest)
+    limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
+    _refuse_unlimited(limits, rest, allow_remote)
+    aims = WatchAims(read_goals(goals), read_network(network), limits)
+    refuse_target(journal)
+    clock = SystemClock()
+    running = get_engine("flink").running_job(rest, WatchSettings(job, every), clock)
+    with stopping_on_signals(clock), WatchJournal(journal) as kept:
+        done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
+    raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)
+
+
+def _tell(entry: dict[str, object]) -> None:
+    for line in watch_lines(entry):
+        say(output(), line)
+
+
+def _refuse_unlimited(limits: Limits, rest: str, allow_remote: bool) -> None:
+    """Refuse to apply anything without limits, or where the user may not expect it."""
+    if limits.mode is None:
+        return
+    if limits.max_downtime is None:
+        raise EngineError("--apply", "needs --max-downtime SECONDS, the most that a change may stop the job for")
+    if limits.cooldown is None:
+        raise EngineError("--apply", "needs --cooldown SECONDS, in which no change follows another")
+    if not allow_remote and not is_loopback(rest):
+        raise EngineError("--apply", f"{rest} is another machine; add --allow-remote if that is meant")
+
+
+def _read_bounds(words: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Floors and ceilings by operator, "" for those of all others.
+
+    >>> _read_bounds(["1:8", "counter=2:4"])
+    {'': (1, 8), 'counter': (2, 4)}
+    """
+    bounds: dict[str, tuple[int, int]] = {}
+    for word in words:
+        name, _, numbers = word.rpartition("=")
+        floor, _, ceiling = numbers.partition(":")
+        if not floor.isdecimal() or not ceiling.isdecimal() or not 1 <= int(floor) <= int(ceiling):
+            raise EngineError(f"--replicas {word!r}", "must be FLOOR:CEILING or OPERATOR=FLOOR:CEILING, such as counter=1:8")
+        if name in bounds:
+            raise EngineError(f"--replicas {word!r}", f"gives {name or 'all operators'} a second time")
+        bounds[name] = (int(floor), int(ceiling))
+    return bounds

@@ -1,0 +1,110 @@
+"""Rescaling a job live, under the adaptive scheduler: replicas only, by its resource requirements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edrp.engines.applying import Applied, Change
+from edrp.engines.errors import EngineError, JobGoneError
+from edrp.engines.flink.steps import FlinkSteps
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
+
+
+def rescale(change: Change, steps: FlinkSteps) -> Applied:
+    """Rescale a job.
+
+    A checkpoint is triggered and complete before anything else; the requirements are compared with those observed, set, and
+    read back; so are replicas and places. Where the job does not come to run as asked, the requirements are set back.
+
+    Raises
+    ------
+    EngineError
+        What went wrong, and what the requirements are now.
+    """
+    seen = change.observation
+    steps.stop_here()
+    steps.refuse_changed(seen)
+    old = _compared(seen, steps)
+    steps.take_checkpoint()
+    old = _compared(seen, steps)  # again: the checkpoint may have taken a minute
+    new = _requirements(change, old)
+    steps.stop_here()
+    began = steps.clock.time()
+    path = f"{steps.root}/resource-requirements"
+    steps.note("requirements", path=path, old=old, new=new)
+    try:
+        steps.send("PUT", path, new)
+        if _bounds(steps.get(path)) != _bounds(new):
+            raise EngineError(steps.client.address, "the requirements read back are not those that were set")
+        nodes = _wait_until_running(change, steps)
+    except JobGoneError:
+        raise
+    except EngineError as error:
+        raise _undone(error, old, new, steps) from None
+    steps.note("read back", nodes={name: list(places) for name, places in nodes.items()})
+    return Applied(seen.key, Deployment(nodes), steps.clock.time() - began, None)
+
+
+def _compared(seen: Observation, steps: FlinkSteps) -> dict[str, Any]:
+    """The requirements now, which must be those that were observed."""
+    now: dict[str, Any] = steps.get(f"{steps.root}/resource-requirements")
+    observed = {operator.key: operator.bounds for operator in seen.operators if operator.bounds is not None}
+    if observed and _bounds(now) != observed:
+        why = "the resource requirements are not those observed: somebody else changes the job; nothing was changed"
+        raise EngineError(steps.client.address, why)
+    return now
+
+
+def _bounds(requirements: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {key: (row["parallelism"]["lowerBound"], row["parallelism"]["upperBound"]) for key, row in requirements.items()}
+
+
+def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
+    """The requirements of the plan; lower bounds stay where they can."""
+    lowest = {key: bounds[0] for key, bounds in _bounds(old).items()}
+    new = {}
+    for operator in change.observation.operators:
+        replicas = change.plan.degree(operator.name)
+        bound = min(lowest.get(operator.key, replicas), replicas)
+        new[operator.key] = {"parallelism": {"lowerBound": bound, "upperBound": replicas}}
+    return new
+
+
+def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[str, ...]]:
+    """Nodes of all replicas once as many run as were asked for; a stop is no reason to leave before."""
+    seen = change.observation
+    last: dict[str, tuple[str, ...]] = {}
+
+    def done() -> bool:
+        steps.job()
+        nodes = steps.running_nodes(seen)
+        last.update(nodes or {})
+        return nodes is not None and all(len(nodes[name]) == change.plan.degree(name) for name in nodes)
+
+    try:
+        steps.wait("the rescale", change.patience + (seen.max_delay or 0.0), done, finish=True)
+    except JobGoneError:
+        raise
+    except EngineError as error:
+        runs = ", ".join(f"{name} {len(nodes)}" for name, nodes in last.items()) or "nothing"
+        asked = ", ".join(f"{name} {change.plan.degree(name)}" for name in change.plan)
+        raise EngineError(error.place, f"{error.why}: {asked} replicas were asked for, {runs} run") from None
+    return last
+
+
+def _undone(error: EngineError, old: dict[str, Any], new: dict[str, Any], steps: FlinkSteps) -> EngineError:
+    """Set the requirements back where they are still ours, and say how that went."""
+    path = f"{steps.root}/resource-requirements"
+    try:
+        now = _bounds(steps.get(path))
+        if now == _bounds(old):
+            return EngineError(error.place, f"{error.why}; the requirements are as before")
+        if now != _bounds(new):
+            return EngineError(error.place, f"{error.why}; the requirements are neither the old nor the new: look at the job")
+        steps.note("requirements", path=path, old=new, new=old)
+        steps.send("PUT", path, old)
+    except EngineError as second:
+        why = f"{error.why}; whether the requirements were set is not known ({second.why}): look at the job"
+        return EngineError(error.place, why)
+    return EngineError(error.place, f"{error.why}; the requirements were set back")

@@ -1,0 +1,156 @@
+"""Steps that all changes of a Flink job share: requests that must succeed, waiting for what runs in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edrp.engines.applying import Note
+from edrp.engines.clock import Clock
+from edrp.engines.errors import EngineError, JobGoneError, StoppedError
+from edrp.engines.flink.capturing import check_job
+from edrp.engines.flink.client import FlinkClient
+from edrp.engines.observation import Observation
+
+POLL = 0.5
+"""Seconds between questions whether something is done."""
+
+CHECKPOINT_PATIENCE = 60.0
+"""Most seconds to wait for a checkpoint."""
+
+
+class FlinkSteps:
+    """Requests of a change to one job.
+
+    Parameters
+    ----------
+    address, job
+        Of the REST API, and identifier of the job.
+    clock, note
+        The time of day, and what writes a step to the journal.
+    """
+
+    def __init__(self, address: str, job: str, clock: Clock, note: Note) -> None:
+        self.client = FlinkClient(address)
+        self.root = f"/jobs/{job}"
+        self.clock, self.note = clock, note
+
+    def stop_here(self) -> None:
+        """Give the change up where a stop is asked for.
+
+        Raises
+        ------
+        StoppedError
+            One is.
+        """
+        if self.clock.stopping is not None:
+            raise StoppedError(self.client.address, f"stopped by {self.clock.stopping}; nothing was changed")
+
+    def job(self) -> Any:
+        """The description of the job, which runs."""
+        return check_job(self.client.get(self.root), self.client.address)
+
+    def get(self, path: str) -> Any:
+        """The answer to a path that must be there."""
+        recorded = self.client.get(path)
+        if recorded.status != 200:
+            raise self.refusal("GET", path, recorded.status, recorded.answer)
+        return recorded.answer
+
+    def send(self, method: str, path: str, body: Any) -> Any:
+        """Send a request that must succeed, and return its answer."""
+        status, answer = self.client.send(method, path, body)
+        if not 200 <= status < 300:
+            raise self.refusal(method, path, status, answer)
+        return answer
+
+    def refusal(self, method: str, path: str, status: int, answer: Any) -> EngineError:
+        """The error for a request that the engine refused."""
+        told = answer.get("errors") if isinstance(answer, dict) else None
+        why = f": {str(told[0]).splitlines()[0][:200]}" if isinstance(told, list) and told and str(told[0]).strip() else ""
+        text = f"answers {method} {path} with HTTP {status}{why}"
+        if status == 404 and self.client.get(self.root).status == 404:
+            return JobGoneError(self.client.address, f"{text}; the job has vanished")
+        remedy = "; somebody else changes the job, or it is restarting" if status == 409 else ""
+        return EngineError(self.client.address, text + remedy)
+
+    def wait(self, what: str, seconds: float, done: Callable[[], bool], *, finish: bool = False) -> None:
+        """Ask until something is done; a step that has to be finished waits on where a stop is asked for.
+
+        Raises
+        ------
+        StoppedError
+            A stop is asked for.
+        EngineError
+            It is not done in time.
+        """
+        began = self.clock.time()
+        while not done():
+            if self.clock.time() - began >= seconds:
+                raise EngineError(self.client.address, f"{what} was not done within {seconds:g} s")
+            if finish:
+                self.clock.pause(POLL)
+            else:
+                self.stop_here()
+                self.clock.sleep(POLL)
+
+    def background(self, path: str, what: str, seconds: float, *, finish: bool = False) -> Any:
+        """Wait for an operation in the background, and return its result."""
+        answers: list[Any] = []
+
+        def done() -> bool:
+            answers[:] = [self.get(path)]
+            return bool(answers[0]["status"]["id"] == "COMPLETED")
+
+        self.wait(what, seconds, done, finish=finish)
+        result = answers[0].get("operation") or {}
+        cause = result.get("failureCause") or result.get("failure-cause")
+        if cause:
+            text = cause.get("class", "") if isinstance(cause, dict) else str(cause)
+            raise EngineError(self.client.address, f"{what} failed ({text}); nothing was changed, look at the JobManager's log")
+        return result
+
+    def take_checkpoint(self) -> None:
+        """Trigger a checkpoint and wait until it is complete, so that no input is replayed.
+
+        Raises
+        ------
+        EngineError
+            It fails, or is not the newest complete one afterwards.
+        """
+        self.stop_here()
+        triggered = self.send("POST", f"{self.root}/checkpoints", {})
+        number = self.background(f"{self.root}/checkpoints/{triggered['request-id']}", "the checkpoint", CHECKPOINT_PATIENCE)
+        wanted = number.get("checkpointId")
+        latest = (self.get(f"{self.root}/checkpoints").get("latest") or {}).get("completed") or {}
+        found = latest.get("id")
+        if wanted is None or found is None or found < wanted:
+            why = f"the newest complete checkpoint is {found}, older than {wanted}, which was triggered; nothing was changed"
+            raise EngineError(self.client.address, why)
+        self.note("checkpoint", id=found)
+
+    def refuse_changed(self, observation: Observation) -> None:
+        """Refuse where the job is another than was observed.
+
+        Raises
+        ------
+        EngineError
+            Naming what differs.
+        """
+        now = {vertex["id"]: vertex for vertex in self.job()["vertices"]}
+        for operator in observation.operators:
+            vertex = now.get(operator.key)
+            if vertex is None or vertex.get("parallelism", operator.parallelism) != operator.parallelism:
+                there = "gone" if vertex is None else f"{vertex['parallelism']} replicas"
+                why = f"operator {operator.name} had {operator.parallelism} replicas and is now {there}; nothing was changed"
+                raise EngineError(self.client.address, why)
+
+    def running_nodes(self, observation: Observation) -> dict[str, tuple[str, ...]] | None:
+        """Node of each replica by operator; None where any replica does not run yet."""
+        nodes: dict[str, tuple[str, ...]] = {}
+        for operator in observation.operators:
+            subtasks = self.get(f"{self.root}/vertices/{operator.key}")["subtasks"]
+            if not subtasks or any(subtask["status"] != "RUNNING" for subtask in subtasks):
+                return None
+            nodes[operator.name] = tuple(str(subtask["taskmanager-id"]) for subtask in subtasks)
+        return nodes

@@ -1,0 +1,169 @@
+"""What the next observation of a job is expected to show, and how far it was from that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from edrp.engines.estimates import Estimate
+from edrp.engines.fit import BACKPRESSURED, JobFit, OperatorFit
+from edrp.engines.model import busy_share
+from edrp.placement.deployment import Deployment
+
+SATURATED = 0.98
+"""Share of time busy from which on an operator has nothing to spare."""
+
+FULL = 0.95
+"""Share of time busy that is measured of an operator that has more to do than it can."""
+
+MIN_SPREAD = 0.05
+"""Least relative half-width of the interval of the throughput."""
+
+MAX_WIDTH = 16.0
+"""Most by which an interval is widened."""
+
+WIDENED, NARROWED = 1.5, 0.9
+"""Least factor of an interval that missed, and factor of one that fitted, down to 1."""
+
+THROUGHPUT, DOWNTIME = "throughput", "downtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is expected, if the load stays.
+
+    Attributes
+    ----------
+    replicas : of each operator, to which this applies.
+    throughput : tuples/s that all sources send.
+    rates : tuples/s that each operator receives; the busy shares are in proportion to them.
+    busy : share of time that the busiest replica of each operator is busy.
+    downtime : seconds without processing of the change that leads there; None without a change.
+    """
+
+    replicas: Mapping[str, int]
+    throughput: Estimate
+    rates: Mapping[str, float]
+    busy: Mapping[str, Estimate]
+    downtime: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One quantity: its interval, what was measured, and whether the interval covered it."""
+
+    quantity: str
+    predicted: Estimate
+    measured: float
+    covered: bool
+
+    @property
+    def error(self) -> float:
+        """Measured less predicted."""
+        return self.measured - self.predicted.value
+
+
+def throughput(fit: JobFit) -> float:
+    """Tuples/s that all sources send."""
+    return sum(operator.rate for operator in fit.operators if operator.source)
+
+
+def is_waiting(fit: JobFit) -> bool:
+    """Whether the job does not keep up with its load."""
+    return any(
+        operator.backpressured > BACKPRESSURED if operator.source else (operator.busy or 0.0) >= SATURATED
+        for operator in fit.operators
+    )
+
+
+def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime: Estimate | None = None) -> Prediction:
+    """Predict what the next observation shows with this plan.
+
+    Parameters
+    ----------
+    fit
+        The job now.
+    plan
+        Replicas of each operator.
+    widths
+        Factors of intervals, by quantity; 1 where none is given.
+    downtime
+        Of the change to the plan.
+    """
+    rate = throughput(fit)
+    spread = _rate_spread(fit)
+    return Prediction(
+        replicas={name: plan.degree(name) for name in plan},
+        throughput=widen(Estimate(rate, rate * (1 - spread), rate * (1 + spread)), widths.get(THROUGHPUT, 1.0)),
+        rates={operator.name: operator.rate for operator in fit.operators},
+        busy={
+            operator.name: widen(_busy(operator, plan.degree(operator.name)), widths.get(operator.name, 1.0))
+            for operator in fit.operators
+            if operator.service is not None
+        },
+        downtime=None if downtime is None else widen(downtime, widths.get(DOWNTIME, 1.0)),
+    )
+
+
+def judge(prediction: Prediction, fit: JobFit, downtime: float | None = None) -> Iterator[Judgement]:
+    """Compare a prediction with what was observed next; busy shares at the rates that were observed.
+
+    A throughput below its interval counts only where the job does not keep up, or processes nothing: else less was offered.
+    """
+    rate = throughput(fit)
+    fell = rate < prediction.throughput.low
+    yield Judgement(THROUGHPUT, prediction.throughput, rate, not (fell and (is_waiting(fit) or rate == 0.0)))
+    for operator in fit.operators:
+        before = prediction.rates.get(operator.name, 0.0)
+        if operator.name not in prediction.busy or operator.busy is None or before <= 0.0:
+            continue
+        expected = _at_most_one(prediction.busy[operator.name].scaled(operator.rate / before))
+        yield Judgement(operator.name, expected, operator.busy, expected.low <= operator.busy <= expected.high)
+    if prediction.downtime is not None and downtime is not None:
+        yield Judgement(DOWNTIME, prediction.downtime, downtime, downtime <= prediction.downtime.high)
+
+
+def next_width(width: float, judgement: Judgement) -> float:
+    """The factor of an interval after it has been judged: wide enough to have held what it missed, slowly back to 1 otherwise.
+
+    Examples
+    --------
+    >>> next_width(1.0, Judgement("counter", Estimate(0.5, 0.4, 0.6), 0.8, covered=False))
+    3.0
+    >>> next_width(3.0, Judgement("counter", Estimate(0.5, 0.2, 0.8), 0.6, covered=True))
+    2.7
+    """
+    if judgement.covered:
+        return round(max(1.0, width * NARROWED), 6)
+    predicted = judgement.predicted
+    half = predicted.high - predicted.value if judgement.error > 0 else predicted.value - predicted.low
+    needed = abs(judgement.error) / half if half > 0 else MAX_WIDTH
+    return round(min(MAX_WIDTH, width * max(WIDENED, needed)), 6)
+
+
+def widen(estimate: Estimate, width: float) -> Estimate:
+    """The estimate with an interval so many times as wide, not below 0."""
+    value = estimate.value
+    return Estimate(value, max(0.0, value - width * (value - estimate.low)), value + width * (estimate.high - value))
+
+
+def _busy(operator: OperatorFit, replicas: int) -> Estimate:
+    assert operator.service is not None
+    service = operator.service
+    rates = (service.value, service.high, service.low)
+    return Estimate(*(busy_share(operator, replicas, 1.0, rate) for rate in rates))
+
+
+def _at_most_one(estimate: Estimate) -> Estimate:
+    """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
+    return Estimate(min(1.0, estimate.value), min(FULL, estimate.low), min(1.0, estimate.high))
+
+
+def _rate_spread(fit: JobFit) -> float:
+    """How far single windows of the sources are from their mean, relative to it; at least `MIN_SPREAD`."""
+    spread = MIN_SPREAD
+    for seen, operator in zip(fit.observation.operators, fit.operators, strict=True):
+        sent = [sum(s.records_out for s in window.subtasks) / window.seconds for window in seen.windows if window.seconds > 0]
+        if operator.source and len(sent) > 1 and sum(sent) > 0:
+            spread = max(spread, (max(sent) - min(sent)) / 2 * len(sent) / sum(sent))
+    return min(spread, 0.5)

@@ -1,0 +1,269 @@
+"""Watching a running job: observe, compare with what was predicted, advise, and apply what no guard objects to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edrp.engines.advice import Advice, advise
+from edrp.engines.applying import Applied, Change
+from edrp.engines.clock import Clock
+from edrp.engines.errors import EngineError, JobGoneError
+from edrp.engines.fit import JobFit, fit_job
+from edrp.engines.goals import Goals
+from edrp.engines.guards import CLOCK_TOLERANCE, Limits, bounded_goals, objections
+from edrp.engines.observation import Observation
+from edrp.engines.predictions import Prediction, is_waiting, judge, next_width, predict, throughput
+from edrp.engines.protocol import RunningJob
+from edrp.engines.watch_journal import Entry, WatchJournal
+from edrp.engines.watch_state import WatchState, deployment_fields, prediction_fields
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
+
+MAX_BELOW = 2
+"""Observations in a row with a throughput below its interval, after which a change is rolled back."""
+
+PATIENCE = 60.0
+"""Least seconds to wait until a change runs, after those that the engine may wait by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchAims:
+    """Aims of a watch: goals, the network, and limits of what is applied."""
+
+    goals: Goals
+    network: Network | None
+    limits: Limits
+
+
+class Watcher:
+    """Watches a job; all that it knows is in its journal.
+
+    Parameters
+    ----------
+    job
+        The job.
+    journal
+        Its journal; one that holds lines goes on from them.
+    aims
+        Goals and limits.
+    clock
+        The time of day.
+    tell
+        Called with every line of the journal.
+    """
+
+    def __init__(
+        self, job: RunningJob, journal: WatchJournal, aims: WatchAims, clock: Clock, tell: Callable[[Entry], object]
+    ) -> None:
+        self._job, self._journal, self._aims, self._clock, self._tell = job, journal, aims, clock, tell
+        self.state = WatchState()
+        for entry in journal.entries:
+            self.state.take(entry)
+
+    def run(self, every: float, rounds: int | None = None) -> int:
+        """Watch until a stop is asked for, or for so many observations; returns how many were made.
+
+        Raises
+        ------
+        EngineError
+            The first observation fails, the job is gone, or the journal is of another job.
+        """
+        self._refuse_clock_running_back()
+        done = 0
+        while done != rounds and self._clock.stopping is None:
+            try:
+                fit = fit_job(self._observe(first=done == 0))
+                if self._clock.stopping is not None:
+                    break
+                if done == 0:
+                    bounded_goals(self._aims.goals, self._aims.limits, fit)  # refuses limits that do not fit the job
+                self._round(fit)
+            except EngineError as error:
+                if self._clock.stopping is not None:
+                    break
+                self._write("error", why=str(error))
+                if done == 0 or isinstance(error, JobGoneError):
+                    raise
+                self._clock.sleep(every)
+            done += 1
+        self._write("stop", why=self._clock.stopping or "done", rounds=done)
+        return done
+
+    def _observe(self, *, first: bool) -> Observation:
+        """Observe the job; the first time, say what is watched."""
+        if not first:
+            return self._job.observe(self.state.key)
+        try:
+            seen = self._job.observe(self._job.wanted or self.state.job)
+        except JobGoneError:
+            self._refuse_stopped_job()
+            raise
+        if self.state.job not in (None, seen.job):
+            why = f"the journal is of job {self.state.job!r}, and this is {seen.job!r}; name another journal"
+            raise EngineError(self._job.address, why)
+        limits = asdict(self._aims.limits)
+        self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, live=seen.live, limits=limits)
+        if self.state.unfinished:
+            now = {operator.name: list(operator.nodes) for operator in seen.operators}
+            self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=now)
+        return seen
+
+    def _refuse_clock_running_back(self) -> None:
+        now, last = self._clock.time(), self.state.last_at
+        if last is not None and now < last - CLOCK_TOLERANCE:
+            why = f"its last line is {last - now:.0f} s ahead of this clock, so that cooldowns cannot be told; set the clock"
+            raise EngineError("--journal", why)
+
+    def _refuse_stopped_job(self) -> None:
+        """Where the watch ended between stopping a job and starting it again, say how to start it."""
+        for entry in reversed(self.state.unfinished):
+            if entry["step"] == "savepoint":
+                why = f"job {self.state.job!r} was stopped with savepoint {entry['location']} and not started again; start it"
+                raise JobGoneError(self._job.address, f"{why}: {entry['again']}")
+
+    def _round(self, fit: JobFit) -> None:
+        current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})
+        self._write(
+            "observation",
+            round=self.state.round + 1,
+            throughput=throughput(fit),
+            waiting=is_waiting(fit),
+            operators={operator.name: _operator_fields(operator, current) for operator in fit.operators},
+        )
+        self._judge(fit, current)
+        plan = current
+        if self.state.probation is not None and self.state.below >= MAX_BELOW:
+            plan = self._roll_back(fit) or current
+        else:
+            try:
+                plan = self._advise(fit) or current
+            except EngineError as error:
+                self._write("error", why=str(error))
+                if isinstance(error, JobGoneError):
+                    raise
+        if plan == current:
+            self._predict(predict(fit, current, self.state.widths))
+
+    def _judge(self, fit: JobFit, current: Deployment) -> None:
+        """Compare the observation with what was predicted of it."""
+        prediction, probation = self.state.prediction, self.state.probation
+        if prediction is None:
+            return
+        comparable = all(current.degree(name) == count for name, count in prediction.replicas.items() if name in current)
+        if not comparable or prediction.replicas.keys() != set(current):
+            self._write("outcome", comparable=False, covered=False, widths={}, below=False, judgements=[])
+            return
+        downtime = None if probation is None or prediction.downtime is None else _measured_downtime(fit, probation)
+        judgements = list(judge(prediction, fit, downtime))
+        rate = throughput(fit)
+        below = probation is not None and rate < probation["throughput_low"] and (is_waiting(fit) or rate == 0.0)
+        self._write(
+            "outcome",
+            comparable=True,
+            covered=all(judgement.covered for judgement in judgements) and not below,
+            below=below,
+            widths={found.quantity: next_width(self.state.widths.get(found.quantity, 1.0), found) for found in judgements},
+            judgements=[{**asdict(judgement), "error": judgement.error} for judgement in judgements],
+        )
+
+    def _advise(self, fit: JobFit) -> Deployment | None:
+        """Advise, and apply what nothing speaks against; the deployment that runs then, None where nothing was changed."""
+        aims = self._aims
+        advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
+        wanted = advice.changes and advice.verdict in ("move", "repair")
+        prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
+        change = Change(fit.observation, advice.plan, max(PATIENCE, aims.limits.max_downtime or 0.0))
+        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if wanted else []
+        if wanted and aims.limits.mode is not None:
+            blocked += self._job.objections(change)
+        self._write("advice", **_advice_fields(advice, prediction), wanted=wanted, blocked=blocked)
+        if not wanted or blocked:
+            return None
+        applied = self._apply(change, rollback=False, throughput_low=prediction.throughput.low)
+        if applied is None:
+            return None
+        self._predict(prediction)
+        self._clock.sleep(min(self._aims.goals.policy.horizon, advice.downtime.catch_up.high, PATIENCE))
+        return applied.deployment
+
+    def _roll_back(self, fit: JobFit) -> Deployment | None:
+        """Go back to what ran before the last change, once."""
+        probation = self.state.probation
+        assert probation is not None
+        before = Deployment(probation["before"])
+        applied = self._apply(Change(fit.observation, before, PATIENCE), rollback=True, throughput_low=0.0)
+        if applied is None:
+            return None
+        self._predict(predict(fit, before, self.state.widths))
+        return applied.deployment
+
+    def _apply(self, change: Change, *, rollback: bool, throughput_low: float) -> Applied | None:
+        """Carry out a change; None where it failed, which the journal says."""
+
+        def note(step: str, **facts: Any) -> None:
+            self._write("action", step=step, rollback=rollback, **facts)
+
+        before, after = deployment_fields(change.current), deployment_fields(change.plan)
+        note("begin", mode=self._aims.limits.mode, before=before, after=after)
+        try:
+            applied = self._job.apply(change, note)
+        except EngineError as error:
+            note("failed", why=str(error))
+            if isinstance(error, JobGoneError):
+                raise
+            return None
+        note(
+            "done",
+            key=applied.key,
+            seconds=applied.seconds,
+            downtime=applied.downtime,
+            before=before,
+            after=deployment_fields(applied.deployment),
+            throughput_low=throughput_low,
+        )
+        return applied
+
+    def _predict(self, prediction: Prediction) -> None:
+        self._write("prediction", **prediction_fields(prediction))
+
+    def _write(self, kind: str, **facts: Any) -> None:
+        entry: Entry = {"at": round(self._clock.time(), 3), "kind": kind, **facts}
+        self._journal.write(entry)
+        self.state.take(entry)
+        self._tell(entry)
+
+
+def _operator_fields(operator: Any, current: Deployment) -> dict[str, Any]:
+    return {"replicas": operator.replicas, "nodes": list(current[operator.name]), "rate": operator.rate, "busy": operator.busy}
+
+
+def _advice_fields(advice: Advice, prediction: Prediction) -> dict[str, Any]:
+    """Verdict, and what of it changes."""
+    return {
+        "verdict": advice.verdict,
+        "broken": list(advice.broken),
+        "changes": {
+            operator.name: [operator.replicas, operator.proposed]
+            for operator in advice.operators
+            if operator.proposed != operator.replicas
+        },
+        "plan": deployment_fields(advice.plan),
+        "busy": {name: asdict(estimate) for name, estimate in prediction.busy.items()},
+        "downtime": None if prediction.downtime is None else asdict(prediction.downtime),
+    }
+
+
+def _measured_downtime(fit: JobFit, done: Mapping[str, Any]) -> float | None:
+    """Seconds without processing of the last change: as it was measured then, or as the engine remembers it now."""
+    if done["downtime"] is not None:
+        return float(done["downtime"])
+    seen = fit.observation
+    newest = next(iter(seen.rescales), None)
+    if newest is None or newest.stopped is None:
+        return None
+    after = {operator.key: operator.parallelism for operator in seen.operators}
+    if any(after.get(key) != count for key, count in newest.after.items()):
+        return None
+    return newest.stopped + max(sum(operator.start_seconds) for operator in seen.operators)
