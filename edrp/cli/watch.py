@@ -14,7 +14,7 @@ from edrp.cli.display.watch import watch_lines
 from edrp.cli.options import choice_option, finite
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
-from edrp.engines.applying import WatchSettings
+from edrp.engines.applying import Program, WatchSettings
 from edrp.engines.clock import SystemClock, stopping_on_signals
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.client import is_loopback, read_address
@@ -58,7 +58,7 @@ def watch_flink(
     ] = None,
     apply: Annotated[
         Mode | None,
-        choice_option(Mode, "Apply the advice: numbers of replicas live; default: a dry run, which changes nothing."),
+        choice_option(Mode, "Apply the advice: replicas live, or replicas and places by a savepoint; default: a dry run."),
     ] = None,
     max_downtime: Annotated[
         float | None,
@@ -78,16 +78,32 @@ def watch_flink(
             show_default=False,
         ),
     ] = None,
+    program: Annotated[
+        str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars), for redeploy.", show_default=False)
+    ] = None,
+    savepoints: Annotated[str | None, typer.Option(help="Folder for savepoints, for redeploy.", show_default=False)] = None,
+    entry_class: Annotated[
+        str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.", show_default=False)
+    ] = None,
+    program_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Argument of the program; {places} in it becomes OPERATOR=RESOURCE,… for the resources to demand.",
+            show_default=False,
+        ),
+    ] = None,
     allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Apply to a cluster on another machine.")] = False,
 ) -> None:
     """Watch a job of Apache Flink."""
     read_address(rest)
     limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
     _refuse_unlimited(limits, rest, allow_remote)
+    started = None if program is None else Program(program, savepoints or "", entry_class, tuple(program_arg or ()))
+    _refuse_unstartable(limits, started)
     aims = WatchAims(read_goals(goals), read_network(network), limits)
     refuse_target(journal)
     clock = SystemClock()
-    running = get_engine("flink").running_job(rest, WatchSettings(job, every), clock)
+    running = get_engine("flink").running_job(rest, WatchSettings(job, every, started), clock)
     with stopping_on_signals(clock), WatchJournal(journal) as kept:
         done = Watcher(running, kept, aims, clock, _tell).run(every, rounds)
     raise typer.Exit(ExitCode.SOLVED if done else ExitCode.INTERRUPTED)
@@ -108,6 +124,18 @@ def _refuse_unlimited(limits: Limits, rest: str, allow_remote: bool) -> None:
         raise EngineError("--apply", "needs --cooldown SECONDS, in which no change follows another")
     if not allow_remote and not is_loopback(rest):
         raise EngineError("--apply", f"{rest} is another machine; add --allow-remote if that is meant")
+
+
+def _refuse_unstartable(limits: Limits, program: Program | None) -> None:
+    """Refuse to stop what could not be started again."""
+    if limits.mode != "redeploy":
+        return
+    if program is None:
+        raise EngineError("--apply redeploy", "needs --program JAR_ID, what is run again (GET /jars lists the uploaded ones)")
+    if not program.savepoints:
+        raise EngineError(
+            "--apply redeploy", "needs --savepoints FOLDER, as the cluster names it, such as s3://bucket/savepoints"
+        )
 
 
 def _read_bounds(words: Sequence[str]) -> dict[str, tuple[int, int]]:

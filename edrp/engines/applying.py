@@ -11,6 +11,9 @@ from edrp.placement.deployment import Deployment
 Note = Callable[..., None]
 """Writes a step to the journal, as `note(step, **facts)`; the line is on the disk when it returns."""
 
+PLACES = "{places}"
+"""Stands in arguments of a program for the resources that operators are to demand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -52,6 +55,29 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A program that an engine can start again from a savepoint.
+
+    Attributes
+    ----------
+    key : the engine's identifier of the program.
+    savepoints : folder for savepoints, as the engine names it.
+    entry : name of its entry; None for the one that it names itself.
+    arguments : of the program; {places} in them becomes "OPERATOR=RESOURCE,…", the resource that each operator is to demand.
+    """
+
+    key: str
+    savepoints: str
+    entry: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def takes_places(self) -> bool:
+        """Whether its arguments say where operators run; otherwise each demands the resource of its own name."""
+        return any(PLACES in argument for argument in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
 class WatchSettings:
     """What a job is watched with.
 
@@ -59,7 +85,9 @@ class WatchSettings:
     ----------
     job : name or identifier; None where only one runs.
     every : seconds of each observation.
+    program : what is started again; None where that is not wanted.
     """
 
     job: str | None = None
     every: float = 60.0
+    program: Program | None = None

@@ -36,3 +36,7 @@ class JobGoneError(EngineError):
 
 class StoppedError(EngineError):
     """A change was given up because a stop was asked for, before anything was changed."""
+
+
+class NoAnswerError(EngineError):
+    """A request was sent and no answer came, so that nobody knows whether it arrived."""

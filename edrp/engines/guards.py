@@ -13,7 +13,7 @@ from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.predictions import Prediction
 from edrp.engines.watch_state import MAX_MISSES, WatchState
 
-Mode = Literal["rescale"]
+Mode = Literal["rescale", "redeploy"]
 
 CLOCK_TOLERANCE = 1.0
 """Seconds by which a clock may be set back."""
@@ -85,8 +85,11 @@ def objections(advice: Advice, prediction: Prediction, limits: Limits, state: Wa
     downtime = prediction.downtime
     if downtime is not None and limits.max_downtime is not None and downtime.high > limits.max_downtime:
         yield f"downtime: up to {downtime.high:.3g} s, above --max-downtime {limits.max_downtime:g}"
-    if not advice.fit.observation.live:
-        yield "the scheduler of this job cannot rescale it live; carry the plan out by hand, as `edrp advise flink` says"
+    live = advice.fit.observation.live
+    if limits.mode == "rescale" and not live:
+        yield "the scheduler of this job cannot rescale it live; use --apply redeploy"
+    if limits.mode == "redeploy" and live:
+        yield "the adaptive scheduler ignores demands for places; use --apply rescale, or run the job with the default scheduler"
     yield from _too_busy(advice, prediction)
 
 

@@ -29,6 +29,7 @@ class WatchState:
     prediction : of the next observation.
     acted_at : when the last change was made or tried.
     unfinished : lines of a change that has begun and not ended.
+    stopped : the line that said that the job is being stopped or where its savepoint is, until it runs again.
     probation : the change whose throughput is looked at, as the line that said it was done.
     below : observations in a row whose throughput was below the interval of that change.
     rolled_back : numbers of replicas that were rolled back, which are not tried again.
@@ -43,6 +44,7 @@ class WatchState:
     prediction: Prediction | None = None
     acted_at: float | None = None
     unfinished: list[Entry] = field(default_factory=list)
+    stopped: Entry | None = None
     probation: Entry | None = None
     below: int = 0
     rolled_back: list[dict[str, int]] = field(default_factory=list)
@@ -59,7 +61,7 @@ class WatchState:
         if kind == "start":
             self.job, self.key = entry["job"], entry["key"]
         elif kind == "observation":
-            self.round = entry["round"]
+            self.round, self.stopped = entry["round"], None
         elif kind == "outcome":
             self._judged(entry)
         elif kind == "prediction":
@@ -85,6 +87,10 @@ class WatchState:
             self.rolled_back.append({name: len(nodes) for name, nodes in entry["before"].items()})
             self.misses = max(self.misses, MAX_MISSES)
             self.probation, self.below = None, 0
+        if step in ("stopping", "savepoint"):
+            self.stopped = entry
+        if step == "started":
+            self.key, self.stopped = entry["key"], None
         if step == "done":
             self.key = entry["key"]
             self.probation, self.below = None if entry["rollback"] else entry, 0

@@ -117,11 +117,17 @@ class Watcher:
             raise EngineError("--journal", why)
 
     def _refuse_stopped_job(self) -> None:
-        """Where the watch ended between stopping a job and starting it again, say how to start it."""
-        for entry in reversed(self.state.unfinished):
-            if entry["step"] == "savepoint":
-                why = f"job {self.state.job!r} was stopped with savepoint {entry['location']} and not started again; start it"
-                raise JobGoneError(self._job.address, f"{why}: {entry['again']}")
+        """Where a job was stopped and not started again, say how to start it."""
+        entry = self.state.stopped
+        if entry is None:
+            return
+        why = (
+            f"job {self.state.job!r} was being stopped with a savepoint; look into {entry.get('folder')}, and start it from there"
+        )
+        if entry["step"] == "savepoint":
+            why = f"job {self.state.job!r} was stopped with savepoint {entry['location']} and not started again; start it: "
+            why += entry["again"]
+        raise JobGoneError(self._job.address, why)
 
     def _round(self, fit: JobFit) -> None:
         current = Deployment({operator.name: operator.nodes for operator in fit.observation.operators})

@@ -65,6 +65,8 @@ def _action(entry: Entry) -> Iterator[str]:
         yield f"   {what}: done after {entry['seconds']:.1f} s; {counts} run"
     elif step == "checkpoint":
         yield f"   {what}: checkpoint {entry['id']} is complete"
+    elif step == "savepoint":
+        yield f"   {what}: stopped with savepoint {entry['location']}"
 
 
 def _error(entry: Entry) -> Iterator[str]:

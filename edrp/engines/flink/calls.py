@@ -29,34 +29,35 @@ def plan_calls(observation: Observation, plan: Deployment, address: str) -> list
 def _rescale(observation: Observation, plan: Deployment, root: str) -> Iterator[str]:
     """A fresh checkpoint, which must be complete before the requirements change: otherwise input is replayed."""
     yield "# 1. trigger a checkpoint; the answer holds its request-id"
-    yield _curl("POST", f"{root}/checkpoints", {})
+    yield curl("POST", f"{root}/checkpoints", {})
     yield "# 2. wait until it is COMPLETED"
-    yield _curl("GET", f"{root}/checkpoints/REQUEST_ID")
+    yield curl("GET", f"{root}/checkpoints/REQUEST_ID")
     requirements = {}
     for operator in observation.operators:
         replicas = plan.degree(operator.name)
         lowest = min(operator.bounds[0], replicas) if operator.bounds else replicas
         requirements[operator.key] = {"parallelism": {"lowerBound": lowest, "upperBound": replicas}}
     yield "# 3. ask for the new numbers of replicas; the adaptive scheduler chooses where they run"
-    yield _curl("PUT", f"{root}/resource-requirements", requirements)
+    yield curl("PUT", f"{root}/resource-requirements", requirements)
 
 
 def _redeploy(observation: Observation, plan: Deployment, address: str, root: str) -> Iterator[str]:
     yield "# 1. stop with a savepoint; the answer holds its request-id"
-    yield _curl("POST", f"{root}/stop", {"drain": False, "targetDirectory": "SAVEPOINT_FOLDER"})
+    yield curl("POST", f"{root}/stop", {"drain": False, "targetDirectory": "SAVEPOINT_FOLDER"})
     yield "# 2. wait until it is COMPLETED, and note its location"
-    yield _curl("GET", f"{root}/savepoints/REQUEST_ID")
+    yield curl("GET", f"{root}/savepoints/REQUEST_ID")
     overrides = ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in observation.operators)
     body = {"savepointPath": "SAVEPOINT", "flinkConfiguration": {"pipeline.jobvertex-parallelism-overrides": overrides}}
     yield "# 3. run it again with the new numbers of replicas"
-    yield _curl("POST", f"{address}/jars/JAR_ID/run", body)
+    yield curl("POST", f"{address}/jars/JAR_ID/run", body)
     yield "# where: the slot-sharing group of each operator demands a resource that only its TaskManagers advertise"
     for operator in observation.operators:
         nodes = ", ".join(f"{count} on {node}" for node, count in sorted(plan.replicas(operator.name).items()))
         yield f"#   {operator.name}: {nodes}"
 
 
-def _curl(method: str, url: str, body: object = None) -> str:
+def curl(method: str, url: str, body: object = None) -> str:
+    """A request as a line for a shell."""
     if body is None:
         return f"curl -s {shlex.quote(url)}"
     text = shlex.quote(json.dumps(body, separators=(",", ":")))

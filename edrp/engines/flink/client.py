@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from edrp.engines.capture import RecordedAnswer
-from edrp.engines.errors import EngineError
+from edrp.engines.errors import EngineError, NoAnswerError
 
 MAX_ANSWER = 1 << 26
 """Most bytes of one answer."""
@@ -98,8 +98,10 @@ class FlinkClient:
 
         Raises
         ------
+        NoAnswerError
+            No answer came.
         EngineError
-            No answer came; whether the request arrived is not known then.
+            It could not be sent.
         """
         status, content = self._exchange(path, method, json.dumps(body).encode())
         try:
@@ -127,13 +129,13 @@ class FlinkClient:
         except ConnectionError as error:
             if isinstance(error, ConnectionRefusedError):
                 why = f"cannot be reached ({error.strerror}); give the address of the JobManager's REST API"
-            else:
-                why = f"hangs up without an answer; is the JobManager restarting, or does it speak {other}?"
-            raise EngineError(self.address, why) from None
+                raise EngineError(self.address, why) from None
+            why = f"hangs up without an answer; is the JobManager restarting, or does it speak {other}?"
+            raise NoAnswerError(self.address, why) from None
         except http.client.HTTPException:
             raise EngineError(self.address, f"what answers is no HTTP; give the address of a REST API, or {other}://…") from None
         except TimeoutError:
-            raise EngineError(self.address, f"gives no answer within {self._timeout:g} s; is the JobManager busy?") from None
+            raise NoAnswerError(self.address, f"gives no answer within {self._timeout:g} s; is the JobManager busy?") from None
         except OSError as error:
             why = f"cannot be reached ({error.strerror or error}); give the address of the JobManager's REST API"
             raise EngineError(self.address, why) from None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from edrp.engines.applying import Applied, Change, Note, WatchSettings
 from edrp.engines.clock import Clock
+from edrp.engines.errors import EngineError
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.places import demanded_resources
 from edrp.engines.flink.reading import read_observation
+from edrp.engines.flink.redeploying import redeploy
 from edrp.engines.flink.rescaling import rescale
 from edrp.engines.flink.steps import FlinkSteps
 from edrp.engines.observation import Observation
@@ -39,9 +42,24 @@ class FlinkJob:
         return read_observation(captured)
 
     def objections(self, change: Change) -> list[str]:
-        """What speaks against applying a change: nothing, where the scheduler chooses the places."""
+        """What speaks against applying a change: places that no resource leads to."""
+        program = self._settings.program
+        if change.observation.live or program is None:
+            return []
+        try:
+            resources = demanded_resources(change, program)
+        except EngineError as error:
+            return [str(error)]
+        replicas_change = any(change.plan.degree(name) != change.current.degree(name) for name in change.plan)
+        if resources is None and not replicas_change:
+            return ["only places would change, and no TaskManager advertises a named resource by which they could be chosen"]
         return []
 
     def apply(self, change: Change, note: Note) -> Applied:
-        """Carry out a change."""
-        return rescale(change, FlinkSteps(self.address, change.observation.key, self._clock, note))
+        """Carry out a change: live where the scheduler can, else by a savepoint."""
+        steps = FlinkSteps(self.address, change.observation.key, self._clock, note)
+        if change.observation.live:
+            return rescale(change, steps)
+        if self._settings.program is None:
+            raise EngineError(self.address, "no program is named that could be started again; give --program")
+        return redeploy(change, steps, self._settings.program)

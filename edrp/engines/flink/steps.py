@@ -75,7 +75,9 @@ class FlinkSteps:
         return EngineError(self.client.address, text + remedy)
 
     def wait(self, what: str, seconds: float, done: Callable[[], bool], *, finish: bool = False) -> None:
-        """Ask until something is done; a step that has to be finished waits on where a stop is asked for.
+        """Ask until something is done.
+
+        A step that has to be finished waits on where a stop is asked for, and asks again where no good answer comes.
 
         Raises
         ------
@@ -85,9 +87,18 @@ class FlinkSteps:
             It is not done in time.
         """
         began = self.clock.time()
-        while not done():
+        trouble = ""
+        while True:
+            try:
+                if done():
+                    return
+                trouble = ""
+            except EngineError as error:
+                if not finish or isinstance(error, JobGoneError):
+                    raise
+                trouble = f" ({error.why})"
             if self.clock.time() - began >= seconds:
-                raise EngineError(self.client.address, f"{what} was not done within {seconds:g} s")
+                raise EngineError(self.client.address, f"{what} was not done within {seconds:g} s{trouble}")
             if finish:
                 self.clock.pause(POLL)
             else:

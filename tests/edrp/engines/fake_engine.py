@@ -13,6 +13,8 @@ from fake_flink import JOB, START, FakeFlink, FakeOperator
 
 ROOT = f"/jobs/{JOB}"
 
+JAR = "1234_words.jar"
+
 
 @dataclass
 class FakeEngine(FakeFlink):
@@ -39,8 +41,16 @@ class FakeEngine(FakeFlink):
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     rescaled: list[dict[str, int]] = field(default_factory=list)
 
+    savepoint: str = ""
+    """Path of the last savepoint's operation."""
+    stopped_into: str = ""
+
     def __post_init__(self) -> None:
         self.bounds = {operator.name: (1, operator.replicas) for operator in self.operators}
+
+    @property
+    def root(self) -> str:
+        return f"/jobs/{self.job_id}"
 
     @property
     def now(self) -> int:
@@ -103,28 +113,58 @@ class FakeEngine(FakeFlink):
         if method == "GET":
             return self.answer(path)
         self.sent.append((method, path, body))
-        if path == f"{ROOT}/checkpoints":
+        if path == f"{self.root}/checkpoints":
             self.polls = self.checkpoint_polls
             return {"request-id": "c1"}
-        if (method, path) == ("PUT", f"{ROOT}/resource-requirements"):
+        if path == f"{self.root}/stop":
+            self.polls, self.savepoint = self.checkpoint_polls, f"{self.root}/savepoints/{body['triggerId']}"
+            self.stopped_into = body["targetDirectory"]
+            return {"request-id": body["triggerId"]}
+        if path == f"/jars/{JAR}/run":
+            return self._run(body)
+        if (method, path) == ("PUT", f"{self.root}/resource-requirements"):
             self._require(body)
             return {}
         return 405
 
     def answer(self, path: str) -> Any:
-        if path == f"{ROOT}/checkpoints/c1":
-            return self._poll("checkpointId")
-        if path == f"{ROOT}/resource-requirements" and path not in self.instead and self.scheduler == "Adaptive":
+        if path in self.instead:
+            return self.instead[path]
+        if path == f"{self.root}/checkpoints/c1":
+            return self._poll(checkpointId=self.checkpoints + 1)
+        if path == self.savepoint:
+            return self._poll(location=f"{self.stopped_into}/savepoint-1")
+        if path == "/jars":
+            return {"files": [{"id": JAR}]}
+        if path == f"{self.root}/resource-requirements" and self.scheduler == "Adaptive":
             bounds = {self.key(name): {"lowerBound": low, "upperBound": high} for name, (low, high) in self.bounds.items()}
             return {key: {"parallelism": row} for key, row in bounds.items()}
         return super().answer(path)
 
-    def _poll(self, name: str) -> Any:
+    def _poll(self, **result: Any) -> Any:
         self.polls -= 1
         if self.polls > 0:
             return {"status": {"id": "IN_PROGRESS"}}
-        self.checkpoints += 1
-        return {"status": {"id": "COMPLETED"}, "operation": {name: self.checkpoints}}
+        if self.polls == 0:
+            self.checkpoints += 1
+            self.state = "FINISHED" if "location" in result else "RUNNING"
+        return {"status": {"id": "COMPLETED"}, "operation": result}
+
+    def _run(self, body: Any) -> Any:
+        """Start the job with these numbers of replicas, on the nodes that advertise what its arguments or names demand."""
+        if self.state != "FINISHED":
+            return 409
+        overrides = body["flinkConfiguration"]["pipeline.jobvertex-parallelism-overrides"]
+        counts = dict(part.split(":") for part in overrides.split(","))
+        self.rescale({operator.name: self.obeys(int(counts[self.key(operator.name)])) for operator in self.operators})
+        places = next((text.partition("=")[2] for text in body["programArgsList"] if text.startswith("--places=")), "")
+        demands = dict(part.split("=") for part in places.split(",") if part)
+        for operator in self.operators:
+            wanted = demands.get(operator.name, operator.name)
+            slots = [node for node in self.managers for _ in range(int(self.external.get(node, {}).get(wanted, 0)))]
+            operator.nodes = tuple(slots[: operator.replicas]) if len(slots) >= operator.replicas else ()
+        self.job_id, self.state = body["jobId"], "RUNNING"
+        return {"jobid": self.job_id}
 
     def checkpoint(self) -> dict[str, Any]:
         return {**super().checkpoint(), "id": self.checkpoints}

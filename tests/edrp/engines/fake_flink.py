@@ -35,7 +35,12 @@ class FakeOperator:
     waiting: float = 0.0
     """Share of time that counts as busy whatever the load."""
     node: str = "tm-a"
+    nodes: tuple[str, ...] = ()
+    """Node of each replica; all on `node` without."""
     group: str = "default"
+
+    def node_of(self, replica: int) -> str:
+        return self.nodes[replica] if self.nodes else self.node
 
     def share(self, replica: int) -> float:
         return self.shares[replica] if self.shares else 1 / self.replicas
@@ -72,6 +77,7 @@ class FakeFlink:
     instead: dict[str, Any] = field(default_factory=dict)
     """Answers by path that are given in place of its own: a status, or JSON."""
     rounds: int = 0
+    job_id: str = JOB
     attempt: int = 0
     """How often the job has been started again."""
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -119,10 +125,10 @@ class FakeFlink:
                     "subtask": replica,
                     "status": "RUNNING",
                     "attempt": self.attempt,
-                    "endpoint": f"{operator.node}.example.org:4711",
+                    "endpoint": f"{operator.node_of(replica)}.example.org:4711",
                     "start-time": START,
                     "metrics": metrics,
-                    "taskmanager-id": operator.node,
+                    "taskmanager-id": operator.node_of(replica),
                     "status-duration": {"SCHEDULED": 10, "DEPLOYING": 300, "INITIALIZING": 200 if operator.state else 20},
                 }
             )
@@ -136,7 +142,13 @@ class FakeFlink:
             vertices.append({**vertex, "slotSharingGroupId": operator.group})
             inputs = [{"id": self.key(name), "ship_strategy": how} for name, how in operator.inputs]
             nodes.append({"id": key, **({"inputs": inputs} if inputs else {})})
-        described = {"jid": JOB, "name": "words", "state": self.state, "job-type": self.kind, "schedulerType": self.scheduler}
+        described = {
+            "jid": self.job_id,
+            "name": "words",
+            "state": self.state,
+            "job-type": self.kind,
+            "schedulerType": self.scheduler,
+        }
         return {**described, "now": self.now, "vertices": vertices, "plan": {"type": self.kind, "nodes": nodes}}
 
     def manager(self, name: str) -> dict[str, Any]:
@@ -154,11 +166,11 @@ class FakeFlink:
         """The JSON of a path, or a status."""
         if path in self.instead:
             return self.instead[path]
-        root = f"/jobs/{JOB}"
+        root = f"/jobs/{self.job_id}"
         if path == root:
             self.advance()
             return self.job()
-        listed = [{"jid": JOB, "name": "words", "state": self.state}] if self.jobs is None else self.jobs
+        listed = [{"jid": self.job_id, "name": "words", "state": self.state}] if self.jobs is None else self.jobs
         fixed: dict[str, Any] = {
             "/config": {"flink-version": self.version},
             "/jobs/overview": {"jobs": listed},

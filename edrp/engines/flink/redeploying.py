@@ -1,0 +1,185 @@
+"""Redeploying a job: it is stopped with a savepoint and run again from it, with other replicas and places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from uuid import uuid4
+
+from edrp.core.errors import UnwritableError
+from edrp.engines.applying import Applied, Change, Program
+from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
+from edrp.engines.flink.calls import curl
+from edrp.engines.flink.places import demanded_resources, program_arguments
+from edrp.engines.flink.steps import FlinkSteps
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
+
+SAVEPOINT_PATIENCE = 600.0
+"""Most seconds to wait for a savepoint and for the end of the job."""
+
+ANSWER_PATIENCE = 60.0
+"""Most seconds to look for what a request without an answer has started."""
+
+OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
+
+
+def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
+    """Redeploy a job; from the request to stop it on, all is finished, whatever asks for a stop.
+
+    Raises
+    ------
+    JobGoneError
+        The job was stopped and does not run again; the message says how to start it.
+    EngineError
+        Something else went wrong: what, and what runs.
+    """
+    steps.stop_here()
+    steps.refuse_changed(change.observation)
+    bodies = _Runs(change, program)
+    _refuse_missing_program(steps, program)
+    steps.take_checkpoint()
+    steps.refuse_changed(change.observation)  # again: the checkpoint may have taken a minute
+    steps.stop_here()
+    began = steps.clock.time()
+    location = _stop_with_savepoint(steps, program, bodies)
+    key, new = _run_again(steps, bodies, location)
+    steps = FlinkSteps(steps.client.address, key, steps.clock, steps.note)
+    nodes = _wait_until_running(change, steps, location)
+    seconds = steps.clock.time() - began
+    steps.note("read back", key=key, nodes={name: list(places) for name, places in nodes.items()})
+    deployment = Deployment(nodes)
+    if not new:
+        why = f"the new plan was refused; the job runs as before ({key}), from savepoint {location}"
+        raise EngineError(steps.client.address, why)
+    _refuse_other_places(change, deployment, bodies.resources, steps)
+    return Applied(key, deployment, seconds, seconds)
+
+
+class _Runs:
+    """What is sent to run a job again, by a plan and as before, and which resources the plan demands."""
+
+    def __init__(self, change: Change, program: Program) -> None:
+        self.path = f"/jars/{program.key}/run"
+        self.resources = demanded_resources(change, program)
+        self._program = program
+        self._new = _overrides(change.observation, change.plan)
+        self._old = _overrides(change.observation, change.current)
+        try:
+            as_before = demanded_resources(Change(change.observation, change.current, change.patience), program)
+        except EngineError:  # it ran without demands, or by other ones
+            as_before = None
+        self._before = as_before
+
+    def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
+        """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
+        entry = {} if self._program.entry is None else {"entryClass": self._program.entry}
+        return {
+            **entry,
+            "jobId": key,
+            "programArgsList": program_arguments(self._program, self.resources if new else self._before),
+            "savepointPath": location,
+            "allowNonRestoredState": False,
+            "flinkConfiguration": {OVERRIDES: self._new if new else self._old},
+        }
+
+
+def _overrides(seen: Observation, plan: Deployment) -> str:
+    return ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in seen.operators)
+
+
+def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
+    """Refuse before anything is stopped where the program is not there to be started again."""
+    known = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
+    if program.key not in known:
+        these = f"; known are {', '.join(known)}" if known else ""
+        raise EngineError(
+            steps.client.address, f"has no program {program.key!r}{these}; upload the jar first; nothing was changed"
+        )
+
+
+def _stop_with_savepoint(steps: FlinkSteps, program: Program, bodies: _Runs) -> str:
+    """Stop the job, and write down where its savepoint is before anything follows."""
+    trigger = uuid4().hex
+    path = f"{steps.root}/savepoints/{trigger}"
+    steps.note("stopping", folder=program.savepoints, path=path)
+    try:
+        steps.send("POST", f"{steps.root}/stop", {"drain": False, "targetDirectory": program.savepoints, "triggerId": trigger})
+    except NoAnswerError as error:
+        if not _exists(steps, path, ANSWER_PATIENCE):
+            raise EngineError(error.place, f"{error.why}; no savepoint was triggered, nothing was changed") from None
+    location = str(steps.background(path, "the savepoint", SAVEPOINT_PATIENCE, finish=True)["location"])
+    again = curl("POST", steps.client.address + bodies.path, bodies.body(location, uuid4().hex, new=False))
+    try:
+        steps.note("savepoint", location=location, again=again)
+    except UnwritableError as error:
+        raise JobGoneError(
+            steps.client.address, f"was stopped with savepoint {location}, but {error}; start it: {again}"
+        ) from None
+    steps.wait("the end of the job", SAVEPOINT_PATIENCE, lambda: _state(steps) == "FINISHED", finish=True)
+    return location
+
+
+def _exists(steps: FlinkSteps, path: str, seconds: float) -> bool:
+    """Whether there comes to be something at a path within so many seconds of answers that say no."""
+    try:
+        steps.wait(path, seconds, lambda: steps.client.get(path).status == 200, finish=True)
+    except EngineError:
+        return False
+    return True
+
+
+def _state(steps: FlinkSteps) -> str:
+    answer = steps.client.get(steps.root).answer
+    return str(answer["state"]) if isinstance(answer, dict) and "state" in answer else ""
+
+
+def _run_again(steps: FlinkSteps, bodies: _Runs, location: str) -> tuple[str, bool]:
+    """Run the job by the plan, else as before; its identifier, and whether it is the plan."""
+    trouble = ""
+    for new in (True, False):
+        key = uuid4().hex
+        body = bodies.body(location, key, new=new)
+        steps.note("run", path=bodies.path, body=body)
+        try:
+            steps.send("POST", bodies.path, body)
+        except EngineError as error:
+            trouble = error.why
+            unknown = isinstance(error, NoAnswerError)
+            if not _exists(steps, f"/jobs/{key}", ANSWER_PATIENCE if unknown else 0.0):
+                if unknown:
+                    break  # it may still come: what runs as before next to it would be one job too many
+                continue
+        steps.note("started", key=key)
+        return key, new
+    again = curl("POST", steps.client.address + bodies.path, bodies.body(location, uuid4().hex, new=False))
+    why = f"was stopped with savepoint {location} and does not start again ({trouble}); start it: {again}"
+    raise JobGoneError(steps.client.address, why)
+
+
+def _wait_until_running(change: Change, steps: FlinkSteps, location: str) -> dict[str, tuple[str, ...]]:
+    """Nodes of all replicas once all run; the job is left as it is where they do not."""
+    last: dict[str, tuple[str, ...]] = {}
+
+    def done() -> bool:
+        steps.job()
+        last.update(steps.running_nodes(change.observation) or {})
+        return bool(last)
+
+    try:
+        steps.wait("the start of the job", change.patience, done, finish=True)
+    except EngineError as error:
+        key = steps.root.rpartition("/")[2]
+        why = f"{error.why}; job {key}, from savepoint {location}, is left as it is: are there slots that it can take?"
+        raise type(error)(error.place, why) from None
+    return last
+
+
+def _refuse_other_places(change: Change, found: Deployment, resources: dict[str, str] | None, steps: FlinkSteps) -> None:
+    """Say where the job does not run as asked; places only where resources were demanded."""
+    for operator in change.plan:
+        asked, runs = Counter(change.plan[operator]), Counter(found[operator])
+        if asked.total() != runs.total() or (resources is not None and asked != runs):
+            texts = [", ".join(f"{count} on {node}" for node, count in sorted(places.items())) for places in (asked, runs)]
+            why = f"operator {operator} was to run {texts[0]}, and runs {texts[1]}; it is left so"
+            raise EngineError(steps.client.address, why)
