@@ -134,12 +134,28 @@ class FakeEngine(FakeFlink):
             return self._poll(checkpointId=self.checkpoints + 1)
         if path == self.savepoint:
             return self._poll(location=f"{self.stopped_into}/savepoint-1")
+        if self.rescaled and path == f"{self.root}/rescales/details/u1":
+            return self._last_rescale()
         if path == "/jars":
             return {"files": [{"id": JAR}]}
         if path == f"{self.root}/resource-requirements" and self.scheduler == "Adaptive":
             bounds = {self.key(name): {"lowerBound": low, "upperBound": high} for name, (low, high) in self.bounds.items()}
             return {key: {"parallelism": row} for key, row in bounds.items()}
         return super().answer(path)
+
+    def _last_rescale(self) -> dict[str, Any]:
+        """The last change, which stopped the job for `silence` seconds."""
+        left, entered = 1000, 1000 + round(1000 * self.silence)
+        states = [
+            {"state": "Executing", "enterTimestampInMillis": 0, "leaveTimestampInMillis": left},
+            {"state": "Executing", "enterTimestampInMillis": entered, "leaveTimestampInMillis": entered},
+        ]
+        counts = {
+            self.key(name): {"preRescaleParallelism": 1, "postRescaleParallelism": count}
+            for name, count in self.rescaled[-1].items()
+        }
+        ends = {"startTimestampInMillis": left, "endTimestampInMillis": entered}
+        return {**ends, "schedulerStates": states, "vertices": counts}
 
     def _poll(self, **result: Any) -> Any:
         self.polls -= 1

@@ -211,6 +211,19 @@ def test_a_downtime_above_the_limit_is_not_risked(watch):
     assert not flink.sent
 
 
+def test_a_downtime_that_was_longer_than_predicted_counts_against_the_next_change(watch):
+    flink = busy(silence=3.0)
+    flink.offered = lambda seconds: 180.0 if seconds < 180 else 360.0
+    result = watch(flink, *RESCALE, "--rounds", 5)
+    first = watch.entries("outcome")[0]
+    downtime = next(found for found in first["judgements"] if found["quantity"] == "downtime")
+    assert downtime["measured"] == pytest.approx(3.0 + 0.51)
+    assert not downtime["covered"]
+    assert "missed: downtime of at most 1.02 s predicted, 3.51 s measured" in words(result.out)
+    assert "above --max-downtime 2" in words(result.out)
+    assert puts(flink) == [2]
+
+
 def test_floor_and_ceiling_hold(watch):
     flink = FakeEngine(word_count(counter={"replicas": 4}), offered=lambda seconds: 60.0)
     watch(flink, "--apply", "rescale", *LIMITS[:4], "--replicas", "counter=3:4", "--replicas", "1:2", "--rounds", 1)
