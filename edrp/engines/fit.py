@@ -172,10 +172,10 @@ def _total_rate(window: OperatorWindow, *, out: bool) -> float:
 def _points(windows: Sequence[OperatorWindow], replicas: int) -> list[BusyPoint]:
     """How busy each of so many replicas was in each window."""
     return [
-        BusyPoint(subtask.records_in / subtask.clock, subtask.busy / subtask.clock)
+        BusyPoint(subtask.records_in / subtask.clock, subtask.busy / subtask.clock, replica)
         for window in windows
         if window.parallelism == replicas
-        for subtask in window.subtasks
+        for replica, subtask in enumerate(window.subtasks)
         if subtask.busy and subtask.records_in >= MIN_RECORDS
     ]
 

@@ -16,7 +16,7 @@ from edrp.engines.errors import EngineError
 from edrp.engines.flink.metadata import read_key_groups
 
 REFERENCE = Path(__file__).parent / "key_groups"
-"""Savepoints of a cluster of Flink 2.3.0, and what its own classes read from them, and from a checkpoint, by a program in Java."""
+"""Savepoints of Flink 2.3.0, and what its own classes read from them, and from a checkpoint, by a program in Java."""
 
 SAVEPOINTS = ("savepoint_canonical", "savepoint_native")
 
