@@ -1,0 +1,45 @@
+"""Where Java and the libraries of Flink are on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from edrp.engines.errors import EngineError
+
+NEEDED = ("flink-dist-", "log4j-")
+"""Beginnings of the names of libraries that a cluster without SQL needs."""
+
+
+def java() -> str:
+    """The program `java`: that of JAVA_HOME, else the one on the path.
+
+    Raises
+    ------
+    EngineError
+        There is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise EngineError("java", "is not found; install Java 17 or later, or name it in JAVA_HOME")
+    return found
+
+
+def flink_libraries() -> list[Path]:
+    """The libraries of Flink that a cluster needs, from the package `apache-flink-libraries`.
+
+    Raises
+    ------
+    EngineError
+        The package is not installed.
+    """
+    found = find_spec("pyflink")
+    folders = [] if found is None else [Path(place) / "lib" for place in found.submodule_search_locations or ()]
+    libraries = [path for folder in folders for path in sorted(folder.glob("*.jar")) if path.name.startswith(NEEDED)]
+    if not libraries:
+        raise EngineError("LocalFlink", "needs the libraries of Flink; pip install 'edrp[flink]' (330 MB)")
+    return libraries

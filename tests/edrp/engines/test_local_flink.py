@@ -1,0 +1,196 @@
+"""Real clusters of Flink on this machine: how they start, what is asked of them, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from edrp.core.instances import load
+from edrp.engines.errors import EngineError
+from edrp.engines.flink import installation
+from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.lab import build
+from edrp.engines.flink.local import LabSettings, LocalFlink
+from edrp.engines.flink.local.jobs import RunningJob
+from edrp.engines.flink.local.processes import LOOPBACK
+from edrp.engines.flink.local.proxy import DelayProxies
+from edrp.engines.flink.local.rest import LocalRest
+from edrp.engines.flink.reading import read_observation
+
+
+def runs_here(process: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def wait_for(look, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not look() and time.monotonic() < end:
+        time.sleep(0.05)
+    return look()
+
+
+def test_the_jar_was_made_from_the_sources():
+    assert build.jar_hash() == build.sources_hash(), "run: python -m edrp.engines.flink.lab.build"
+
+
+def test_a_machine_without_java_is_told_so(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(EngineError, match="java: is not found; install Java 17"), LocalFlink({"a": 1}):
+        pass
+
+
+def test_an_environment_without_the_extra_is_told_so(monkeypatch):
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    monkeypatch.setattr("edrp.engines.flink.local.cluster.java", lambda: "java")
+    with pytest.raises(EngineError, match=r"pip install 'edrp\[flink\]'"), LocalFlink({"a": 1}):
+        pass
+
+
+@pytest.fixture
+def false_java(tmp_path, monkeypatch):
+    """A Java that does what a script says, with libraries that are not needed for it."""
+
+    def install(script: str) -> None:
+        (tmp_path / "bin").mkdir()
+        program = tmp_path / "bin" / "java"
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        monkeypatch.setattr("edrp.engines.flink.local.cluster.flink_libraries", list)
+
+    return install
+
+
+def test_a_process_that_ends_at_once_is_named_with_what_it_said(false_java):
+    false_java("echo there is no room; exit 1")
+    with pytest.raises(EngineError, match=r"LocalFlink: \w+: ended while it started: there is no room"), LocalFlink({"a": 1}):
+        pass
+
+
+def test_a_cluster_that_does_not_get_ready_is_stopped_and_its_log_shown(false_java, tmp_path):
+    false_java(f"echo waiting for nothing; echo $$ >> {tmp_path}/started; exec sleep 600")
+    with pytest.raises(EngineError, match=r"is not ready within 0.5 s.*waiting for nothing"):
+        LocalFlink({"a": 1}, seconds_to_start=0.5).__enter__()
+    started = [int(line) for line in (tmp_path / "started").read_text(encoding="utf-8").split()]
+    assert started
+    assert not any(map(runs_here, started))
+
+
+STARTER = """
+import signal
+from pathlib import Path
+from edrp.engines.flink.local.processes import ProcessGroup
+group = ProcessGroup()
+print(group.start("child", ["sleep", "600"], Path("child.out"), {"PATH": "/usr/bin:/bin"}), flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_end_with_the_one_that_started_them(number, tmp_path):
+    with subprocess.Popen([sys.executable, "-c", STARTER], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as starter:
+        child = int(starter.stdout.readline())
+        assert runs_here(child)
+        starter.send_signal(number)
+    assert wait_for(lambda: not runs_here(child))
+
+
+def test_settings_of_unknown_operators_and_nodes_are_refused():
+    with pytest.raises(EngineError, match="operator 'enricher': is none of the topology chain; they are reader, parser"):
+        LabSettings(replicas={"enricher": 2})
+    with pytest.raises(EngineError, match="'c' is no node; they are a, b"):
+        LocalFlink({"a": 1, "b": 1}, delays={("a", "c"): 0.1})
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="delays need /proc")
+@pytest.mark.parametrize("delay", [0.0, 0.15])
+def test_what_goes_through_a_proxy_is_delayed_in_both_directions(delay):
+    """This process is the node "b", which connects to a listener in front of node "a"."""
+    with socket.create_server((LOOPBACK, 0)) as inner:
+        proxies = DelayProxies({("a", "b"): delay}, {"b": os.getpid()}.get)
+        try:
+            port = proxies.listen("a", inner.getsockname()[1])
+            proxies.nodes.add("b")
+            with socket.create_connection((LOOPBACK, port)) as outer:
+                accepted, _ = inner.accept()
+                with accepted:
+                    begin = time.monotonic()
+                    outer.sendall(b"question")
+                    assert accepted.recv(100) == b"question"
+                    accepted.sendall(b"answer")
+                    assert outer.recv(100) == b"answer"
+                    assert time.monotonic() - begin >= 2 * delay
+                outer.settimeout(20)
+                assert outer.recv(100) == b""  # an end that closes is passed on
+        finally:
+            proxies.close()
+
+
+try:
+    installation.flink_libraries()
+    MISSING = shutil.which("java") is None
+except EngineError:
+    MISSING = True
+
+
+def processes_of(address: str) -> list[int]:
+    """Identifiers of the processes of a cluster: those of which the configuration names the port of its REST API."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode("utf-8", "replace").split("\0")
+            folder = Path(words[words.index("--configDir") + 1])
+            settings = json.loads((folder / "config.yaml").read_text(encoding="utf-8"))
+        except (OSError, ValueError, IndexError):
+            continue
+        if settings["rest.port"] == address.rpartition(":")[2]:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.skipif(MISSING, reason="needs Java and the extra flink")
+@pytest.mark.xdist_group("local-flink")
+def test_advice_on_a_live_cluster_and_a_rescale(run, tmp_path):
+    """The commands of the tutorial: a cluster whose counter is too busy, advice on it, and the advice carried out."""
+    command = [sys.executable, "-m", "edrp.engines.flink.local", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
+        try:
+            address = re.search(r"http://\S+", cluster.stdout.readline()).group()
+            result = run("advise", "flink", "--rest", address, "--seconds", 8, "--every", 2, "-o", tmp_path / "advice")
+            assert result.code == 0, result.err
+            plan = json.loads((tmp_path / "advice" / "latency-aware.json").read_text(encoding="utf-8"))
+            assert plan["kind"] == "latency-aware"
+            problem = load(tmp_path / "advice" / "edrp.json")
+            assert problem.current.degree("counter") == 2
+            assert "repair: what runs breaks busy_limit: counter" in result.out
+            proposed = int(re.search(r"^counter +2 +(\d+) ", result.out, re.MULTILINE).group(1))
+            assert proposed > 2
+            started = processes_of(address)
+            assert len(started) == 3
+            rest = LocalRest(int(address.rpartition(":")[2]))
+            job = RunningJob(rest, rest.get("/jobs/overview")["jobs"][0]["jid"])
+            job.rescale({"counter": proposed})
+            assert job.replicas()["counter"] == proposed
+            seen = read_observation(capture_job(address, CaptureSettings(seconds=1.0, every=0.5)))
+            assert seen.live
+            (key,) = [operator.key for operator in seen.operators if operator.name == "counter"]
+            assert any((r.before[key], r.after[key]) == (2, proposed) and r.stopped is not None for r in seen.rescales)
+        finally:
+            cluster.terminate()
+    assert cluster.returncode == 0
+    assert not any(map(runs_here, started))
