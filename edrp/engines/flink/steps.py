@@ -18,6 +18,9 @@ POLL = 0.5
 CHECKPOINT_PATIENCE = 60.0
 """Most seconds to wait for a checkpoint."""
 
+STATISTICS_PATIENCE = 20.0
+"""Most seconds until a complete checkpoint is among the statistics, which Flink refreshes every `web.refresh-interval`, 3 s."""
+
 
 class FlinkSteps:
     """Requests of a change to one job.
@@ -131,14 +134,25 @@ class FlinkSteps:
         """
         self.stop_here()
         triggered = self.send("POST", f"{self.root}/checkpoints", {})
-        number = self.background(f"{self.root}/checkpoints/{triggered['request-id']}", "the checkpoint", CHECKPOINT_PATIENCE)
-        wanted = number.get("checkpointId")
-        latest = (self.get(f"{self.root}/checkpoints").get("latest") or {}).get("completed") or {}
-        found = latest.get("id")
-        if wanted is None or found is None or found < wanted:
-            why = f"the newest complete checkpoint is {found}, older than {wanted}, which was triggered; nothing was changed"
-            raise EngineError(self.client.address, why)
-        self.note("checkpoint", id=found)
+        path = f"{self.root}/checkpoints/{triggered['request-id']}"
+        wanted = self.background(path, "the checkpoint", CHECKPOINT_PATIENCE).get("checkpointId")
+        found: list[int] = []
+
+        def shown() -> bool:
+            latest = (self.get(f"{self.root}/checkpoints").get("latest") or {}).get("completed") or {}
+            found[:] = [int(latest.get("id", -1))]
+            return wanted is not None and found[0] >= wanted
+
+        try:
+            self.wait("the checkpoint", STATISTICS_PATIENCE, shown)
+        except StoppedError:
+            raise
+        except EngineError as error:
+            if not found:
+                raise
+            why = f"the newest complete checkpoint is {found[0]}, older than {wanted}, which was triggered; nothing was changed"
+            raise EngineError(error.place, why) from None
+        self.note("checkpoint", id=found[0])
 
     def refuse_changed(self, observation: Observation) -> None:
         """Refuse where the job is another than was observed.

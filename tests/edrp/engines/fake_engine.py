@@ -41,6 +41,8 @@ class FakeEngine(FakeFlink):
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     rescaled: list[dict[str, int]] = field(default_factory=list)
 
+    shown: int = 7
+    refreshed: float = 0.0
     savepoint: str = ""
     """Path of the last savepoint's operation."""
     stopped_into: str = ""
@@ -183,7 +185,10 @@ class FakeEngine(FakeFlink):
         return {"jobid": self.job_id}
 
     def checkpoint(self) -> dict[str, Any]:
-        return {**super().checkpoint(), "id": self.checkpoints}
+        """The newest complete checkpoint, as it was when that was last looked up: for three seconds no other is shown."""
+        if self.seconds >= self.refreshed + 3.0:
+            self.refreshed, self.shown = self.seconds, self.checkpoints
+        return {**super().checkpoint(), "id": self.shown}
 
     def _require(self, body: Any) -> None:
         names = {self.key(operator.name): operator for operator in self.operators}
