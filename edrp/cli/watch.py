@@ -88,7 +88,15 @@ def watch_flink(
     program_arg: Annotated[
         list[str] | None,
         typer.Option(
-            help="Argument of the program; {places} in it becomes OPERATOR=RESOURCE,… for the resources to demand.",
+            help="Argument of the program; {replicas:OPERATOR} in it becomes a number, {places} OPERATOR=RESOURCE,…",
+            show_default=False,
+        ),
+    ] = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATOR=RESOURCE",
+            help="Resource that an operator demands without {places}; default: that of its own name.",
             show_default=False,
         ),
     ] = None,
@@ -98,7 +106,8 @@ def watch_flink(
     read_address(rest)
     limits = Limits(apply, max_downtime, cooldown, _read_bounds(replicas or ()))
     _refuse_unlimited(limits, rest, allow_remote)
-    started = None if program is None else Program(program, savepoints or "", entry_class, tuple(program_arg or ()))
+    arguments, demands = tuple(program_arg or ()), _read_demands(demand or ())
+    started = None if program is None else Program(program, savepoints or "", entry_class, arguments, demands)
     _refuse_unstartable(limits, started)
     aims = WatchAims(read_goals(goals), read_network(network), limits)
     refuse_target(journal)
@@ -136,6 +145,19 @@ def _refuse_unstartable(limits: Limits, program: Program | None) -> None:
         raise EngineError(
             "--apply redeploy", "needs --savepoints FOLDER, as the cluster names it, such as s3://bucket/savepoints"
         )
+
+
+def _read_demands(words: Sequence[str]) -> dict[str, str]:
+    """Resources by operator.
+
+    >>> _read_demands(["Source: reader=reader"])
+    {'Source: reader': 'reader'}
+    """
+    pairs = [word.rpartition("=") for word in words]
+    for word, (operator, _, resource) in zip(words, pairs, strict=True):
+        if not operator or not resource:
+            raise EngineError(f"--demand {word!r}", "must be OPERATOR=RESOURCE, such as counter=site-a")
+    return {operator: resource for operator, _, resource in pairs}
 
 
 def _read_bounds(words: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
@@ -11,8 +11,8 @@ from edrp.placement.deployment import Deployment
 Note = Callable[..., None]
 """Writes a step to the journal, as `note(step, **facts)`; the line is on the disk when it returns."""
 
-PLACES = "{places}"
-"""Stands in arguments of a program for the resources that operators are to demand."""
+PLACES, REPLICAS, REPLICAS_OF = "{places}", "{replicas}", "{replicas:"
+"""Stand in arguments of a program for the resources that operators are to demand, and for numbers of replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,24 @@ class Program:
     key : the engine's identifier of the program.
     savepoints : folder for savepoints, as the engine names it.
     entry : name of its entry; None for the one that it names itself.
-    arguments : of the program; {places} in them becomes "OPERATOR=RESOURCE,…", the resource that each operator is to demand.
+    arguments : of the program; {places} in them becomes "OPERATOR=RESOURCE,…", the resource that each operator is to demand,
+        {replicas} "OPERATOR=NUMBER,…", and {replicas:OPERATOR} the number of replicas of one operator.
+    demands : the resource that an operator demands whatever the arguments; that of its own name where none is given.
     """
 
     key: str
     savepoints: str
     entry: str | None = None
     arguments: tuple[str, ...] = ()
+    demands: Mapping[str, str] = field(default_factory=dict)
+
+    def takes_replicas(self, operator: str) -> bool:
+        """Whether its arguments say how many replicas an operator has."""
+        return any(REPLICAS in argument or f"{REPLICAS_OF}{operator}}}" in argument for argument in self.arguments)
 
     @property
     def takes_places(self) -> bool:
-        """Whether its arguments say where operators run; otherwise each demands the resource of its own name."""
+        """Whether its arguments say where operators run; otherwise what each demands is fixed."""
         return any(PLACES in argument for argument in self.arguments)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import BACKPRESSURED, JobFit, OperatorFit
@@ -16,8 +17,11 @@ SATURATED = 0.98
 FULL = 0.95
 """Share of time busy that is measured of an operator that has more to do than it can."""
 
-MIN_SPREAD = 0.05
-"""Least relative half-width of the interval of the throughput."""
+MIN_SPREAD, MAX_SPREAD = 0.05, 0.5
+"""Least and largest relative half-width of the interval of the throughput."""
+
+NORMAL = 1.645
+"""95th percentile of the standard normal distribution."""
 
 MAX_WIDTH = 16.0
 """Most by which an interval is widened."""
@@ -160,10 +164,14 @@ def _at_most_one(estimate: Estimate) -> Estimate:
 
 
 def _rate_spread(fit: JobFit) -> float:
-    """How far single windows of the sources are from their mean, relative to it; at least `MIN_SPREAD`."""
+    """Relative half-width of the interval of the throughput, by how much windows of the sources differ."""
     spread = MIN_SPREAD
     for seen, operator in zip(fit.observation.operators, fit.operators, strict=True):
-        sent = [sum(s.records_out for s in window.subtasks) / window.seconds for window in seen.windows if window.seconds > 0]
-        if operator.source and len(sent) > 1 and sum(sent) > 0:
-            spread = max(spread, (max(sent) - min(sent)) / 2 * len(sent) / sum(sent))
-    return min(spread, 0.5)
+        rates = [
+            sum(s.records_out / (s.clock or window.seconds) for s in window.subtasks)
+            for window in seen.windows
+            if window.seconds > 0
+        ]
+        if operator.source and len(rates) > 1 and sum(rates) > 0:
+            spread = max(spread, NORMAL * stdev(rates) / fmean(rates))
+    return min(spread, MAX_SPREAD)

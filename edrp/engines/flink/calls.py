@@ -48,7 +48,7 @@ def _redeploy(observation: Observation, plan: Deployment, address: str, root: st
     yield curl("GET", f"{root}/savepoints/REQUEST_ID")
     overrides = ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in observation.operators)
     body = {"savepointPath": "SAVEPOINT", "flinkConfiguration": {"pipeline.jobvertex-parallelism-overrides": overrides}}
-    yield "# 3. run it again with the new numbers of replicas"
+    yield "# 3. run it again with the new numbers of replicas; from Flink 2.0 on its own programArgsList has to give them"
     yield curl("POST", f"{address}/jars/JAR_ID/run", body)
     yield "# where: the slot-sharing group of each operator demands a resource that only its TaskManagers advertise"
     for operator in observation.operators:

@@ -1,11 +1,12 @@
-"""Places by named external resources: which of them an operator is to demand, so that it runs where a plan says."""
+"""What a program is told of a plan: replicas, and the named external resources that lead to its places."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from edrp.engines.applying import PLACES, Change, Program
+from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Change, Program
 from edrp.engines.errors import EngineError
+from edrp.placement.deployment import Deployment
 
 
 def demanded_resources(change: Change, program: Program) -> dict[str, str] | None:
@@ -30,10 +31,11 @@ def demanded_resources(change: Change, program: Program) -> dict[str, str] | Non
     chosen: dict[str, str] = {}
     for operator in change.plan:
         wanted = Counter(change.plan[operator])
-        names = sorted(advertised, key=lambda resource: (resource != operator, resource)) if program.takes_places else [operator]
+        fixed = program.demands.get(operator, operator)
+        names = sorted(advertised) if program.takes_places else [fixed]
         fitting = [name for name in names if _leads_to(wanted, advertised.get(name, {}), left.get(name, 0.0))]
         if not fitting:
-            raise EngineError(f"operator {operator}", _remedy(operator, wanted, program))
+            raise EngineError(f"operator {operator}", _remedy(fixed, wanted, program))
         resource = fitting[0]
         left[resource] -= wanted.total()
         chosen[operator] = resource
@@ -46,15 +48,32 @@ def _leads_to(wanted: Counter[str], amounts: dict[str, float], left: float) -> b
     return dict(wanted) == amounts or (len(wanted) == 1 and wanted.keys() == amounts.keys())
 
 
-def _remedy(operator: str, wanted: Counter[str], program: Program) -> str:
+def _remedy(resource: str, wanted: Counter[str], program: Program) -> str:
     places = ", ".join(f"{count} on {node}" for node, count in sorted(wanted.items()))
     if program.takes_places:
         return f"no resource is advertised by exactly the TaskManagers of its places ({places}); start some that advertise it"
-    why = f"no TaskManagers advertise resource {operator!r} for exactly its places ({places})"
-    return f"{why}; start some that do, or say with {{places}} in --program-arg what each operator is to demand"
+    why = f"no TaskManagers advertise resource {resource!r} for exactly its places ({places})"
+    return f"{why}; start some that do, or name other resources by --demand or {{places}}"
 
 
-def program_arguments(program: Program, resources: dict[str, str] | None) -> list[str]:
-    """Arguments of the program with the resources of all operators in them."""
-    text = ",".join(f"{operator}={resource}" for operator, resource in (resources or {}).items())
-    return [argument.replace(PLACES, text) for argument in program.arguments]
+def program_arguments(program: Program, plan: Deployment, resources: dict[str, str] | None) -> list[str]:
+    """Arguments of the program with replicas and resources of all operators in them."""
+    places = ",".join(f"{operator}={resource}" for operator, resource in (resources or {}).items())
+    replicas = ",".join(f"{operator}={plan.degree(operator)}" for operator in plan)
+    arguments = [argument.replace(PLACES, places).replace(REPLICAS, replicas) for argument in program.arguments]
+    for operator in plan:
+        arguments = [argument.replace(f"{REPLICAS_OF}{operator}}}", str(plan.degree(operator))) for argument in arguments]
+    return arguments
+
+
+def ignored_replicas(change: Change, program: Program) -> str | None:
+    """An operator whose new number of replicas would be ignored; None where there is none.
+
+    From 2.0 on Flink runs a program as a graph of streams, to which overrides of the parallelism are not applied (seen in the
+    classes of 2.3, and tried): the program itself has to be told.
+    """
+    if change.observation.version.startswith("1."):
+        return None
+    current = change.current
+    changed = (name for name in change.plan if change.plan.degree(name) != current.degree(name))
+    return next((name for name in changed if not program.takes_replicas(name)), None)

@@ -63,13 +63,13 @@ class _Runs:
         self.path = f"/jars/{program.key}/run"
         self.resources = demanded_resources(change, program)
         self._program = program
-        self._new = _overrides(change.observation, change.plan)
-        self._old = _overrides(change.observation, change.current)
+        self._seen = change.observation
+        self._asked = change.plan, self.resources
         try:
             as_before = demanded_resources(Change(change.observation, change.current, change.patience), program)
         except EngineError:  # it ran without demands, or by other ones
             as_before = None
-        self._before = as_before
+        self._before = change.current, as_before
 
     def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
         """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
@@ -77,10 +77,10 @@ class _Runs:
         return {
             **entry,
             "jobId": key,
-            "programArgsList": program_arguments(self._program, self.resources if new else self._before),
+            "programArgsList": program_arguments(self._program, *(self._asked if new else self._before)),
             "savepointPath": location,
             "allowNonRestoredState": False,
-            "flinkConfiguration": {OVERRIDES: self._new if new else self._old},
+            "flinkConfiguration": {OVERRIDES: _overrides(self._seen, (self._asked if new else self._before)[0])},
         }
 
 

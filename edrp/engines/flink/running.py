@@ -6,7 +6,7 @@ from edrp.engines.applying import Applied, Change, Note, WatchSettings
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.places import demanded_resources
+from edrp.engines.flink.places import demanded_resources, ignored_replicas
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.redeploying import redeploy
 from edrp.engines.flink.rescaling import rescale
@@ -50,6 +50,11 @@ class FlinkJob:
             resources = demanded_resources(change, program)
         except EngineError as error:
             return [str(error)]
+        ignored = ignored_replicas(change, program)
+        if ignored is not None:
+            return [
+                f"from Flink 2.0 on the program itself has to be told replicas: give --program-arg with {{replicas:{ignored}}}"
+            ]
         replicas_change = any(change.plan.degree(name) != change.current.degree(name) for name in change.plan)
         if resources is None and not replicas_change:
             return ["only places would change, and no TaskManager advertises a named resource by which they could be chosen"]

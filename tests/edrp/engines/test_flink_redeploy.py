@@ -29,6 +29,7 @@ def redeploy(watch, tmp_path):
     network = tmp_path / "network.json"
     network.write_text(json.dumps(NETWORK))
     program = ("--program", JAR, "--savepoints", "s3://bucket/savepoints", "--program-arg", "--places={places}")
+    program += ("--program-arg", "--counter={replicas:counter}", "--program-arg", "--all={replicas}")
 
     def call(flink, *options, clock=None):
         words = ("--apply", "redeploy", *LIMITS, *program, "--network", network)
@@ -59,6 +60,7 @@ def test_replicas_and_places_change_by_a_savepoint(watch, redeploy):
     assert body["allowNonRestoredState"] is False
     counts = dict(part.split(":") for part in body["flinkConfiguration"]["pipeline.jobvertex-parallelism-overrides"].split(","))
     assert counts[flink.key("counter")] == "2"
+    assert body["programArgsList"][1:] == ["--counter=2", "--all=Source: reader=1,parser=1,counter=2,Sink: writer=1"]
     assert "counter=site-a" in body["programArgsList"][0]
     assert "Sink: writer=site-a" in body["programArgsList"][0]
     assert watch.steps() == ["begin", "checkpoint", "stopping", "savepoint", "run", "started", "read back", "done"]
@@ -194,9 +196,10 @@ def test_without_resources_replicas_change_and_the_scheduler_places(watch, redep
 
 def test_programs_that_demand_resources_of_their_operators_names(watch):
     """As much of each operator's resource as the plan has replicas there, as TaskManagers that were started for it advertise."""
-    amounts = {"Source: reader": 1.0, "parser": 1.0, "counter": 2.0, "Sink: writer": 1.0}
+    amounts = {"reader": 1.0, "parser": 1.0, "counter": 2.0, "writer": 1.0}
     flink = busy(external={"tm-a": amounts}, managers=("tm-a",))
     options = ("--apply", "redeploy", *LIMITS, "--program", JAR, "--savepoints", "/savepoints", "--rounds", "1")
+    options += ("--program-arg", "{replicas}", "--demand", "Source: reader=reader", "--demand", "Sink: writer=writer")
     result = watch(flink, *options)
     assert watch.steps()[-1] == "done", result.out
     flink = busy(external={"tm-a": amounts | {"counter": 3.0}}, managers=("tm-a",), slots=8)
@@ -204,6 +207,17 @@ def test_programs_that_demand_resources_of_their_operators_names(watch):
     flink.external["tm-b"] = {"counter": 1.0}
     result = watch(flink, *options, clock=FakeClock(flink, start=1.8e9))
     assert "no TaskManagers advertise resource 'counter' for exactly its places" in words(result.out)
+
+
+def test_replicas_that_nobody_would_tell_the_program_are_said(watch):
+    """Flink 2 does not override them; 1.20 does."""
+    options = ("--apply", "redeploy", *LIMITS, "--program", JAR, "--savepoints", "/savepoints", "--rounds", "1")
+    flink = busy(external={})
+    assert "give --program-arg with {replicas:counter}" in words(watch(flink, *options).out)
+    assert not flink.sent
+    flink = busy(external={}, version="1.20.1")
+    watch(flink, *options, clock=FakeClock(flink, start=1.8e9))
+    assert flink.named("counter").replicas == 2
 
 
 def test_places_are_refused_under_the_adaptive_scheduler(redeploy):
