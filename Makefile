@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow mutants fuzz lint types pytest clean
+.PHONY: install demo wheel check test test-slow test-flink mutants fuzz lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -29,6 +29,10 @@ test: lint types pytest
 # Larger random batches and long searches; before a release, or after a change of an algorithm.
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+# On real clusters of Flink; needs Java 17. A few minutes.
+test-flink: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py
 
 # Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Ten minutes.
 mutants: $(VENV)/.installed-test
