@@ -47,13 +47,14 @@ def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
     steps = FlinkSteps(steps.client.address, key, steps.clock, steps.note)
     nodes = _wait_until_running(change, steps, location)
     seconds = steps.clock.time() - began
+    downtime = max(0.0, seconds - steps.running_for)
     steps.note("read back", key=key, nodes={name: list(places) for name, places in nodes.items()})
     deployment = Deployment(nodes)
     if not new:
         why = f"the new plan was refused; the job runs as before ({key}), from savepoint {location}"
         raise EngineError(steps.client.address, why)
     _refuse_other_places(change, deployment, bodies.resources, steps)
-    return Applied(key, deployment, seconds, seconds)
+    return Applied(key, deployment, seconds, downtime)
 
 
 class _Runs:
@@ -130,8 +131,9 @@ def _exists(steps: FlinkSteps, path: str, seconds: float) -> bool:
 
 
 def _state(steps: FlinkSteps) -> str:
-    answer = steps.client.get(steps.root).answer
-    return str(answer["state"]) if isinstance(answer, dict) and "state" in answer else ""
+    """State of the job by the one path whose answer is not kept for seconds."""
+    answer = steps.client.get(f"{steps.root}/status").answer
+    return str(answer["status"]) if isinstance(answer, dict) and "status" in answer else ""
 
 
 def _run_again(steps: FlinkSteps, bodies: _Runs, location: str) -> tuple[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,11 @@ CHECKPOINT_PATIENCE = 60.0
 STATISTICS_PATIENCE = 20.0
 """Most seconds until a complete checkpoint is among the statistics, which Flink refreshes every `web.refresh-interval`, 3 s."""
 
+BEFORE_RUNNING = ("DEPLOYING", "INITIALIZING")
+"""States of a replica from its start time until it runs."""
+
+MILLISECONDS = 1e-3
+
 
 class FlinkSteps:
     """Requests of a change to one job.
@@ -37,6 +43,8 @@ class FlinkSteps:
         self.client = FlinkClient(address)
         self.root = f"/jobs/{job}"
         self.clock, self.note = clock, note
+        self.running_for = 0.0
+        """Seconds for which all replicas have run, as of the last answer that said so; Flink keeps answers for seconds."""
 
     def stop_here(self) -> None:
         """Give the change up where a stop is asked for.
@@ -173,9 +181,24 @@ class FlinkSteps:
     def running_nodes(self, observation: Observation) -> dict[str, tuple[str, ...]] | None:
         """Node of each replica by operator; None where any replica does not run yet."""
         nodes: dict[str, tuple[str, ...]] = {}
+        self.running_for = math.inf
         for operator in observation.operators:
-            subtasks = self.get(f"{self.root}/vertices/{operator.key}")["subtasks"]
+            vertex = self.get(f"{self.root}/vertices/{operator.key}")
+            subtasks = vertex["subtasks"]
+            self.running_for = min(
+                self.running_for, *(_running_seconds(subtask, vertex["now"]) for subtask in subtasks), math.inf
+            )
             if not subtasks or any(subtask["status"] != "RUNNING" for subtask in subtasks):
                 return None
             nodes[operator.name] = tuple(str(subtask["taskmanager-id"]) for subtask in subtasks)
         return nodes
+
+
+def _running_seconds(subtask: Any, now: int) -> float:
+    """Seconds since a replica began to run, by the clock of the JobManager; 0 where it does not tell."""
+    durations = subtask.get("status-duration")
+    started = subtask.get("start-time", 0)
+    if not durations or started <= 0:
+        return 0.0
+    before = sum(max(0, int(durations.get(state, 0))) for state in BEFORE_RUNNING)
+    return float(max(0, now - int(started) - before)) * MILLISECONDS

@@ -41,6 +41,7 @@ class FakeEngine(FakeFlink):
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     rescaled: list[dict[str, int]] = field(default_factory=list)
 
+    started: int = START
     shown: int = 7
     refreshed: float = 0.0
     savepoint: str = ""
@@ -100,8 +101,9 @@ class FakeEngine(FakeFlink):
 
     def vertex(self, operator: FakeOperator) -> dict[str, Any]:
         answer = super().vertex(operator)
-        if self.stands_still > 0:
-            for subtask in answer["subtasks"]:
+        for subtask in answer["subtasks"]:
+            subtask["start-time"] = self.started
+            if self.stands_still > 0:
                 subtask["status"] = "INITIALIZING"
         return answer
 
@@ -205,6 +207,7 @@ class FakeEngine(FakeFlink):
         self.rescaled.append(replicas)
         self.totals.clear()
         self.attempt += 1
+        self.started = self.now
         self.stands_still = self.silence
 
     def named(self, name: str) -> FakeOperator:

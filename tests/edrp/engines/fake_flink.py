@@ -175,6 +175,7 @@ class FakeFlink:
             "/config": {"flink-version": self.version},
             "/jobs/overview": {"jobs": listed},
             "/taskmanagers": {"taskmanagers": [self.manager(name) for name in self.managers]},
+            f"{root}/status": {"status": self.state},
             f"{root}/checkpoints/config": {"interval": 5000},
             f"{root}/checkpoints": {"latest": {"completed": self.checkpoint()}, "history": [self.checkpoint()]},
         }
