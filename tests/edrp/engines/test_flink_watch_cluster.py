@@ -66,7 +66,7 @@ def test_a_busy_job_is_rescaled_live(run, started, tmp_path):
 def test_a_busy_job_is_redeployed_where_its_resources_are(run, started, tmp_path):
     node = LocalNode(slots=8, resources={"reader": 1, "parser": 1, "counter": 2, "writer": 1})
     settings = LabSettings(rate=85, service=SERVICE, replicas={"counter": 1}, pinned=True)
-    flink, job = started({"a": node}, settings, scheduler="default")
+    flink, _ = started({"a": node}, settings, scheduler="default")
     words = settings.arguments(next(flink.folder.glob("chain-*")))
     words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
     jar = flink.rest.get("/jars")["files"][0]["id"]
