@@ -27,6 +27,9 @@ BACKENDS: dict[str, Backend] = {
 }
 """Every backend by name, installed or not."""
 
+UNCONFIRMED = "where coefficients are tiny an optimum has to be found twice; the second run did not"
+"""Note of an answer that the first run alone calls optimal."""
+
 LET_THROUGH = "the solver's decision breaks a row by more than rounding, and there was no time or way to ask it for a better one"
 
 __all__ = ["BACKENDS", "Backend", "ProgramResult", "SolverOptions", "available_backends", "get_backend", "solve_program"]
@@ -158,10 +161,10 @@ def _run(arrays: Arrays, backend: Backend, settings: SolverOptions) -> ProgramRe
 
 
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
-    """The same for a program with tiny coefficients; where rounding shows that too much was let through, of a second run.
+    """The same for a program with tiny coefficients, of which a proof has to be found twice, with different settings.
 
     With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
-    That nothing is feasible has to be said twice, since without presolve solvers have said it of programs that were.
+    Without presolve, solvers have called such programs infeasible that were not, and points optimal that cost thrice as much.
     """
     result = _run(arrays, backend, settings)
     able = "tolerances" in backend.features
@@ -173,8 +176,9 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     if result.values is None or result.stopped_because == "interrupted":
         return first
     if point is not None:
-        enough = first.status == result.status or not able
-        return first if enough else _better(first, _again(arrays, backend, settings, point.values, scale))
+        if result.status != "optimal":
+            return first
+        return _agreed(first, _second_opinion(arrays, backend, settings), settings.gap, scale)
     second = _again(arrays, backend, settings, settings.start, scale) if able else None
     if second is None or (second.values is None and second.status != "infeasible"):
         return _from_start(arrays, settings.start, first)
@@ -189,11 +193,24 @@ def _again(arrays: Arrays, backend: Backend, settings: SolverOptions, start: Flo
         return None
 
 
-def _better(first: ProgramResult, second: ProgramResult | None) -> ProgramResult:
-    """The second result where its decision is as good as that of the first."""
-    if second is None or second.objective is None or first.objective is None:
-        return first
-    return second if second.objective <= first.objective + FEASIBILITY_TOLERANCE * max(1.0, abs(first.objective)) else first
+def _second_opinion(arrays: Arrays, backend: Backend, settings: SolverOptions) -> ProgramResult | None:
+    """The same with the settings of other programs, without a decision that breaks a row; None where no time is left for it."""
+    try:
+        result = _run(arrays, backend, replace(settings, tiny=False))
+        return _polished(arrays, result) or replace(result, status="none", values=None, objective=None)
+    except OutOfTimeError:
+        return None
+
+
+def _agreed(first: ProgramResult, second: ProgramResult | None, gap: float, scale: float) -> ProgramResult:
+    """The better decision of two runs with the lower bound of both: a point that one of them finds refutes the other's bound."""
+    if second is None or second.bound is None or first.bound is None:
+        stopped: StoppedBecause = "time_limit" if second is None else second.stopped_because
+        return replace(first, status="feasible", stopped_because=stopped, bound=None, notes=(*first.notes, UNCONFIRMED))
+    best = second if second.objective is not None and second.objective < float(first.objective or 0.0) else first
+    both = replace(best, status="optimal", stopped_because="finished", bound=min(first.bound, second.bound))
+    proven = _bounded(both, gap, scale)
+    return proven if proven.status == "optimal" else replace(proven, stopped_because=second.stopped_because)
 
 
 def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> ProgramResult:

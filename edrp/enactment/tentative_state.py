@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from edrp.core.budget import look
 from edrp.core.document import named_resources
 from edrp.core.errors import PolicyError
 from edrp.core.wording import suggestion
@@ -61,6 +62,8 @@ class TentativeState:
         self._instances = dict.fromkeys(state.operators, 0)
         self._hosts: dict[str, _TentativeHost] = {}
         self._done: list[Action] = []
+        self._leases = 0
+        self._leased = Counter(host.type.name for host in state.hosts.values())
         for name, host in state.hosts.items():
             copy = _TentativeHost(host.type, host.paid_until, state.free(name))
             copy.images = set(host.images)
@@ -87,6 +90,10 @@ class TentativeState:
     def hosts(self) -> tuple[str, ...]:
         """Hosts that are leased and not given back, in the order in which they were leased."""
         return tuple(name for name, host in self._hosts.items() if not host.releasing)
+
+    def leased(self, host_type: str) -> int:
+        """Hosts of a type, those included that have been given back and still work."""
+        return self._leased[host_type]
 
     def type(self, host: str) -> HostType:
         """Type of a host."""
@@ -155,16 +162,20 @@ class TentativeState:
         self.apply(Release(host))
 
     def apply(self, action: Action) -> None:
-        """Do any action."""
+        """Do any action; where loads are large a policy takes thousands in a round, so the clock is looked at here."""
+        look("a round of actions")
         why = self._refusal(action)
         if why:
             raise PolicyError(f"{action}: {why}; {self.describe()}", self.state, action)
         match action:
             case Lease(host, host_type):
+                self._leases += 1
+                self._leased[host_type] += 1
                 described = self.state.host_types[host_type]
                 self._hosts[host] = _TentativeHost(described, self.state.time + described.billing_time, described.capacity)
             case Release(host):
                 self._hosts[host].releasing = True
+                self._leased[self._hosts[host].type.name] -= host not in self.state.hosts
             case Place(operator, host):
                 self._put(operator, host, 1)
                 self._instances[operator] += 1
@@ -192,8 +203,7 @@ class TentativeState:
             described.free[resource] = described.free.get(resource, 0.0) - count * amount
 
     def _next_name(self) -> str:
-        new = sum(isinstance(action, Lease) for action in self._done)
-        index = max(self.state.leases + new, len(self._hosts)) + 1
+        index = max(self.state.leases + self._leases, len(self._hosts)) + 1
         while f"host-{index}" in self._hosts:
             index += 1
         return f"host-{index}"

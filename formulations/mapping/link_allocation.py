@@ -162,9 +162,10 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
     _add_route_rows(built, network, flows, flow, arc, limits)
     _add_rate_rows(built, network, flows, flow, arc)
     value, forwarding = flows.price * flows.rate, problem.forwarding_price * flows.rate
-    objective = Linear.of(dedicated, -value - forwarding, constant=float(value.sum()))
+    objective = Linear.of(dedicated, -value, constant=float(value.sum()))
     objective += Linear.of(public, -problem.public_share * value)
-    objective += Linear.of(arcs, forwarding[flow])
+    # The first link of a route is free: no forwarding is taken off again, which could be far more than a flow is worth.
+    objective += Linear.of(arcs, np.where(network.source[arc] == flows.source[flow], 0.0, forwarding[flow]))
     built.minimise(objective)
     return LinkAllocationFormulation(problem, program, built, objective, perf_counter() - started, network, flows, flow, arc)
 

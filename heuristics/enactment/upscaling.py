@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edrp.core.arrays import Ints
 from edrp.core.document import named_resources
 from edrp.enactment import OperatorState, TentativeState
 from edrp.enactment.state import has_room
@@ -133,18 +132,12 @@ def priced_sizes(tentative: TentativeState) -> PricedSizes:
 def lease_cheapest(tentative: TentativeState, operator: str) -> str | None:
     """Lease a host of the type with the lowest price per second and instance of the operator; None: no more may be leased."""
     sizes = priced_sizes(tentative)
-    chosen = sizes.cheapest(list(tentative.state.operators).index(operator), _leased(tentative))
+    leased = np.array([tentative.leased(name) for name in tentative.state.host_types])
+    chosen = sizes.cheapest(list(tentative.state.operators).index(operator), leased)
     return None if chosen is None else tentative.lease(sizes.types[chosen].name)
 
 
 def lease_type(tentative: TentativeState, host_type: str) -> str | None:
     """Lease a host of this type; None where no more may be leased."""
     limit = tentative.state.host_types[host_type].limit
-    there = int(_leased(tentative)[list(tentative.state.host_types).index(host_type)])
-    return tentative.lease(host_type) if limit is None or there < limit else None
-
-
-def _leased(tentative: TentativeState) -> Ints:
-    """Hosts of each type, those included that have been given back and still work."""
-    types = [tentative.type(host).name for host in dict.fromkeys((*tentative.state.hosts, *tentative.hosts))]
-    return np.array([types.count(name) for name in tentative.state.host_types])
+    return tentative.lease(host_type) if limit is None or tentative.leased(host_type) < limit else None

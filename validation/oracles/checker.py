@@ -408,13 +408,13 @@ def link_allocation_program(problem: dict[str, Any]) -> Program:
         rate, source, target = fraction(flow["rate"]), flow["source"], flow["target"]
         value, steps = flow["price"] * rate, forwarding * rate
         keep = int(problem.get("keep", True) and flow.get("route") is not None)
-        routed, public = program.column(-value - steps, keep, integer=True), program.column(-share * value, upper=SLACK)
+        routed, public = program.column(-value, keep, integer=True), program.column(-share * value, upper=SLACK)
         program.constant += value
         balance = dict[Any, list[tuple[int, int]]]({source: [(routed, -1)], target: [(routed, 1)]})
         taken = []
         for u, v in arcs:
             if rate <= fraction(arcs[u, v]["bandwidth"]) * SLACK and v != source and u != target:
-                taken.append(program.column(steps, integer=True))
+                taken.append(program.column(0 if u == source else steps, integer=True))
                 balance.setdefault(u, []).append((taken[-1], 1))
                 balance.setdefault(v, []).append((taken[-1], -1))
                 uses.setdefault(("arc", (u, v)), []).append((taken[-1], rate))

@@ -111,9 +111,11 @@ def list_steps(model: Model) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], .
 def choice_levels(quotient: Quotient, levels: int) -> Ints:
     """Level that each choice adds to its node, shape (rows,): parts of the scarcest resource, rounded down."""
     choices, capacity = quotient.choices, quotient.capacity
-    if not capacity.size or not np.isfinite(capacity).any():
+    least = capacity.min(axis=0, initial=np.inf)
+    scarce = np.isfinite(least) & (least > 0)
+    if not scarce.any():
         return np.zeros(len(choices.operator), np.int64)
-    needs = np.where(np.isfinite(capacity.min(axis=0)), quotient.demand.sum(axis=0) / capacity.min(axis=0), -1.0)
+    needs = np.divide(quotient.demand.sum(axis=0), least, out=np.full(least.size, -1.0), where=scarce)
     m = int(np.argmax(needs))
     room = capacity[np.minimum(choices.classes >> 1, len(capacity) - 1), m]
     return np.where(choices.single == 1, np.floor(choices.load[:, m] * levels / room + 1e-9), 0).astype(np.int64)

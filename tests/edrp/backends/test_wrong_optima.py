@@ -85,6 +85,26 @@ def test_that_nothing_is_feasible_is_said_twice_where_coefficients_are_tiny(monk
     assert (found.status, found.objective) == ("optimal", pytest.approx(1.0))
 
 
+def test_that_something_is_optimal_is_said_twice_where_coefficients_are_tiny():
+    """Links of fifty nanoseconds: without presolve HiGHS called a deployment optimal whose objective is thrice the least."""
+    problem = edrp.load(CASES[0].parent / "tiny" / "nanosecond_links.json")
+    found = edrp.solve(problem, "highs")
+    assert (found.status, found.objective) == ("optimal", pytest.approx(0.3114539213342807))
+    assert edrp.solve(problem, "scipy").status != "optimal"  # its two runs disagree, and it can be asked for no other tolerance
+
+
+def test_an_optimum_that_is_not_found_again_in_time_is_no_proof(monkeypatch):
+    honest = HighsBackend.solve
+
+    def slow(self, arrays, options):
+        return honest(self, arrays, options) if options.tiny else ProgramResult("none", "time_limit", None, None, None, 0.0)
+
+    monkeypatch.setattr(HighsBackend, "solve", slow)
+    found = solve_program(reservations(1e-6), "highs")
+    assert (found.status, found.objective, found.bound) == ("feasible", pytest.approx(1.0), None)
+    assert "found twice" in " ".join(found.notes)
+
+
 def test_what_only_a_millionth_lets_through_is_not_taken():
     """Two containers that miss a host by a ten-millionth of it; within a solver's usual tolerance they fit."""
     program = Program()
