@@ -47,6 +47,7 @@ class Portfolio(Method):
 
     def __init__(self, stages: Sequence[Stage], without_kernels: Sequence[Method] = ()) -> None:
         self.stages = tuple(stages)
+        self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
         self.without_kernels = tuple(without_kernels)
 
     @property

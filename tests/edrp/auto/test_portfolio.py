@@ -159,3 +159,10 @@ def test_on_thousands_of_nodes_a_simple_rule_goes_first():
     names = [stage.method.name for stage in edrp.methods()["auto"].resolve(problem).stages]
     assert names[0] == "greedy"
     assert len(names) > 1
+
+
+def test_kernels_of_methods_that_are_sooner_interpreted_are_interpreted_first():
+    quick, slow = feasible("quick", 1.0), feasible("slow", 1.0)
+    quick.interpreted_first = True
+    assert Portfolio(stages(quick)).interpreted_first
+    assert not Portfolio(stages(quick, slow)).interpreted_first
