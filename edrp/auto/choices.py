@@ -15,6 +15,7 @@ from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.problem import PlacementProblem
@@ -64,8 +65,11 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     ProblemTooLargeError
         When the arrays of the problem would not fit in memory.
     """
-    columns = estimated_columns(compile_problem(problem))
+    compiled = compile_problem(problem)
+    columns = estimated_columns(compiled)
     eliminate, highs = (get_method(name, problem.kind) for name in ("eliminate", "highs"))
+    if _is_small(problem, compiled):
+        return [highs, *([eliminate] if eliminate.refusal(problem) is None else [])]
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
     clusters = [get_method(name, problem.kind) for name in ON_CLUSTERS]
     first = [method for method in clusters if method.refusal(problem) is None]
@@ -81,6 +85,12 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     return [*first, *([highs, eliminate] if plain else [eliminate, highs])]
 
 
+def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
+    """Whether HiGHS is through with the compact program at once; no kernel is needed to say so."""
+    shared = compiled.contended and any(get_method(name, problem.kind).refusal(problem) is None for name in ON_CLUSTERS)
+    return estimated_columns(compiled) <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
+
+
 def choose_for_edrp(problem: EdrpProblem) -> Method:
     """`highs` for small programs, `equal-nodes` or `fixed-tasks` for clusters, else `eliminate`; each helps the others out.
 
@@ -88,9 +98,7 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     """
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
-    compiled = compile_problem(problem)
-    shared = compiled.contended and any(get_method(name, problem.kind).refusal(problem) is None for name in ON_CLUSTERS)
-    if estimated_columns(compiled) <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM):
+    if _is_small(problem, compile_problem(problem)):
         return get_method("highs", problem.kind)
     return _portfolio(problem, *proofs(problem))
 
