@@ -86,7 +86,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """What a job is watched with.
+    """Settings of a watch.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class Clock(Protocol):
 
     @property
     def stopping(self) -> str | None:
-        """What asks for a stop, such as "SIGTERM"; None where nothing does."""
+        """The reason to stop, such as "SIGTERM"; None where there is none."""
 
 
 class SystemClock:
@@ -49,7 +49,7 @@ class SystemClock:
 
     @property
     def stopping(self) -> str | None:
-        """What asks for a stop."""
+        """The reason to stop."""
         return self._why
 
     def stop(self, why: str) -> None:

@@ -113,7 +113,7 @@ def _student(freedom: float) -> float:
 
 
 def _line(points: Sequence[BusyPoint]) -> Estimate | None:
-    """What a line through several loads reaches when all time is busy; None where loads are too near to one another for it."""
+    """Rate at which a line through several loads has all time busy; None where loads are too near to one another for it."""
     rates, shares = [point.rate for point in points], [point.busy for point in points]
     if max(rates) < LOADS_APART * min(rates):
         return None

@@ -26,7 +26,7 @@ READERS = {
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What files hold, before anything is known of the engine.
+    """The content of files, before anything is known of the engine.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Export:
 
 
 class ExportReader(Protocol):
-    """What reads the exports of one engine."""
+    """The reader of one engine's exports."""
 
     def recognises(self, export: Export) -> bool:
         """Whether the export is of this engine."""
@@ -51,7 +51,7 @@ class ExportReader(Protocol):
 
 
 def observe_files(paths: Sequence[Path], job: str | None = None) -> Observation:
-    """What a capture, or exports of metrics in the order of time, tell of a job.
+    """Read a capture, or exports of metrics in the order of time, as observations of a job.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
 
 
 def objections(advice: Advice, prediction: Prediction, limits: Limits, state: WatchState, now: float) -> Iterator[str]:
-    """What speaks against applying the plan now, in sentences."""
+    """Reasons against applying the plan now, in sentences."""
     if limits.mode is None:
         yield "dry run"
         return

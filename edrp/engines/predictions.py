@@ -1,4 +1,4 @@
-"""What the next observation of a job is expected to show, and how far it was from that."""
+"""Predictions of the next observation of a job, and how far it was from them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THROUGHPUT, DOWNTIME = "throughput", "downtime"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What is expected, if the load stays.
+    """Expected values, if the load stays.
 
     Attributes
     ----------

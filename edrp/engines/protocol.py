@@ -35,7 +35,7 @@ class RunningJob(Protocol):
         """
 
     def objections(self, change: Change) -> list[str]:
-        """What speaks against applying a change to this job, in sentences."""
+        """Reasons against applying a change to this job, in sentences."""
 
     def apply(self, change: Change, note: Note) -> Applied:
         """Carry out a change and read it back; what is done is noted before it is done.

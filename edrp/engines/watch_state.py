@@ -1,4 +1,4 @@
-"""What a watch knows of its job's past: a fold over the lines of its journal, live and when it goes on with an old one."""
+"""The past of a watched job: a fold over the lines of its journal, live and when it goes on with an old one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was observed of a running job as tables and sentences."""
+"""Observations of a running job as tables and sentences."""
 
 from __future__ import annotations
 

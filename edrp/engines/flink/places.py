@@ -1,4 +1,4 @@
-"""What a program is told of a plan: replicas, and the named external resources that lead to its places."""
+"""Arguments that tell a program of a plan: replicas, and the named external resources that lead to its places."""
 
 from __future__ import annotations
 

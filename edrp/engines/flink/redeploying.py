@@ -58,7 +58,7 @@ def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
 
 
 class _Runs:
-    """What is sent to run a job again, by a plan and as before, and which resources the plan demands."""
+    """Requests that run a job again, by a plan and as before, and the resources that the plan demands."""
 
     def __init__(self, change: Change, program: Program) -> None:
         self.path = f"/jars/{program.key}/run"

@@ -42,7 +42,7 @@ class FlinkJob:
         return read_observation(captured)
 
     def objections(self, change: Change) -> list[str]:
-        """What speaks against applying a change: places that no resource leads to."""
+        """Reasons against applying a change: places that no resource leads to."""
         program = self._settings.program
         if change.observation.live or program is None:
             return []

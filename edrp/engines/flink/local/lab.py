@@ -132,7 +132,7 @@ class LabRun:
         self.job = submit(self._flink.rest, JAR, arguments, entry_class=ENTRY_CLASS, savepoint=savepoint)
 
     def buckets(self, since: int = 0) -> list[Bucket]:
-        """What the writer has measured since a time, in order of time; the newest tenths of a second may be missing."""
+        """Measurements of the writer since a time, in order of time; the newest tenths of a second may be missing."""
         return [bucket for bucket in self._read() if bucket.first >= since]
 
     def silence(self, since: int) -> float:

@@ -71,7 +71,7 @@ class LocalRest:
 
 
 def _reason(content: bytes) -> str:
-    """What Flink says, without the lines of a stack; of nested errors the causes, which say what is wrong."""
+    """The message of Flink, without the lines of a stack; of nested errors the causes, which say what is wrong."""
     try:
         errors = json.loads(content)["errors"]
     except (ValueError, KeyError, TypeError):
