@@ -65,6 +65,7 @@ def drawn_replicas(settings: LabSettings, rate: float, other_than: dict[str, int
 
 
 def captured_fit(flink: LocalFlink) -> JobFit:
+    """Capture the job that runs and fit it."""
     return fit_job(read_observation(capture_job(flink.address, CaptureSettings(seconds=SECONDS, every=EVERY))))
 
 
@@ -94,6 +95,7 @@ def changed(flink: LocalFlink, run: LabRun, before: JobFit, replicas: dict[str, 
 
 
 def run_job(flink: LocalFlink, name: str, changes: int, rng: random.Random, file: Path) -> None:
+    """Run a job, change its replicas so often, and append a row for each change."""
     settings = replace(JOBS[name], service=served(JOBS[name]))
     rate = rng.uniform(*RATES)
     replicas = drawn_replicas(settings, rate, {}, rng)
@@ -115,6 +117,7 @@ def run_job(flink: LocalFlink, name: str, changes: int, rng: random.Random, file
 
 
 def run_all(file: Path, changes: int, rounds: int, seed: int) -> None:
+    """Run every job in every round on one cluster."""
     rng = random.Random(seed)
     with LocalFlink({"a": 8, "b": 8}) as flink:
         for _ in range(rounds):
@@ -129,6 +132,7 @@ def run_all(file: Path, changes: int, rounds: int, seed: int) -> None:
 
 
 def show(file: Path) -> None:
+    """Print errors and coverage by job and quantity."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     loads = [row["load"] for row in rows]
     print(f"{len(rows)} reconfigurations; load of the machine {min(loads):.1f} to {max(loads):.1f}\n")
@@ -142,6 +146,7 @@ def show(file: Path) -> None:
 
 
 def line(quantity: str, found: list[dict[str, Any]]) -> str:
+    """The cells of a quantity: its unit, predictions, errors, and shares within and above the interval."""
     scale = [q["predicted"] if quantity == "throughput" else 1.0 for q in found]
     errors = sorted(abs(q["measured"] - q["predicted"]) / unit for q, unit in zip(found, scale, strict=True))
     high = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
@@ -152,6 +157,7 @@ def line(quantity: str, found: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "show"))
     parser.add_argument("rows", type=Path)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from edrp.engines.errors import EngineError
-from edrp.engines.flink.installation import flink_libraries, java
 from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink, LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
 
-try:
-    java(), flink_libraries()
-    MISSING = ""
-except EngineError as error:
-    MISSING = str(error)
+sys.path.append(str(Path(__file__).parent))
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(MISSING), reason=MISSING or "there is a Flink"),
-    pytest.mark.xdist_group("local-flink"),
-]
+from real_flink import ON_REAL_FLINK
+
+pytestmark = ON_REAL_FLINK
 
 
 def wait_for_tuples(run: LabRun, since: int, count: int) -> None:

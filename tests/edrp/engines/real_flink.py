@@ -1,0 +1,20 @@
+"""Marks of tests that need a real cluster of Flink."""
+
+from __future__ import annotations
+
+import pytest
+
+from edrp.engines.errors import EngineError
+from edrp.engines.flink.installation import flink_libraries, java
+
+try:
+    java(), flink_libraries()
+    MISSING = ""
+except EngineError as error:
+    MISSING = str(error)
+
+ON_REAL_FLINK = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=MISSING or "there is a Flink"),
+    pytest.mark.xdist_group("local-flink"),
+]
