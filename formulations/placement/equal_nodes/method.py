@@ -17,6 +17,7 @@ from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
+from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch, weighted_peaks
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
@@ -27,7 +28,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 from edrp.placement.scales import max_objective
 
@@ -46,6 +46,8 @@ MAX_COMPACT_COLUMNS = 1_000
 TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact program took over"
 """Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
 
+NOT_COMPILED = "the compact program took over while kernels were being compiled; `edrp warm-up` compiles them, once and for all"
+
 
 class EqualNodes(Method):
     """Exact method for clusters of up to three classes of equal nodes; any DAG, capacities, limits."""
@@ -60,9 +62,9 @@ class EqualNodes(Method):
         """Refuse what is not modelled over classes, and networks whose nodes differ."""
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
-        for term in problem.terms:
-            if term.metric.startswith(PEAK_LOAD) and term.weight > 0:
-                return f"equal-nodes takes limits on peak loads, but no weight of {term.metric} into account; use highs"
+        peaks = weighted_peaks(problem)
+        if len(peaks) > 1:
+            return f"equal-nodes takes the weight of one peak load into account, not of {' and '.join(peaks)}; use highs"
         if find_node_classes(problem) is None:
             return f"the network has more than {MAX_CLASSES} classes of equal nodes, which equal-nodes does not take; {INSTEAD}"
         widest = max(len(opened) for opened in list_steps(compiled_quotient(problem).model)[1])
@@ -72,6 +74,8 @@ class EqualNodes(Method):
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
+        for metric in weighted_peaks(problem):
+            return PeakSearch(problem, metric, self.run, options).run()
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
         if not np.isfinite(compiled.latency).any(axis=1).all():
@@ -80,6 +84,13 @@ class EqualNodes(Method):
         if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
             return answer
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
+
+    def run_without_kernels(self, problem: EdrpProblem, options: Options) -> Answer:
+        """Let the compact program answer where it is small, sooner than kernels are compiled."""
+        if estimated_columns(compile_problem(problem)) > MAX_COMPACT_COLUMNS:
+            return super().run_without_kernels(problem, options)
+        nothing = Answer("none", "time_limit")
+        return finish_by_program(problem, nothing, options, self.name, NOT_COMPILED)
 
 
 class _Search:

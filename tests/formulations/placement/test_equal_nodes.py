@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.core.budget import compiled_kernels_only
 from edrp.core.errors import UnsupportedProblemError
+from edrp.core.methods import Options, get_method
+from edrp.core.solution import Answer
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
-from edrp.datasets.families.placement.random_contention import random_contended_cluster
+from edrp.datasets.families.placement.random_contention import random_contended_cluster, random_contention
 from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
+from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 WEIGHTINGS = (
     {"response_time": 1.0},
@@ -326,6 +331,65 @@ def test_bounds_are_valid_under_limits_on_peak_loads(first):
         if solution.status == "optimal":
             assert solution.objective == pytest.approx(best.objective, rel=1e-7)
     assert proven >= 0.5 * asked
+
+
+def with_weight_of_a_peak_load(problem, metric, weight):
+    rest = 1.0 - weight
+    others = {"response_time": 0.6 * rest, "cost": 0.4 * rest} if rest else {}
+    return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))
+
+
+@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0)])
+def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
+    problem = random_contended_cluster(seed)
+    peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
+    problem = with_weight_of_a_peak_load(problem, peaks[seed % len(peaks)], weight)
+    best, solution = edrp.solve(problem, "highs"), edrp.solve(problem, "equal-nodes")
+    assert solution.status == best.status
+    assert solution.objective == (None if best.objective is None else pytest.approx(best.objective, rel=1e-7))
+
+
+class GuessingProof:
+    """Proves nothing: it returns the best of the feasible deployments or any other, and a bound that lies below."""
+
+    def __init__(self, deployments, seed):
+        self.deployments, self.random = deployments, np.random.default_rng(seed)
+
+    def __call__(self, problem, options):
+        fitting = [own for own in self.deployments if problem.evaluate(own).feasible]
+        if not fitting:
+            return Answer("infeasible", "finished")
+        values = [problem.evaluate(own).objective for own in fitting]
+        bound = min(values) * self.random.uniform(0.7, 1.0)
+        found = fitting[self.random.integers(len(fitting))] if self.random.random() < 0.8 else None
+        return Answer("none" if found is None else "feasible", "time_limit", found, bound=bound)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weight", [0.4, 1.0])
+def test_bounds_over_ranges_of_a_peak_load_are_valid_whatever_proofs_leave_open(seed, weight):
+    problem = random_contention(seed, operators=(2, 2), nodes=(2, 2)).replace(limits={"response_time": 2.0, "cost": 60.0})
+    problem = with_weight_of_a_peak_load(problem, "peak_load", weight)
+    deployments = [each.deployment for each in feasible_deployments(problem)]
+    best = min((problem.evaluate(own).objective for own in deployments), default=None)
+    answer = PeakSearch(problem, "peak_load", GuessingProof(deployments, seed), Options()).run()
+    if best is None:
+        assert answer.status == "infeasible"
+        return
+    assert answer.status in ("none", "feasible", "optimal")
+    assert answer.bound is not None
+    assert answer.bound <= best * (1 + 1e-9)
+    assert answer.status != "optimal" or answer.objective == pytest.approx(best)
+
+
+def test_a_small_cluster_is_answered_while_kernels_are_being_compiled():
+    problem = cluster(chain(3), {"response_time": 0.7, "cost": 0.3}, nodes=3, slots=4, replicas=3)
+    with compiled_kernels_only():
+        answer = get_method("equal-nodes").run_without_kernels(problem, Options(time_limit=30.0))
+    assert (answer.status, answer.method) == ("optimal", "equal-nodes, highs")
+    assert answer.objective == pytest.approx(brute_force(problem)[0])
+    large = cluster(chain(5), {"response_time": 1.0})
+    assert get_method("equal-nodes").run_without_kernels(large, Options(time_limit=30.0)).status == "none"
 
 
 def test_a_limit_on_a_peak_load_spreads_replicas():

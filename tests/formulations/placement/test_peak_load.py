@@ -66,14 +66,14 @@ def test_searches_spread_what_shares_a_node(method):
 
 
 @pytest.mark.parametrize(
-    ("method", "said"),
+    ("method", "weights", "said"),
     [
-        ("eliminate", r"eliminate does not take peak_loads\.cpu into account.*use highs"),
-        ("equal-nodes", r"equal-nodes takes limits on peak loads, but no weight of peak_loads\.cpu into account; use highs"),
+        ("eliminate", {"cpu": 1.0}, r"eliminate does not take peak_loads\.cpu into account.*use highs"),
+        ("equal-nodes", {"cpu": 0.5, "disk": 0.5}, r"one peak load into account, not of .*cpu and peak_loads\.disk; use highs"),
     ],
 )
-def test_methods_that_do_not_minimise_peak_loads_say_so(method, said):
-    problem = random_contention(1).replace(weights={"peak_loads": {"cpu": 1.0}})
+def test_methods_that_do_not_minimise_peak_loads_say_so(method, weights, said):
+    problem = random_contention(1).replace(weights={"peak_loads": weights})
     with pytest.raises(UnsupportedProblemError, match=said):
         edrp.solve(problem, method)
 
