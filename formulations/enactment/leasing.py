@@ -25,7 +25,7 @@ from edrp.formulations.enactment.leasing_area import (
     covering,
     lease_objective,
 )
-from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays
+from edrp.formulations.enactment.leasing_arrays import LeasingArrays, enough_hosts, leasing_arrays, useful_units
 from edrp.formulations.enactment.leasing_hosts import Arrangement, packed_plan, planned_hosts, units_and_contents
 from edrp.formulations.formulation import Formulation, best_feasible
 
@@ -159,7 +159,7 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     first = np.repeat(np.cumsum(repeats) - repeats, repeats)
     slots = Slots(np.repeat(period, repeats), np.repeat(kind, repeats), np.arange(first.size) - first)
     built = Program()
-    add_lease_columns(built, arrays, whole=True)
+    add_lease_columns(built, arrays, whole=True, units=useful_units(enough, arrays.unit))
     _add_slots(built, arrays, slots)
     _add_capacity_rows(built, arrays, slots)
     add_area_rows(built, arrays)

@@ -29,13 +29,13 @@ def covering(unit: Ints, periods: int) -> tuple[Ints, Ints]:
     return covered, begins
 
 
-def add_lease_columns(program: Program, arrays: LeasingArrays, *, whole: bool) -> None:
+def add_lease_columns(program: Program, arrays: LeasingArrays, *, whole: bool, units: Floats | float = np.inf) -> None:
     """Columns `bought` (K, T) and `count` (T, O); rows `fewest` and `most` of the counts, rows `limit` of the host types.
 
-    Relaxed, counts and units are not whole.
+    Relaxed, counts and units are not whole. At most `units` are bought, shape (K, T).
     """
     kinds, periods = arrays.paid.shape
-    bought = program.add_columns("bought", (kinds, periods), integer=whole)
+    bought = program.add_columns("bought", (kinds, periods), upper=units, integer=whole)
     count = program.add_columns("count", arrays.min_counts.shape, upper=arrays.max_counts, integer=whole)
     cells = np.arange(count.size)
     program.add_rows("fewest", count.size, [(cells, count.ravel(), 1.0)], lower=arrays.min_counts.ravel())

@@ -109,3 +109,20 @@ def enough_hosts(arrays: LeasingArrays) -> Ints:
                 known[key] = 0 if packed is None else len(packed[0])
             hosts[kind, period] = known[key]
     return np.minimum(hosts, arrays.sizes.limit[:, None]).astype(np.int64)
+
+
+def useful_units(hosts: Ints, unit: Ints) -> Floats:
+    """Most units worth buying at the beginning of each period, shape (K, T): one for each host that carries something later.
+
+    Parameters
+    ----------
+    hosts
+        Hosts of each type that suffice, shape (K, T).
+    unit
+        Periods that a unit of each type lasts, shape (K,).
+    """
+    useful = np.zeros(hosts.shape)
+    for kind, length in enumerate(unit.tolist()):
+        for period in range(hosts.shape[1]):
+            useful[kind, period] = hosts[kind, period : period + length].max()
+    return useful

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
@@ -85,23 +87,27 @@ def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence
 
 def _chained(leased: list[PaidHost], bought: Ints, length: int, names: Iterator[str]) -> list[tuple[str, int, int]]:
     """Hosts of one type as (name, first, units), those that are leased already first."""
-    leases = [_Chain(host.name, host.paid_periods, host.paid_periods) for host in leased]
+    leases = [_Chain(host.name, host.paid_periods) for host in leased]
+    # Indices of leases by the period in which their paid time ends; the first lease is prolonged first.
+    ending: defaultdict[int, list[int]] = defaultdict(list)
+    for index, lease in enumerate(leases):
+        ending[lease.first].append(index)
     for period, units in enumerate(bought.tolist()):
         for _ in range(units):
-            ending = next((lease for lease in leases if lease.end == period), None)
-            if ending is None:
-                ending = _Chain(next(names), period, period)
-                leases.append(ending)
-            ending.units += 1
-            ending.end += length
+            if ending[period]:
+                index = heappop(ending[period])
+            else:
+                index = len(leases)
+                leases.append(_Chain(next(names), period))
+            leases[index].units += 1
+            heappush(ending[period + length], index)
     return [(lease.name, lease.first, lease.units) for lease in leases]
 
 
 @dataclass(slots=True)
 class _Chain:
-    """A host while units are chained: its first unpaid period, the period in which its paid time ends, and its units."""
+    """A host while units are chained: its first unpaid period, and its units."""
 
     name: str
     first: int
-    end: int
     units: int = 0

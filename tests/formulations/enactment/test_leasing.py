@@ -55,6 +55,12 @@ def test_every_backend_finds_the_same_optimum(backend: str) -> None:
         assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)
 
 
+def test_no_more_units_are_bought_than_hosts_can_be_of_use() -> None:
+    """Solvers that are stopped have answered with millions of units."""
+    formulation = formulate_leasing(peak())
+    assert formulation.program.arrays().upper[formulation.program["bought"]].tolist() == [[2, 2, 1]]
+
+
 def test_values_by_hand() -> None:
     """One unit for the first two periods, one for the last two; then a third, half of which is beyond the horizon."""
     assert solved(peak()).objective == 2.0
