@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints, Ints32
-from edrp.core.budget import amount
+from edrp.core.budget import KernelNotCompiledError, amount, compiled_kernels_only
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices
@@ -29,6 +30,12 @@ MAX_CONFIGURATIONS = 10**12
 
 MAX_SEATS = 50_000_000
 """Entries of a table over operators, nodes and numbers of replicas beyond which it is refused."""
+
+CLOSE = 0.01
+"""Gap after a first look, relative to the incumbent, up to which no search for a better one is compiled."""
+
+GLANCE_SHARE = 0.2
+"""Share of a time limit for the first look."""
 
 INSTEAD = "use annealing, which proves nothing"
 
@@ -85,7 +92,7 @@ class Eliminate(Method):
             return Answer("infeasible", "finished")
         model = build_model(compiled)
         build_seconds = options.elapsed
-        start = self._incumbent(problem, model, options, parameters)
+        start = _best_known(problem, model, [options.start, problem.current])
         search = Search(
             model=model,
             parameters=parameters,
@@ -96,34 +103,65 @@ class Eliminate(Method):
         )
         interrupted = False
         try:
-            bound = search.run(roots(model))
+            bound = self._begin(problem, search, parameters, options)
+            if bound < search.cutoff:
+                bound = search.run(roots(model))
             if start.members is not None and bound >= search.cutoff:
                 search.break_ties(roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
 
-    def _incumbent(
-        self, problem: PlacementProblem, model: Model, options: Options, parameters: EliminationParameters
-    ) -> Incumbent:
-        """The best of the start, the current deployment and a short annealing; without any, the largest feasible value."""
-        compiled = model.compiled
-        known = [deployment for deployment in (options.start, problem.current) if deployment is not None]
-        if parameters.annealing and self.heuristic is not None:
-            # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
-            # A current deployment that is expensive to leave is an excellent start already.
-            anneals = 1 if problem.current is not None and compiled.weight["downtime"] > 0 else 3
-            steps = {"anneals": anneals, "steps": 150_000 + 20_000 * model.operators}
-            sub = replace(options.within(0.5 * options.remaining), parameters=steps)
-            decision = self.heuristic.run(problem, sub).decision
-            known += [decision] if decision is not None else []
-        best = Incumbent(max_objective(compiled) + 1e-6)
-        for deployment in known:
-            if problem.evaluate(deployment).feasible:
-                members, objective = _measured(problem, compiled, model, deployment)
-                if objective < best.objective:
-                    best = Incumbent(objective, members)
-        return best
+    def _begin(self, problem: PlacementProblem, search: Search, parameters: EliminationParameters, options: Options) -> float:
+        """Look for an incumbent; the bound that is known after it."""
+        bound = -np.inf
+        if not parameters.annealing or self.heuristic is None:
+            return bound
+        try:
+            with compiled_kernels_only():
+                found = self._anneal(problem, search.model, options)
+        except KernelNotCompiledError:
+            # To compile the search takes longer than most proofs.
+            look = options.within(GLANCE_SHARE * options.remaining)
+            bound = search.glance(roots(search.model), lambda: look.remaining <= 0)
+            if not _is_far(search.incumbent, bound):
+                return bound
+            found = self._anneal(problem, search.model, options)
+        _improve(problem, search.model, search.incumbent, found)
+        return bound
+
+    def _anneal(self, problem: PlacementProblem, model: Model, options: Options) -> Deployment | None:
+        """The best deployment of a short annealing."""
+        assert self.heuristic is not None
+        # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
+        # A current deployment that is expensive to leave is an excellent start already.
+        anneals = 1 if problem.current is not None and model.compiled.weight["downtime"] > 0 else 3
+        steps = {"anneals": anneals, "steps": 150_000 + 20_000 * model.operators}
+        sub = replace(options.within(0.5 * options.remaining), parameters=steps)
+        decision: Deployment | None = self.heuristic.run(problem, sub).decision
+        return decision
+
+
+def _best_known(problem: PlacementProblem, model: Model, known: Iterable[Deployment | None]) -> Incumbent:
+    """The best deployment of some; without any that is feasible, the largest value that one can have."""
+    best = Incumbent(max_objective(model.compiled) + 1e-6)
+    for deployment in known:
+        _improve(problem, model, best, deployment)
+    return best
+
+
+def _improve(problem: PlacementProblem, model: Model, incumbent: Incumbent, deployment: Deployment | None) -> None:
+    """Put a feasible deployment in the incumbent's place if it is better."""
+    if deployment is None or not problem.evaluate(deployment).feasible:
+        return
+    members, objective = _measured(problem, model.compiled, model, deployment)
+    if objective < incumbent.objective:
+        incumbent.objective, incumbent.members = objective, members
+
+
+def _is_far(incumbent: Incumbent, bound: float) -> bool:
+    """Whether it pays to look for a better incumbent by a search."""
+    return incumbent.members is None or incumbent.objective - bound > CLOSE * abs(incumbent.objective)
 
 
 def _reporter(options: Options) -> Any:
