@@ -17,6 +17,9 @@ SATURATED = 0.98
 FULL = 0.95
 """Share of time busy that is measured of an operator that has more to do than it can."""
 
+BUSY_TOLERANCE = 0.02
+"""Error of a busy share that is none: operators that do next to nothing have intervals narrower than what can be measured."""
+
 MIN_SPREAD, MAX_SPREAD = 0.05, 0.5
 """Least and largest relative half-width of the interval of the throughput."""
 
@@ -122,7 +125,8 @@ def judge(prediction: Prediction, fit: JobFit, downtime: float | None = None) ->
         if operator.name not in prediction.busy or operator.busy is None or before <= 0.0:
             continue
         expected = _at_most_one(prediction.busy[operator.name].scaled(operator.rate / before))
-        yield Judgement(operator.name, expected, operator.busy, expected.low <= operator.busy <= expected.high)
+        covered = expected.low - BUSY_TOLERANCE <= operator.busy <= expected.high + BUSY_TOLERANCE
+        yield Judgement(operator.name, expected, operator.busy, covered)
     if prediction.downtime is not None and downtime is not None:
         yield Judgement(DOWNTIME, prediction.downtime, downtime, downtime <= prediction.downtime.high)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -43,6 +43,7 @@ class LabSettings:
     state_bytes : of each key of the counter.
     checkpoint_interval : seconds between checkpoints.
     buffer_timeout : seconds after which a buffer is sent that is not full.
+    max_parallelism : number of key groups.
     pinned : whether each operator demands the external resource of its name, with which the default scheduler places it.
     """
 
@@ -56,6 +57,7 @@ class LabSettings:
     state_bytes: int = 1000
     checkpoint_interval: float = 5.0
     buffer_timeout: float = 0.01
+    max_parallelism: int = 128
     pinned: bool = False
 
     def __post_init__(self) -> None:
@@ -77,6 +79,7 @@ class LabSettings:
             "state-bytes": self.state_bytes,
             "checkpoint-ms": round(1000 * self.checkpoint_interval),
             "buffer-ms": round(1000 * self.buffer_timeout),
+            "max-parallelism": self.max_parallelism,
             "pinned": str(self.pinned).lower(),
             **{f"{name}.replicas": count for name, count in self.replicas.items()},
             **{f"{name}.micros": 1e6 * seconds for name, seconds in self.service.items()},
@@ -118,8 +121,12 @@ class LabRun:
 
     def set_rate(self, rate: float) -> None:
         """Change the rate of all sources together, a moment from now."""
+        self.set_rates([(now_ms() + LEAD_MS, rate)])
+
+    def set_rates(self, rates: Iterable[tuple[int, float]]) -> None:
+        """Change the rate of all sources together at times to come, in order: milliseconds since 1970, and tuples/s."""
         with self._rates.open("a", encoding="ascii") as file:
-            file.write(f"{now_ms() + LEAD_MS} {rate}\n")
+            file.write("".join(f"{at} {rate}\n" for at, rate in rates))
 
     def redeploy(self, settings: LabSettings) -> None:
         """Stop with a savepoint and go on with other settings, such as replicas; places are those of `pinned` operators."""

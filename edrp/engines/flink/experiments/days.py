@@ -1,0 +1,71 @@
+"""Days of a load that changes: taxi trips of New York, compressed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edrp.datasets.traces.rates import MINUTES_A_DAY, taxi_rates
+
+STEP = 10
+"""Minutes of the original day over which trips are added up: the rate changes so often."""
+
+STEPS = MINUTES_A_DAY // STEP
+HOURS = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadDay:
+    """A day compressed into some seconds, whose rate is constant between equally long steps.
+
+    Attributes
+    ----------
+    origin : where the rates are from, in words.
+    seconds : from the first to the last moment of the day.
+    rates : tuples/s of each step.
+    """
+
+    origin: str
+    seconds: float
+    rates: tuple[float, ...]
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step."""
+        return self.seconds / len(self.rates)
+
+    @property
+    def speed(self) -> float:
+        """How many seconds of the original day a second stands for."""
+        return HOURS * 3600 / self.seconds
+
+    def schedule(self, begin: int) -> list[tuple[int, float]]:
+        """Times at which the rate changes, in milliseconds since 1970, with the rate from then on; 0 after the day."""
+        times = [begin + round(1000 * self.step * number) for number in range(len(self.rates) + 1)]
+        return list(zip(times, [*self.rates, 0.0], strict=True))
+
+    def due(self, seconds: float) -> float:
+        """Tuples that are due in the first so many seconds."""
+        within = np.clip(seconds - self.step * np.arange(len(self.rates)), 0.0, self.step)
+        return float(within @ np.array(self.rates))
+
+    def mean_rate(self, begin: float, end: float) -> float:
+        """Mean rate in tuples/s between two times."""
+        return (self.due(end) - self.due(begin)) / (end - begin)
+
+
+def taxi_day(seed: int, seconds: float, peak: float, data: Path | None = None) -> LoadDay:
+    """A day of 2013, drawn by the seed, scaled so that its busiest ten minutes bring `peak` tuples/s.
+
+    Raises
+    ------
+    InvalidInstanceError
+        There is no taxi stream in the folder.
+    """
+    trips = taxi_rates(data)
+    day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_A_DAY))
+    counts = trips[day * MINUTES_A_DAY : (day + 1) * MINUTES_A_DAY].reshape(STEPS, STEP).sum(axis=1)
+    date = np.datetime64("2013-01-01") + day
+    return LoadDay(f"New York taxi trips, {date}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))
