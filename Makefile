@@ -33,7 +33,7 @@ test-slow: $(VENV)/.installed-test
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
-	  tests/edrp/engines/test_flink_watch_cluster.py
+	  tests/edrp/engines/test_flink_watch_cluster.py tests/edrp/engines/test_flink_control_cluster.py
 
 # Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Ten minutes.
 mutants: $(VENV)/.installed-test

@@ -1,4 +1,8 @@
 """Policies that control a job on a real cluster of Flink over a day: `python benchmarks/flink_control.py run ROWS`, `show ROWS`.
+
+A day of taxi trips of New York, drawn by the seed, is compressed into 20 minutes. Three clusters run the lab's chain at the same
+time: with the replicas of the peak, under the rule of Flink's autoscaler, and under `edrp watch flink --apply rescale`. `run`
+adds a row for each policy to the file after every day; the same command again goes on with the seeds that are not in it.
 """
 
 from __future__ import annotations
@@ -9,6 +13,18 @@ import sys
 from pathlib import Path
 
 from edrp.engines.flink.experiments.control import PEAK, SECONDS, ControlSettings, control_days
+from edrp.validation.papers.flink.control import control_statements, control_table, day_table
+from edrp.validation.papers.flink.rows import load_text, read_rows
+from edrp.validation.report.tables import markdown_table
+
+
+def show(file: Path) -> None:
+    """Print means and differences with their intervals, days, and what is claimed."""
+    rows = read_rows([file]).control
+    print(f"load of the machine {load_text(rows)}\n")
+    print(markdown_table(control_table(rows)), markdown_table(day_table(rows)), sep="\n")
+    for statement in control_statements(rows):
+        print(f"{statement.verdict}: {statement.sentence} ({statement.reason})")
 
 
 def main() -> None:
@@ -23,9 +39,12 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "run":
         settings = ControlSettings(arguments.seconds, arguments.peak, arguments.data)
-        for rows in control_days(arguments.seeds, settings, lambda line: print(line, file=sys.stderr, flush=True)):
+        done = {row["seed"] for row in read_rows([arguments.rows]).control} if arguments.rows.exists() else set()
+        left = [seed for seed in arguments.seeds if seed not in done]
+        for rows in control_days(left, settings, lambda line: print(line, file=sys.stderr, flush=True)):
             with arguments.rows.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    show(arguments.rows)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,18 @@ from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_w
 from edrp.cli.demo import Data
 from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, finite, output_folder
 from edrp.cli.terminal import output, say
+from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
 from edrp.datasets.placement.capsys import CORES, SPEEDUP
+from edrp.engines.flink.experiments.short import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
 from edrp.validation.papers.edrp import report as edrp_report
 from edrp.validation.papers.edrp import table_iv
 from edrp.validation.papers.enactment import report as enactment_report
+from edrp.validation.papers.flink import report as flink_report
+from edrp.validation.papers.flink.rows import ROWS, FlinkRows, read_rows
 from edrp.validation.papers.latency_aware import (
     coordinates_report,
     production_report,
@@ -28,6 +32,7 @@ from edrp.validation.papers.latency_aware import (
 )
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
+from edrp.validation.report.page import require_packages
 from edrp.validation.report.progress import working
 from edrp.validation.report.publication import WRITTEN
 
@@ -45,7 +50,7 @@ reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_a
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"
-CONTENTION = "Contention (CAPSys)"
+CONTENTION, ENGINES = "Contention (CAPSys)", "Advice for a running job (Apache Flink)"
 
 
 @reproduce.command("table-iv", rich_help_panel=EDRP)
@@ -231,6 +236,46 @@ def run_capsys(
     if out is not None:
         options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
         say(output(), f"report: {made.write(out, _command('capsys', options), force=force)}")
+
+
+@reproduce.command("flink", rich_help_panel=ENGINES)
+def run_flink(
+    rows: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files of rows, which `benchmarks/flink_*.py run` write; default: a short day of control is run here.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of the taxi stream, for a day that is run here; default: EDRP_DATA.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=30.0, help="Seconds of a day that is run here.", callback=finite)] = 150.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for tables, report.html and the rows of a day that is run here.")
+    ] = None,
+    force: ForceFolder = False,
+) -> None:
+    """Compare predictions, control and places with what a real cluster of Flink did: errors, late tuples, rank correlation."""
+    if out is not None:
+        refuse_folder(out, [*WRITTEN, ROWS], force=force)
+        require_packages(jinja2="report")
+    if rows:
+        found = read_rows(rows)
+    else:
+        found = FlinkRows()
+        with working(output(), "Flink") as tell:
+            for row in short_rows(seconds, data, tell):
+                found.add(row)
+    made = flink_report.report(found)
+    made.print(output())
+    if out is not None:
+        options = {"--data": data, "--seconds": None if rows else seconds, "--out": out}
+        command = _command(" ".join(["flink", *map(str, rows or ())]), options)
+        page = made.write(out, command, force=force)
+        if not rows:
+            write_whole(out / ROWS, found.text(), replace=force)
+        say(output(), f"report: {page}")
 
 
 def _command(name: str, options: dict[str, Any]) -> str:

@@ -40,6 +40,9 @@ KEY_GROUPS = 120
 WARM_UP = 15.0
 """Seconds at the first rate before the day begins."""
 
+MAX_SILENCE = 60.0
+"""Seconds without an answer of a cluster after which a day is given up."""
+
 SECONDS_TO_DRAIN, SECONDS_BETWEEN_LOOKS = 20.0, 1.0
 
 
@@ -69,11 +72,11 @@ def control_days(
 
     Policies take another cluster every day.
     """
+    if not seeds:
+        return
     with ExitStack() as stack, ThreadPoolExecutor(len(settings.policies)) as pool:
         tell(f"starting {len(settings.policies)} clusters")
-        clusters = list(
-            pool.map(lambda _: stack.enter_context(LocalFlink(NODES, settings=MAX_DELAY)), settings.policies)
-        )
+        clusters = list(pool.map(lambda _: stack.enter_context(LocalFlink(NODES, settings=MAX_DELAY)), settings.policies))
         for number, seed in enumerate(seeds):
             turn = number % len(clusters)
             yield _day_rows(seed, clusters[turn:] + clusters[:turn], settings, pool, tell)
@@ -101,7 +104,7 @@ def _day_rows(
     work = [pool.submit(_control, job, name) for job, name in zip(jobs, settings.policies, strict=True)]
     while not over.wait(SECONDS_BETWEEN_LOOKS):
         loads.append(os.getloadavg()[0])
-        if jobs[0].seconds() >= day.seconds:
+        if jobs[0].seconds() >= day.seconds or any(future.done() for future in work):
             over.set()
     samples = [future.result() for future in work]
     list(pool.map(_drain, jobs))
@@ -128,22 +131,29 @@ def _lab(policy: str, day: LoadDay) -> LabSettings:
     """The job at the start: replicas for the peak where they stay, for the first rate where they change."""
     rate = max(day.rates) if policy == "static peak" else day.rates[0]
     replicas = peak_replicas(rate, SERVICE)
-    return LabSettings(
-        rate=day.rates[0], replicas=replicas, service=SERVICE, exponential=True, max_parallelism=KEY_GROUPS
-    )
+    return LabSettings(rate=day.rates[0], replicas=replicas, service=SERVICE, exponential=True, max_parallelism=KEY_GROUPS)
 
 
 def _control(job: ControlledJob, policy: str) -> list[ReplicaSample]:
-    """Let a policy control the job until the day is over, and note how many replicas it has meanwhile."""
+    """Let a policy control the job until the day is over, and note how many replicas it has meanwhile.
+
+    Raises
+    ------
+    EngineError
+        The cluster no longer answers.
+    """
     acting = threading.Thread(target=POLICIES[policy], args=(job,))
     acting.start()
     samples = [ReplicaSample(0.0, _replicas(job))]
+    answered = job.seconds()
     while not job.over.wait(SECONDS_BETWEEN_LOOKS):
         try:
             sample = ReplicaSample(job.seconds(), _replicas(job))
         except (EngineError, OSError) as error:
-            job.notes.append(f"{job.seconds():.0f} s: {error}")
+            if job.seconds() - answered > MAX_SILENCE:
+                raise EngineError(job.flink.address, f"no longer answers, under the policy {policy}: {error}") from error
             continue
+        answered = sample.at
         if sample.replicas != samples[-1].replicas:
             samples.append(sample)
     acting.join()
@@ -160,4 +170,3 @@ def _drain(job: ControlledJob) -> None:
     end = time.monotonic() + SECONDS_TO_DRAIN
     while time.monotonic() < end and job.backlog() > 1.0:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-

@@ -36,9 +36,9 @@ def _share_above(bucket: Bucket, bound: float) -> float:
     """Share of a bucket's tuples above a bound in milliseconds."""
     if bucket.worst <= bound:
         return 0.0
-    known = [(bucket.median, 0.5), (bucket.p95, 0.05), (bucket.worst, 0.0)]
     if bound < bucket.median:
         return 1.0 if bucket.median >= 2 * bound else 0.5 + 0.5 * (bucket.median - bound) / bound
+    known = [(bucket.median, 0.5), (bucket.p95, 0.05), (bucket.worst, 0.0)]
     above = bisect.bisect_right([latency for latency, _ in known], bound)
     (low, more), (high, fewer) = known[above - 1], known[above]
     return fewer + (more - fewer) * (high - bound) / (high - low)

@@ -37,10 +37,13 @@ PEAK_LIMIT = 0.8
 """Most that a replica is busy at the static peak."""
 
 BUSY_LIMIT = 0.85
-"""Goal of `edrp watch flink`: by a simulation without chance, replica-hours are then within a few percent of the autoscaler's."""
+"""Goal of `edrp watch flink`, by a rough calculation beforehand: replica-hours are then a few percent above the autoscaler's."""
 
 HORIZON = 3600.0
 """Seconds of the original day for which a gain is expected to last: the default of replanning."""
+
+IN_FLIGHT = 0.2
+"""Seconds that tuples are on their way, a tenth of them until the writer notes them: what is younger is no backlog."""
 
 MAX_DOWNTIME, COOLDOWN = 10.0, 15.0
 """Limits of `edrp watch flink`, in seconds."""
@@ -90,27 +93,54 @@ def hold(job: ControlledJob) -> None:
     """The static peak: nothing ever changes."""
 
 
+class AutoscalerControl:
+    """The autoscaler's rule over time: more replicas at once, fewer only when they have been wanted for long enough.
+
+    Parameters
+    ----------
+    observations
+        In a row that have to want fewer replicas; then as many remain as were wanted most among them.
+    max_replicas
+        Most replicas of an operator.
+    """
+
+    def __init__(self, observations: int, max_replicas: int) -> None:
+        self._observations, self._max_replicas = observations, max_replicas
+        self._wanted: list[dict[str, int]] = []
+
+    def plan(self, fit: JobFit, offered: float) -> dict[str, int]:
+        """Replicas of every operator from now on, where so many tuples/s are offered to the sources."""
+        newest = autoscaler_replicas(fit, offered / max(1e-9, throughput(fit)))
+        self._wanted = [*self._wanted, newest][-self._observations :]
+        now = {operator.name: operator.replicas for operator in fit.operators}
+        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in now.items()}
+        if plan != now:
+            self._wanted = []
+        return plan
+
+    def _next(self, name: str, now: int) -> int:
+        if self._wanted[-1][name] >= now:
+            return self._wanted[-1][name]
+        return min(now, max(plan[name] for plan in self._wanted)) if len(self._wanted) == self._observations else now
+
+
 def follow_autoscaler(job: ControlledJob) -> None:
     """Scale by the autoscaler's rule with its default settings, on the compressed clock.
 
-    The rule is told what a source with a log would tell: the rate that is offered, and the backlog to be caught up with. More
-    replicas are asked for at once, fewer when they have been wanted for the whole interval, and then as many as were wanted
-    most; both by the resource requirements, without a checkpoint of its own.
+    The rule is told what a source with a log would tell: the rate that is offered, and the backlog to be caught up with. It
+    changes the resource requirements, and triggers no checkpoint of its own.
     """
-    keep = max(1, round(SCALE_DOWN / job.day.speed / OBSERVATION))
-    wanted: list[dict[str, int]] = []
+    control = AutoscalerControl(max(1, round(SCALE_DOWN / job.day.speed / OBSERVATION)), job.max_replicas)
     while not job.over.is_set():
         try:
             fit = _observed(job)
             if fit is None:
                 return
-            wanted = [*wanted, autoscaler_replicas(fit, _offered(job, fit) / max(1e-9, throughput(fit)))][-keep:]
             now = {operator.name: operator.replicas for operator in fit.operators}
-            plan = {name: min(job.max_replicas, _next_count(name, now[name], wanted, keep)) for name in now}
+            plan = control.plan(fit, _offered(job))
             if plan != now:
                 _require(job, plan)
                 job.notes.append(f"{job.seconds():.0f} s: {now} → {plan}")
-                wanted = []
                 job.over.wait(STABILISATION / job.day.speed)
         except EngineError as error:
             job.notes.append(f"{job.seconds():.0f} s: {error}")
@@ -123,18 +153,11 @@ def _observed(job: ControlledJob) -> JobFit | None:
     return None if job.over.is_set() else fit_job(read_observation(captured))
 
 
-def _offered(job: ControlledJob, fit: JobFit) -> float:
+def _offered(job: ControlledJob) -> float:
     """Tuples/s that were due meanwhile, with what has piled up spread over the time to catch up."""
     now = job.seconds()
     rate = job.day.mean_rate(max(0.0, now - OBSERVATION), now)
-    in_flight = 2 * rate * 0.1  # a tenth of a second at the writer, and as much before it, is no backlog
-    return rate + max(0.0, job.backlog() - in_flight) / (CATCH_UP / job.day.speed)
-
-
-def _next_count(name: str, now: int, wanted: list[dict[str, int]], keep: int) -> int:
-    if wanted[-1][name] >= now:
-        return wanted[-1][name]
-    return min(now, max(plan[name] for plan in wanted)) if len(wanted) == keep else now
+    return rate + max(0.0, job.backlog() - IN_FLIGHT * rate) / (CATCH_UP / job.day.speed)
 
 
 def _require(job: ControlledJob, plan: Mapping[str, int]) -> None:
@@ -168,11 +191,7 @@ def follow_watch(job: ControlledJob) -> None:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    job.notes.extend(_tail(output))
-
-
-def _tail(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    job.notes.extend(output.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
 POLICIES: dict[str, Policy] = {"static peak": hold, "autoscaler": follow_autoscaler, "watch": follow_watch}

@@ -1,0 +1,1 @@
+"""Advice for Apache Flink against a real cluster: predictions, control, places."""

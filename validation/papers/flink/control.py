@@ -1,0 +1,119 @@
+"""Policies over days of taxi trips: their means, differences on the same days, and what is claimed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from edrp.validation.benchmark.statistics import bootstrap_mean
+from edrp.validation.papers.flink.rows import Row
+from edrp.validation.report.estimates import Estimate
+from edrp.validation.report.formatting import Unit
+from edrp.validation.report.statements import Finding, Statement
+from edrp.validation.report.tables import Table
+
+STATIC, AUTOSCALER, WATCH = "static peak", "autoscaler", "watch"
+
+EQUAL = 0.05
+"""Relative difference of replica-hours up to which these are taken for equal."""
+
+
+class Measure(NamedTuple):
+    """A quantity of a row, with its name and how it is written."""
+
+    name: str
+    unit: Unit
+    value: Callable[[Row], float]
+
+
+def _late(row: Row) -> float:
+    return float(row["late"][str(row["bound"])] / row["tuples"])
+
+
+LATE = Measure("late tuples\n[%]", Unit(100, ".2f"), _late)
+HOURS = Measure("replica-hours", Unit(1, ".1f"), lambda row: float(row["replica_hours"]))
+STILL = Measure("standstill\n[s]", Unit(1, ".1f"), lambda row: float(row["standstill"]))
+RESCALES = Measure("rescales", Unit(1, ".1f"), lambda row: float(row["rescales"]))
+MEASURES = (LATE, HOURS, STILL, RESCALES)
+
+
+def seeds(rows: Sequence[Row]) -> list[int]:
+    """Days on which all policies ran."""
+    policies = {row["policy"] for row in rows}
+    return sorted({row["seed"] for row in rows if {r["policy"] for r in rows if r["seed"] == row["seed"]} == policies})
+
+
+def values(rows: Sequence[Row], policy: str, measure: Measure) -> list[float]:
+    """A quantity of a policy on every day on which all ran."""
+    found = {row["seed"]: measure.value(row) for row in rows if row["policy"] == policy}
+    return [found[seed] for seed in seeds(rows)]
+
+
+def difference(rows: Sequence[Row], first: str, second: str, measure: Measure) -> Estimate:
+    """Mean over days of the first policy's quantity less the second's."""
+    pairs = zip(values(rows, first, measure), values(rows, second, measure), strict=True)
+    return bootstrap_mean([one - other for one, other in pairs])
+
+
+def relative_hours(rows: Sequence[Row], first: str, second: str) -> Estimate:
+    """Mean over days by how much the first policy's replica-hours are above the second's, as a share of these."""
+    pairs = zip(values(rows, first, HOURS), values(rows, second, HOURS), strict=True)
+    return bootstrap_mean([one / other - 1 for one, other in pairs])
+
+
+def control_table(rows: Sequence[Row]) -> Table:
+    """Means of policies, and differences to watching, each with its 95 % bootstrap interval over the days."""
+    policies = [name for name in (STATIC, AUTOSCALER, WATCH) if any(row["policy"] == name for row in rows)]
+    shown = [
+        (name, *(m.unit.above_interval(bootstrap_mean(values(rows, name, m)), " to ") for m in MEASURES)) for name in policies
+    ]
+    shown += [
+        (f"{WATCH} less {other}", *(m.unit.signed.above_interval(difference(rows, WATCH, other, m), " to ") for m in MEASURES))
+        for other in policies
+        if WATCH in policies and other != WATCH
+    ]
+    right = tuple(measure.name for measure in MEASURES)
+    note = f"Means over {len(seeds(rows))} days; in brackets 95 % bootstrap intervals over days. {_terms(rows)}"
+    return Table("Control of a job over days of taxi trips", ("policy", *right), tuple(shown), right, note=note, open=True)
+
+
+def _terms(rows: Sequence[Row]) -> str:
+    row = rows[0]
+    return (
+        f"A day lasts {row['seconds']:g} s; a tuple is late above {row['bound']:g} s; replica-hours are those of the original "
+        "day; standstill is all time without a tuple at the sink for more than 0.5 s."
+    )
+
+
+def day_table(rows: Sequence[Row]) -> Table:
+    """One row for each day and policy."""
+    shown = tuple(
+        (f"{row['seed']}: {row['day']}", row["policy"], *(m.unit.number(m.value(row)) for m in MEASURES), _load(row))
+        for row in rows
+    )
+    right = (*(measure.name for measure in MEASURES), "load of the machine")
+    return Table("Day by day", ("day", "policy", *right), shown, right)
+
+
+def _load(row: Row) -> str:
+    return f"{row['load']['min']:.1f} to {row['load']['max']:.1f}"
+
+
+def control_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """What is claimed of watching, judged by differences on the same days."""
+    if {AUTOSCALER, WATCH} <= {row["policy"] for row in rows}:
+        yield _claim("`watch` rescales less often than the autoscaler's rule", rows, AUTOSCALER, WATCH, RESCALES, " rescales")
+        yield _claim("fewer tuples are late under `watch` than under the autoscaler's rule", rows, AUTOSCALER, WATCH, LATE, " %")
+        share = relative_hours(rows, WATCH, AUTOSCALER)
+        unit = Unit(100, "+.1f", " %")
+        finding = Finding("replica-hours of watch above the autoscaler's", share, unit, -EQUAL, EQUAL)
+        yield Statement("both take as many replica-hours, within 5 %", findings=(finding,))
+    if {STATIC, WATCH} <= {row["policy"] for row in rows}:
+        yield _claim("`watch` takes fewer replica-hours than the static peak", rows, STATIC, WATCH, HOURS, " replica-hours")
+
+
+def _claim(sentence: str, rows: Sequence[Row], more: str, less: str, measure: Measure, name: str) -> Statement:
+    """The statement that one policy has more of a quantity than another."""
+    unit = measure.unit.signed._replace(name=name)
+    finding = Finding(f"{more} less {less}", difference(rows, more, less, measure), unit, 0.0, strict=True)
+    return Statement(sentence, findings=(finding,))

@@ -1,0 +1,77 @@
+"""Placements over sites against what was measured: rank correlation, and where the proven optimum stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from edrp.validation.papers.flink.rows import FlinkRows, Row
+from edrp.validation.report.statements import Statement, claim
+from edrp.validation.report.tables import Table
+
+RANK = 0.9
+"""Aim for the rank correlation of predicted and measured latencies."""
+
+MILLISECONDS = 1e3
+
+
+def runs(rows: FlinkRows) -> list[int]:
+    """Seeds of the runs."""
+    return sorted({row["seed"] for row in rows.placements})
+
+
+def of_run(placements: Sequence[Row], seed: int) -> list[Row]:
+    """The placements of a run."""
+    return [row for row in placements if row["seed"] == seed]
+
+
+def rank_correlation(placements: Sequence[Row]) -> float:
+    """Spearman's rank correlation of predicted and measured latencies."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr([row["predicted"] for row in placements], [row["measured"] for row in placements]).statistic)
+
+
+def optimum_and_best(placements: Sequence[Row]) -> tuple[float, float] | None:
+    """Measured latency of the proven optimum and least of the others, in seconds; None where either is missing."""
+    optima = [row["measured"] for row in placements if row["optimum"]]
+    others = [row["measured"] for row in placements if not row["optimum"]]
+    return (min(optima), min(others)) if optima and others else None
+
+
+def place_table(rows: FlinkRows) -> Table:
+    """One row for each run."""
+    shown = []
+    for seed in runs(rows):
+        found = of_run(rows.placements, seed)
+        wrong = [abs(row["predicted"] / row["measured"] - 1) for row in found]
+        both = optimum_and_best(found)
+        latencies = ["–", "–"] if both is None else [f"{MILLISECONDS * latency:.0f}" for latency in both]
+        factor = next((f"{row['delay_factor']:.2f}" for row in rows.calibrations if row["seed"] == seed), "–")
+        shown.append(
+            (str(seed), str(len(found)), factor, f"{rank_correlation(found):.3f}", f"{100 * np.median(wrong):.0f}", *latencies)
+        )
+    right = (
+        "placements",
+        "a delay counts",
+        "rank correlation",
+        "median error\n[%]",
+        "proven optimum\n[ms]",
+        "best other\n[ms]",
+    )
+    return Table("Placements over three sites", ("run", *right), tuple(shown), right, open=True)
+
+
+def place_statements(rows: FlinkRows) -> Iterator[Statement]:
+    """The aims, judged for each run."""
+    for seed in runs(rows):
+        found = of_run(rows.placements, seed)
+        if len(found) < 3:
+            continue
+        rank = rank_correlation(found)
+        yield claim(f"run {seed}: predicted and measured latencies have a rank correlation of 0.9", rank >= RANK, f"{rank:.3f}")
+        both = optimum_and_best(found)
+        if both is not None:
+            said = f"{MILLISECONDS * both[0]:.0f} ms against {MILLISECONDS * both[1]:.0f} ms of the best other one"
+            yield claim(f"run {seed}: the proven optimum is the best that was measured", both[0] <= both[1], said)

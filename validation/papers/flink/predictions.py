@@ -1,0 +1,99 @@
+"""Predictions of rescales against what was measured: errors and coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from edrp.validation.papers.flink.rows import Row
+from edrp.validation.report.formatting import NONE
+from edrp.validation.report.statements import Statement, claim
+from edrp.validation.report.tables import Table
+
+UNITS = {
+    "throughput": "relative",
+    "busy": "share of time",
+    "latency": "relative",
+    "silence": "s",
+    "downtime": "s",
+    "state": "relative",
+}
+"""How the error of each quantity is written."""
+
+WAYS = {
+    "predicted": "the model",
+    "calibrated": "the model, right before the change",
+    "by_metadata": "the checkpoint's metadata",
+    "ds2": "DS2's rule",
+}
+
+RESCALES = 100
+BUSY, THROUGHPUT = 0.05, 0.03
+COVERAGE = (0.85, 0.95)
+"""Aims: number of rescales, median errors, and share of measurements within 90 % intervals."""
+
+
+def quantities(rows: Sequence[Row], quantity: str, job: str | None = None) -> list[Row]:
+    """All predictions of a quantity, of one job or of all."""
+    return [q for row in rows if job in (None, row["job"]) for q in row["quantities"] if q["quantity"] == quantity]
+
+
+def errors(found: Sequence[Row], way: str = "predicted") -> np.ndarray:
+    """Absolute errors of a way to predict, relative to what was measured where that is the unit."""
+    relative = found and UNITS[found[0]["quantity"]] == "relative"
+    return np.array([abs(q["measured"] - q[way]) / (max(abs(q["measured"]), 1e-9) if relative else 1.0) for q in found])
+
+
+def coverage(found: Sequence[Row]) -> float:
+    """Share of measurements within their intervals; not a number where there are none."""
+    known = [q["low"] <= q["measured"] <= q["high"] for q in found if "low" in q]
+    return sum(known) / len(known) if known else math.nan
+
+
+def prediction_table(rows: Sequence[Row]) -> Table:
+    """Errors of every quantity, by job and over all."""
+    jobs = list(dict.fromkeys(row["job"] for row in rows))
+    shown = [cells for job in (None, *jobs) for cells in _job_rows(rows, job)]
+    right = ("predictions", "median error", "90th percentile", "within 90 % interval")
+    return Table("Predictions of rescales", ("job", "quantity", "by", *right), tuple(shown), right, open=True)
+
+
+def _job_rows(rows: Sequence[Row], job: str | None) -> Iterator[tuple[str, ...]]:
+    for quantity, unit in UNITS.items():
+        for way, name in WAYS.items():
+            found = [q for q in quantities(rows, quantity, job) if way in q]
+            if not found:
+                continue
+            wrong = errors(found, way)
+            within = coverage(found) if way == "predicted" else math.nan
+            yield (
+                job or "all",
+                f"{quantity} [{unit}]",
+                name,
+                str(len(found)),
+                f"{np.median(wrong):.3f}",
+                f"{np.quantile(wrong, 0.9):.3f}",
+                NONE if math.isnan(within) else f"{100 * within:.0f} %",
+            )
+
+
+def prediction_statements(rows: Sequence[Row]) -> Iterator[Statement]:
+    """The aims, judged."""
+    yield claim(f"at least {RESCALES} rescales were predicted", len(rows) >= RESCALES, f"{len(rows)} of them")
+    for quantity, limit, text in (("busy", BUSY, "0.05"), ("throughput", THROUGHPUT, "3 %")):
+        found = quantities(rows, quantity)
+        if found:
+            wrong = float(np.median(errors(found)))
+            share = coverage(found)
+            yield claim(f"the median error of {quantity} is at most {text}", wrong <= limit, f"{wrong:.3f}")
+            said = f"{100 * share:.0f} % of {len(found)}"
+            yield claim(f"90 % intervals of {quantity} cover 85 to 95 %", COVERAGE[0] <= share <= COVERAGE[1], said)
+    told = [row["keeps_up"] for row in rows if "keeps_up" in row]
+    if told:
+        right = {who: sum(row[who] == row["measured"] for row in told) for who in ("predicted", "ds2")}
+        found_text = f"{right['predicted']} against {right['ds2']} of {len(told)}"
+        yield claim(
+            "the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], found_text
+        )

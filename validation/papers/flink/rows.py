@@ -1,0 +1,117 @@
+"""Rows of experiments on clusters of Flink: files of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import read_whole
+
+Row = Mapping[str, Any]
+
+ROWS = "rows.jsonl"
+"""File of rows that were measured for a report."""
+
+NEEDED = {
+    "prediction": ("job", "load", "quantities"),
+    "control": ("seed", "policy", "load", "tuples", "late", "bound", "replica_hours", "standstill", "rescales"),
+    "calibration": ("seed", "load", "delay_factor", "status"),
+    "placement": ("seed", "load", "placement", "optimum", "predicted", "measured"),
+}
+"""Fields that a row of each kind has at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkRows:
+    """Rows by experiment.
+
+    Attributes
+    ----------
+    predictions : one for each rescale, by `benchmarks/flink_predictions.py`.
+    control : one for each day and policy, by `benchmarks/flink_control.py`.
+    calibrations, placements : one for each run, and one for each placement, by `benchmarks/flink_places.py`.
+    """
+
+    predictions: list[Row] = field(default_factory=list)
+    control: list[Row] = field(default_factory=list)
+    calibrations: list[Row] = field(default_factory=list)
+    placements: list[Row] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        """Add a row to those of its experiment."""
+        kinds = {
+            "prediction": self.predictions,
+            "control": self.control,
+            "calibration": self.calibrations,
+            "placement": self.placements,
+        }
+        kinds[row_kind(row)].append(row)
+
+    def text(self) -> str:
+        """All rows as JSON lines."""
+        every = [*self.predictions, *self.control, *self.calibrations, *self.placements]
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in every)
+
+
+def row_kind(row: Row) -> str:
+    """The kind of a row by its fields; empty for none."""
+    if row.get("experiment") == "control":
+        return "control"
+    if row.get("kind") in ("calibration", "placement"):
+        return str(row["kind"])
+    return "prediction" if "quantities" in row else ""
+
+
+def read_rows(paths: Iterable[Path]) -> FlinkRows:
+    """Read files of rows, in any order.
+
+    Raises
+    ------
+    InvalidInstanceError
+        A line is no row of any experiment, or there is none at all.
+    """
+    rows = FlinkRows()
+    for path in paths:
+        faults = []
+        for number, line in enumerate(read_whole(path).splitlines(), start=1):
+            row, why = _read_row(line)
+            if row is None:
+                faults.append(Fault(f"line {number}", "", why))
+            else:
+                rows.add(row)
+        if faults:
+            raise InvalidInstanceError(faults, str(path))
+    if not any((rows.predictions, rows.control, rows.placements)):
+        raise InvalidInstanceError([Fault("rows", "", "there are none; see benchmarks/flink_*.py, which write them")])
+    return rows
+
+
+def _read_row(line: str | bytes) -> tuple[Row | None, str]:
+    """The row of a line, or why it is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, "is no JSON; a run that was cut off leaves such a line, which can be removed"
+    kind = row_kind(row) if isinstance(row, dict) else ""
+    if not kind:
+        return None, "is no row of predictions, control or places (benchmarks/flink_*.py)"
+    missing = [name for name in NEEDED[kind] if name not in row]
+    return (None, f"has no {', '.join(missing)}, which a row of this experiment has") if missing else (row, "")
+
+
+def load_text(rows: Iterable[Row]) -> str:
+    """Load of the machine over rows, such as "1.2 to 7.6".
+
+    >>> load_text([{"load": 1.23}, {"load": {"min": 2.0, "mean": 3.0, "max": 7.64}}])
+    '1.2 to 7.6'
+    """
+    loads = [end for row in rows for end in _loads(row["load"])]
+    return f"{min(loads):.1f} to {max(loads):.1f}" if loads else "unknown"
+
+
+def _loads(load: float | Mapping[str, float]) -> Iterator[float]:
+    yield from (load["min"], load["max"]) if isinstance(load, Mapping) else (load,)
