@@ -35,7 +35,7 @@ from edrp.heuristics.mapping.flood_memory import (
     delays_differ,
     roomy,
 )
-from edrp.mapping.costs import COSTS, MapFacts, ranked
+from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
 
@@ -65,7 +65,7 @@ class FloodResult(Sequence[FoundMap]):
     messages : number of messages by kind.
     finished : whether every message was handled and acknowledged; not when time was up.
     capped : whether messages were kept back because there were too many.
-    facts : of the complete maps, in the order in which they were found.
+    columns : facts of the complete maps, in the order in which they were found: an array for each field of `MapFacts`.
     cost, most_links : what maps are ranked by.
     steps, ends : maps step by step (dtype `edrp.heuristics.mapping.flood_memory.MAP`), and the last step of each complete one.
     """
@@ -73,7 +73,7 @@ class FloodResult(Sequence[FoundMap]):
     messages: dict[str, int]
     finished: bool
     capped: bool
-    facts: list[MapFacts]
+    columns: tuple[NDArray[Any], ...]
     cost: str
     max_links: int
     steps: NDArray[Any]
@@ -81,7 +81,7 @@ class FloodResult(Sequence[FoundMap]):
 
     def __len__(self) -> int:
         """Return the number of complete maps."""
-        return len(self.facts)
+        return len(self.ends)
 
     @overload
     def __getitem__(self, rank: int) -> FoundMap: ...
@@ -96,16 +96,29 @@ class FloodResult(Sequence[FoundMap]):
         return self.unrolled(self.ranking[rank])
 
     @cached_property
-    def ranking(self) -> list[int]:
-        """Positions in `facts`, best first."""
-        return ranked(self.cost, self.facts, self.max_links)
+    def facts(self) -> list[MapFacts]:
+        """Facts of the complete maps, in the order in which they were found."""
+        return [MapFacts(*values) for values in zip(*(column.tolist() for column in self.columns), strict=True)]
 
-    def unrolled(self, position_in_facts: int) -> FoundMap:
-        """Return the map at a position in `facts`, followed from its last step back to its first."""
+    @property
+    def by_objective(self) -> list[int]:
+        """Maps by their objective alone, as numbers of those found before them."""
+        # There may be a hundred thousand maps: the formula takes arrays as well as numbers.
+        values: Any = objective(self.cost, MapFacts(*self.columns), self.max_links)
+        order: list[int] = np.argsort(values, kind="stable").tolist()
+        return order
+
+    @cached_property
+    def ranking(self) -> list[int]:
+        """Maps best first, as numbers of those found before them."""
+        return ranked(self.cost, self.facts, self.max_links) if self.cost == "load-balance" else self.by_objective
+
+    def unrolled(self, found: int) -> FoundMap:
+        """Return the map that was found after so many others, followed from its last step back to its first."""
         nodes: list[int] = []
         routes: list[list[int]] = [[]]
         public: list[bool] = [False]
-        position = int(self.ends[position_in_facts])
+        position = int(self.ends[found])
         while position >= 0:
             step = self.steps[position]
             node = int(step["node"])
@@ -120,7 +133,7 @@ class FloodResult(Sequence[FoundMap]):
             nodes=tuple(reversed(nodes)),
             routes=tuple(tuple(reversed(route)) for route in reversed(routes)),
             public=tuple(reversed(public)),
-            facts=self.facts[position_in_facts],
+            facts=MapFacts(*(column[found].item() for column in self.columns)),
         )
 
 
@@ -250,7 +263,7 @@ class Flood:
             messages={"map": sent, "ack": handled, "spec": int(counts[SPECIFICATIONS]) + requested, "ask": requested},
             finished=handled == sent,
             capped=bool(counts[CAPPED]),
-            facts=[MapFacts(*values) for values in zip(*(column.tolist() for column in columns), strict=True)],
+            columns=columns,
             cost=self.cost,
             max_links=max_links,
             steps=steps,

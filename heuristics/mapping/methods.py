@@ -13,7 +13,6 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
-from edrp.mapping.costs import objective
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
@@ -122,8 +121,7 @@ class ProcessMap(MappingProtocol):
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Return complete maps by their objective alone, exactly."""
-        values = [objective(result.cost, facts, result.max_links) for facts in result.facts]
-        return (result.unrolled(position) for position in sorted(range(len(values)), key=values.__getitem__))
+        return (result.unrolled(found) for found in result.by_objective)
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
         """Add the proof where every message was sent and handled."""
