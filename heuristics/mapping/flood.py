@@ -73,7 +73,7 @@ class FloodResult(Sequence[FoundMap]):
     messages: dict[str, int]
     finished: bool
     capped: bool
-    columns: tuple[NDArray[Any], ...]
+    columns: tuple[Any, ...]
     cost: str
     max_links: int
     steps: NDArray[Any]
