@@ -14,6 +14,9 @@ from edrp.validation.report.tables import Table
 
 STATIC, AUTOSCALER, WATCH = "static peak", "autoscaler", "watch"
 
+MIN_DAYS = 5
+"""Days from which on a difference has an interval: by bootstrap, that of fewer would be too narrow."""
+
 EQUAL = 0.05
 """Relative difference of replica-hours up to which these are taken for equal."""
 
@@ -52,28 +55,34 @@ def values(rows: Sequence[Row], policy: str, measure: Measure) -> list[float]:
 def difference(rows: Sequence[Row], first: str, second: str, measure: Measure) -> Estimate:
     """Mean over days of the first policy's quantity less the second's."""
     pairs = zip(values(rows, first, measure), values(rows, second, measure), strict=True)
-    return bootstrap_mean([one - other for one, other in pairs])
+    return _estimate([one - other for one, other in pairs])
 
 
 def relative_hours(rows: Sequence[Row], first: str, second: str) -> Estimate:
     """Mean over days by how much the first policy's replica-hours are above the second's, as a share of these."""
     pairs = zip(values(rows, first, HOURS), values(rows, second, HOURS), strict=True)
-    return bootstrap_mean([one / other - 1 for one, other in pairs])
+    return _estimate([one / other - 1 for one, other in pairs])
+
+
+def _estimate(days: Sequence[float]) -> Estimate:
+    """The mean over days, with its interval where these are enough."""
+    estimate = bootstrap_mean(days)
+    return estimate if len(days) >= MIN_DAYS else Estimate(estimate.mean, None, None)
 
 
 def control_table(rows: Sequence[Row]) -> Table:
     """Means of policies, and differences to watching, each with its 95 % bootstrap interval over the days."""
     policies = [name for name in (STATIC, AUTOSCALER, WATCH) if any(row["policy"] == name for row in rows)]
-    shown = [
-        (name, *(m.unit.above_interval(bootstrap_mean(values(rows, name, m)), " to ") for m in MEASURES)) for name in policies
-    ]
+    shown = [(name, *(m.unit.above_interval(_estimate(values(rows, name, m)), " to ") for m in MEASURES)) for name in policies]
     shown += [
         (f"{WATCH} less {other}", *(m.unit.signed.above_interval(difference(rows, WATCH, other, m), " to ") for m in MEASURES))
         for other in policies
         if WATCH in policies and other != WATCH
     ]
     right = tuple(measure.name for measure in MEASURES)
-    note = f"Means over {len(seeds(rows))} days; in brackets 95 % bootstrap intervals over days. {_terms(rows)}"
+    count = len(seeds(rows))
+    intervals = f"with 95 % bootstrap intervals over days; these need at least {MIN_DAYS}"
+    note = f"Means over {count} day{'s' * (count != 1)}, {intervals}. {_terms(rows)}"
     return Table("Control of a job over days of taxi trips", ("policy", *right), tuple(shown), right, note=note, open=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,10 @@ ROWS = "rows.jsonl"
 
 NEEDED = {
     "prediction": ("job", "load", "quantities"),
-    "control": ("seed", "policy", "load", "tuples", "late", "bound", "replica_hours", "standstill", "rescales"),
+    "control": (
+        *("seed", "policy", "day", "seconds", "peak", "bound", "load"),
+        *("tuples", "late", "replica_hours", "standstill", "rescales"),
+    ),
     "calibration": ("seed", "load", "delay_factor", "status"),
     "placement": ("seed", "load", "placement", "optimum", "predicted", "measured"),
 }
@@ -72,7 +76,7 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
     Raises
     ------
     InvalidInstanceError
-        A line is no row of any experiment, or there is none at all.
+        A line is no row of any experiment, days cannot be compared with one another, or there is none at all.
     """
     rows = FlinkRows()
     for path in paths:
@@ -85,9 +89,24 @@ def read_rows(paths: Iterable[Path]) -> FlinkRows:
                 rows.add(row)
         if faults:
             raise InvalidInstanceError(faults, str(path))
+    faults = list(_mixed_days(rows.control))
+    if faults:
+        raise InvalidInstanceError(faults, "rows of control")
     if not any((rows.predictions, rows.control, rows.placements)):
         raise InvalidInstanceError([Fault("rows", "", "there are none; see benchmarks/flink_*.py, which write them")])
     return rows
+
+
+def _mixed_days(control: Iterable[Row]) -> Iterator[Fault]:
+    """Days that differ in more than their seed, or that stand there twice."""
+    rows = list(control)
+    for name in ("seconds", "peak", "bound"):
+        found = sorted({row[name] for row in rows})
+        if len(found) > 1:
+            yield Fault(name, ", ".join(map(str, found)), "must be the same on all days that are compared; give others apart")
+    twice = sorted(key for key, count in Counter((row["seed"], row["policy"]) for row in rows).items() if count > 1)
+    for seed, policy in twice:
+        yield Fault(f"seed {seed}", policy, "stands there twice under this policy; leave one out")
 
 
 def _read_row(line: str | bytes) -> tuple[Row | None, str]:

@@ -21,6 +21,7 @@ def day(seed: int, policy: str, **measured: float) -> dict[str, Any]:
     row["late"] = {"0.5": 2 * row["late"], "1.0": row["late"]}
     load = {"min": 1.0, "mean": 1.5, "max": 2.0 + seed}
     plan = {"experiment": "control", "seed": seed, "policy": policy, "day": f"trips, day {seed}", "bound": 1.0, "seconds": 1200}
+    plan |= {"peak": 180.0}
     return {**plan, "tuples": 10000, "load": load, **row}
 
 
@@ -64,7 +65,9 @@ def test_policies_are_compared_on_days_on_which_all_ran(files):
     assert seeds(rows) == [0, 1, 2, 3, 4]
     assert difference(rows, WATCH, AUTOSCALER, HOURS).mean == pytest.approx(1.0)
     assert difference(rows, WATCH, AUTOSCALER, RESCALES).low > 0
-    assert seeds([row for row in rows if (row["seed"], row["policy"]) != (3, WATCH)]) == [0, 1, 2, 4]
+    fewer = [row for row in rows if (row["seed"], row["policy"]) != (3, WATCH)]
+    assert seeds(fewer) == [0, 1, 2, 4]
+    assert difference(fewer, WATCH, AUTOSCALER, HOURS).low is None  # an interval of four days would be too narrow
 
 
 def test_claims_hold_or_do_not_by_differences_on_the_same_days(files):
@@ -115,7 +118,16 @@ def test_lines_that_are_no_rows_are_named(tmp_path):
     with pytest.raises(InvalidInstanceError) as raised:
         read_rows([path])
     assert [fault.place for fault in raised.value.faults] == ["line 2", "line 3", "line 4"]
-    assert "has no policy, load" in raised.value.faults[2].why
+    assert "has no policy, day" in raised.value.faults[2].why
     path.write_text(json.dumps(next(row for row in ROWS if row.get("kind") == "calibration")))
     with pytest.raises(InvalidInstanceError, match="there are none"):
         read_rows([path])
+
+
+def test_days_that_differ_or_stand_there_twice_are_not_compared(files, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps({**day(9, WATCH), "seconds": 40.0}))
+    with pytest.raises(InvalidInstanceError, match="seconds: must be the same on all days"):
+        read_rows([*files, other])
+    with pytest.raises(InvalidInstanceError, match="seed 0: stands there twice"):
+        read_rows([*files, files[0]])
