@@ -1,7 +1,8 @@
 """How many optima of programs are certified and checked within a minute each: `python benchmarks/certificates.py`.
 
 For every kind of problem that has programs, random instances of all its families are solved by HiGHS and certified, at small
-and at middle sizes. A row says how many there were, how many HiGHS proved something about within the time limit, what share of
+and at middle sizes. Deployments on clusters of equal nodes, of whose programs HiGHS proves few, have a row of their own
+(`edrp-clusters`). A row says how many there were, how many HiGHS proved something about within the time limit, what share of
 those has a checked certificate, for the problem itself or for the program that it states, and leaves, bytes and seconds.
 """
 
@@ -24,6 +25,7 @@ from edrp.validation.oracles import checker
 
 SIZES = {
     "edrp": (4, 6),
+    "edrp-clusters": (4, 6),
     "latency-aware": (4, 8),
     "migration": (16, 64),
     "enactment": (4, 8),
@@ -40,9 +42,11 @@ HEAD = """\
 """Leaves, bytes and seconds are median and most; certifying includes a first check."""
 
 
-def instances(kind: str, size: int, count: int) -> Iterator[tuple[str, Any]]:
+def instances(row: str, size: int, count: int) -> Iterator[tuple[str, Any]]:
     """Instances that backends take, family by family."""
+    kind = row.removesuffix("-clusters")
     families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages and f.least_size <= size]
+    families = [f for f in families if ("cluster" in f.name) == (row != kind)]
     refuse, made, seed = get_kind(kind).refuse_formulation, 0, 0
     while made < count:
         family = families[seed % len(families)]
