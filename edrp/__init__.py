@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from edrp.mapping.server_network import DataLink, Server, ServerNetwork
     from edrp.migration.intervals import TaskIntervals
     from edrp.migration.policy import MigrationPolicyProblem
+    from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
+    from edrp.migration.rescale.problem import RescaleProblem
     from edrp.migration.sequence import MigrationSequence
     from edrp.migration.single_step import MigrationProblem
     from edrp.placement.application import Application, InstancedOperator, Operator, Stream, Topology
@@ -77,6 +79,8 @@ _NAMES = {
     "edrp.mapping.server_network": "DataLink Server ServerNetwork",
     "edrp.migration.intervals": "TaskIntervals",
     "edrp.migration.policy": "MigrationPolicyProblem",
+    "edrp.migration.rescale.deployment": "KeyedDeployment KeyRange",
+    "edrp.migration.rescale.problem": "RescaleProblem",
     "edrp.migration.sequence": "MigrationSequence",
     "edrp.migration.single_step": "MigrationProblem",
     "edrp.placement.pareto": "ParetoFront pareto_front",
@@ -134,6 +138,8 @@ __all__ = [
     "Host",
     "HostType",
     "InstancedOperator",
+    "KeyRange",
+    "KeyedDeployment",
     "Kind",
     "LatencyAwareProblem",
     "LeasingProblem",
@@ -161,6 +167,7 @@ __all__ = [
     "Replanner",
     "ReplanningDecision",
     "ReplanningPolicy",
+    "RescaleProblem",
     "ScoreWeights",
     "Server",
     "ServerNetwork",

@@ -11,6 +11,8 @@ METHOD_MODULES = {
     "edrp.heuristics.mapping.methods": ("process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor"),
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
     "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
+    "edrp.heuristics.migration.rescale.range_annealing": ("range-annealing",),
+    "edrp.heuristics.migration.rescale.rules": ("keep", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges"),
     "edrp.heuristics.placement.annealing": ("annealing",),
     "edrp.heuristics.placement.caps": ("caps",),
     "edrp.heuristics.placement.ds2": ("ds2",),

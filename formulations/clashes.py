@@ -100,7 +100,7 @@ def explain_infeasible_program(formulation: Formulation, backend: str, seconds: 
     """
     deadline = perf_counter() + seconds
     program = formulation.program
-    own, limits = _own_demands(formulation), _limits(formulation)
+    own, limits = _own_demands(formulation), limit_demands(formulation)
     # Limits come first: they are left out wherever own rows clash without them.
     question = Question(program, [*limits, *own], backend, deadline)
     if not own or question.is_infeasible(limits):
@@ -120,7 +120,8 @@ def _own_demands(formulation: Formulation) -> list[Demand]:
     return rows + [Demand(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
 
 
-def _limits(formulation: Formulation) -> list[Demand]:
+def limit_demands(formulation: Formulation) -> list[Demand]:
+    """The limits of the problem that rows stand for, one demand each."""
     blocks = formulation.program.row_blocks
     named = [(blocks[name], text) for name, text in formulation.limits.items() if name in blocks and blocks[name].count]
     return [Demand(text, range(block.start, block.start + block.count)) for block, text in named]

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from edrp.formulations.mapping.link_allocation import LinkAllocationFormulation
     from edrp.formulations.mapping.path_mapping import MappingFormulation
     from edrp.formulations.migration.intervals import MigrationFormulation
+    from edrp.formulations.migration.rescale.formulation import RescaleFormulation
     from edrp.formulations.placement.formulation import PlacementFormulation
     from edrp.mapping.link_allocation import LinkAllocationProblem
     from edrp.mapping.path_mapping import MappingProblem
+    from edrp.migration.rescale.problem import RescaleProblem
     from edrp.migration.single_step import MigrationProblem
     from edrp.placement.problem import PlacementProblem
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 def formulate(problem: PlacementProblem, program: str | None = None) -> PlacementFormulation: ...
 @overload
 def formulate(problem: MigrationProblem, program: str | None = None) -> MigrationFormulation: ...
+@overload
+def formulate(problem: RescaleProblem, program: str | None = None) -> RescaleFormulation: ...
 @overload
 def formulate(problem: EnactmentProblem, program: str | None = None) -> EnactmentFormulation: ...
 @overload
@@ -56,8 +60,9 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
         The problem to formulate.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
-        section 7.2); for migrations "intervals", for snapshots of enactment "hosts", for leases over time "leases", for
-        tasks on servers and links "walks", for flows on links "paths"; None for the first that there is for the kind.
+        section 7.2); for migrations "intervals", for rescalings "ranges", for snapshots of enactment "hosts", for leases
+        over time "leases", for tasks on servers and links "walks", for flows on links "paths"; None for the first that there
+        is for the kind.
 
     Raises
     ------

@@ -11,10 +11,12 @@ from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_meth
 from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.peak_weights import weighted_peaks
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
@@ -156,6 +158,25 @@ def _plain_rules(problem: PlacementProblem) -> list[Method]:
     return [get_method(name, problem.kind) for name in ("greedy", "first-fit") if problem.kind in get_method(name).kinds]
 
 
+SMALL_RANGES = 1_000
+"""Columns of the program over ranges up to which HiGHS is through with it at once."""
+
+MAX_RANGES = 60_000
+"""Columns above which no proof of a rescaling is attempted."""
+
+
+def choose_for_rescale(problem: RescaleProblem) -> Method:
+    """`highs` for small programs over ranges; else the search, and then a proof from its answer where one may come to an end."""
+    columns = estimated_ranges(problem)
+    highs, search = (get_method(name, problem.kind) for name in ("highs", "range-annealing"))
+    if columns <= SMALL_RANGES:
+        return highs
+    keep = get_method("keep", problem.kind)
+    if columns > MAX_RANGES:
+        return Portfolio([Stage(search, 1.0)], [keep])
+    return Portfolio([Stage(search, 0.3), Stage(highs, 1.0)], [keep, highs])
+
+
 MAX_PROVEN_CONTAINERS = 2_000
 """Instances that a load needs above which no proof of a snapshot is attempted."""
 
@@ -215,7 +236,8 @@ class Auto(Method):
     summary = (
         "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
-        "ssm, oms, pmc for migrations; highs or first fit for leased hosts; for runs the policy that does best; "
+        "ssm, oms, pmc for migrations; highs or a search, then highs, for rescalings; "
+        "highs or first fit for leased hosts; for runs the policy that does best; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )
 

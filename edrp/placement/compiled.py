@@ -20,7 +20,7 @@ from edrp.core.budget import look
 from edrp.placement.contention_arrays import ContentionArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Link, Network
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import StreamPlacement
 
 NO_NODE = -1
 
@@ -250,7 +250,7 @@ class Compiled:
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
     """
 
-    problem: PlacementProblem
+    problem: StreamPlacement
     operators: tuple[str, ...]
     nodes: tuple[str, ...]
     resources: tuple[str, ...]

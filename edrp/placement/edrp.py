@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -143,9 +143,7 @@ class EdrpProblem(PlacementProblem):
                 faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
         self._check_peak_loads(faults)
         check_priorities(self, faults)
-        for node, resource, user in self._missing_capacities():
-            why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
-            faults.add(("network", "nodes", node, "capacity"), None, why)
+        self._check_capacities(faults)
 
     def _check_peak_loads(self, faults: Faults) -> None:
         """Note weights and limits on peak loads of resources that nothing uses."""
@@ -163,22 +161,6 @@ class EdrpProblem(PlacementProblem):
                         (field, PEAK_LOADS, resource), value, f"is a shared resource that no operator or stream uses; {known}"
                     )
 
-    def _missing_capacities(self) -> Iterator[tuple[int, str, str]]:
-        """Nodes (by place), resources that some operator there uses and that they have no capacity of, and who uses it."""
-        users = {operator.name: dict.fromkeys(operator.usage, operator.name) for operator in self.application.operators}
-        for stream in self.application.streams:
-            for resource in stream.usage:
-                users[stream.source].setdefault(resource, f"{stream.source} → {stream.target}")
-        for index, node in enumerate(self.network.nodes):
-            missing = {
-                resource: user
-                for operator in self.application.operators
-                if operator.candidates is None or node.name in operator.candidates
-                for resource, user in users[operator.name].items()
-                if resource not in node.capacity
-            }
-            yield from ((index, resource, user) for resource, user in missing.items())
-
     @cached_property
     def _metrics(self) -> Mapping[str, Metric]:
         return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application))}
@@ -195,7 +177,9 @@ class EdrpProblem(PlacementProblem):
 
     @cached_property
     def _terms(self) -> tuple[Term, ...]:
-        return tuple(_term(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items())
+        return tuple(
+            Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
+        )
 
     def edrp_terms(self) -> EdrpTerms:
         """Its own terms."""
@@ -252,10 +236,3 @@ class EdrpSolution(Solution):
     def decision(self) -> Deployment | None:
         """The deployment."""
         return self.deployment
-
-
-def _term(metric: Metric, weight: float, limit: float | None) -> Term:
-    if limit is None:
-        return Term(metric.name, weight, limit, weight)
-    scaled = metric.scaled(limit)
-    return Term(metric.name, weight, limit, weight / scaled if weight else 0.0, scaled)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -15,7 +15,7 @@ from edrp.core.document import Faults, named_resources
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.wording import suggestion
 from edrp.placement.application import StreamGraph
-from edrp.placement.deployment import Deployment, DeploymentLike
+from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.network import Network
@@ -40,6 +40,14 @@ class Term:
     limit: float | None
     coefficient: float
     scaled_limit: float = math.inf
+
+    @classmethod
+    def normalised(cls, metric: Metric, weight: float, limit: float | None) -> Self:
+        """Weight per unit of the limit (EDRP, eq. 12); the metric as it is where there is none."""
+        if limit is None:
+            return cls(metric.name, weight, limit, weight)
+        scaled = metric.scaled(limit)
+        return cls(metric.name, weight, limit, weight / scaled if weight else 0.0, scaled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +81,19 @@ class EdrpTerms:
     instance_paths: bool = False
 
 
-class PlacementProblem(Problem):
-    """Base of the kinds that decide where each replica of each operator runs."""
+class Placed(Protocol):
+    """Replicas on nodes, whatever else a decision says of them."""
 
-    decision_type: ClassVar[Any] = Deployment
+    def replicas(self, operator: str) -> Counter[str]:
+        """Number of replicas on each node that runs the operator."""
+        ...
+
+
+class StreamPlacement(Problem):
+    """Base of the kinds that place the replicas of operators on nodes, whatever a decision looks like beyond that."""
 
     application: StreamGraph = Field(description="what is to be placed")
     network: Network = Field(description="where it can be placed")
-    current: Deployment | None = Field(None, description="deployment now; null for an initial placement")
 
     @property
     @abstractmethod
@@ -97,10 +110,6 @@ class PlacementProblem(Problem):
         """Names of the metrics that have a weight or a limit."""
         return frozenset(term.metric for term in self.terms if term.weight > 0 or term.limit is not None)
 
-    @abstractmethod
-    def edrp_terms(self) -> EdrpTerms:
-        """The same objective and limits over the metrics of EDRP, for methods that know no others."""
-
     def usable_share(self, resource: str) -> float:
         """Share of a node's resource that replicas may use together."""
         return 1.0
@@ -114,13 +123,15 @@ class PlacementProblem(Problem):
                 if name not in nodes:
                     faults.add(("application", "operators", index, "candidates", position), name, "is no node of the network")
         self._check_resources(faults)
-        if self.current is not None:
-            self._check_current(self.current, faults)
+        self._check_present(faults)
         self._check_kind(faults)
         faults.raise_if_any()
         self._check_links(faults)
         faults.raise_if_any()
         return self
+
+    def _check_present(self, faults: Faults) -> None:
+        """Note what is wrong with the current deployment."""
 
     def _check_kind(self, faults: Faults) -> None:
         """Note what is wrong with a kind's own fields."""
@@ -137,21 +148,27 @@ class PlacementProblem(Problem):
                 why = f"is {form}, but node '{other[0].name}' gives {other_form}; use one form for all"
                 faults.add(("application", "operators", index, "resources"), operator.resources, why)
 
-    def _check_current(self, current: Deployment, faults: Faults) -> None:
-        operators = self.application.by_name
-        for name in current:
-            if name not in operators:
-                faults.add(("current", name), list(current[name]), "is no operator of the application")
-                continue
-            allowed = operators[name].candidates
-            for position, node in enumerate(current[name]):
-                if node not in self.network.by_name:
-                    faults.add(("current", name, position), node, "is no node of the network")
-                elif allowed is not None and node not in allowed:
-                    faults.add(("current", name, position), node, f"is not among the candidates of '{name}'")
-        for name in operators:
-            if name not in current:
-                faults.add(("current", name), None, "is missing; name the nodes of every operator, or leave `current` out")
+    def _check_capacities(self, faults: Faults) -> None:
+        """Note every node that has no capacity of a shared resource that an operator which it may run uses."""
+        for node, resource, user in self._missing_capacities():
+            why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
+            faults.add(("network", "nodes", node, "capacity"), None, why)
+
+    def _missing_capacities(self) -> Iterator[tuple[int, str, str]]:
+        """Nodes (by place), resources that some operator there uses and that they have no capacity of, and who uses it."""
+        users = {o.name: dict.fromkeys(getattr(o, "usage", ()), o.name) for o in self.application.operators}
+        for stream in self.application.streams:
+            for resource in stream.usage:
+                users[stream.source].setdefault(resource, f"{stream.source} → {stream.target}")
+        for index, node in enumerate(self.network.nodes):
+            missing = {
+                resource: user
+                for operator in self.application.operators
+                if operator.candidates is None or node.name in operator.candidates
+                for resource, user in users[operator.name].items()
+                if resource not in node.capacity
+            }
+            yield from ((index, resource, user) for resource, user in missing.items())
 
     def _check_links(self, faults: Faults) -> None:
         everywhere = tuple(node.name for node in self.network.nodes)
@@ -176,19 +193,7 @@ class PlacementProblem(Problem):
                     if missing > 10_000:
                         return
 
-    def _check_decision(self, decision: Deployment, place: str, faults: Faults) -> None:
-        operators, nodes = self.application.by_name, self.network.by_name
-        for operator in decision:
-            if operator not in operators:
-                faults.add((place, operator), None, "is no operator of the application" + suggestion(operator, operators))
-            for position, node in enumerate(decision[operator]):
-                if node not in nodes:
-                    faults.add((place, operator, position), node, "is no node of the network")
-        for name in operators:
-            if name not in decision:
-                faults.add((place, name), None, "is missing; name the nodes of every operator")
-
-    def evaluate(self, deployment: DeploymentLike) -> Evaluation:
+    def evaluate(self, deployment: Any) -> Evaluation:
         """Evaluate a deployment with the plain face of every metric; independent of all methods.
 
         Returns
@@ -201,7 +206,7 @@ class PlacementProblem(Problem):
         InvalidInstanceError
             When operators or nodes are unknown, or operators are missing.
         """
-        placed: Deployment = self.read_decision(deployment, "deployment")
+        placed = self.read_decision(deployment, "deployment")
         broken = list(self._broken_placement(placed))
         values = {name: metric.evaluate(self, placed) for name, metric in self.metrics.items()}
         objective = 0.0
@@ -214,7 +219,7 @@ class PlacementProblem(Problem):
                 broken.append(f"limits.{term.metric}: {values[term.metric]:.6g} {metric.unit} against {term.limit:.6g}")
         return Evaluation(objective, values, tuple(broken))
 
-    def _broken_placement(self, deployment: Deployment) -> list[str]:
+    def _broken_placement(self, deployment: Placed) -> list[str]:
         broken = []
         used: dict[str, dict[str, float]] = {}
         for operator in self.application.operators:
@@ -247,3 +252,47 @@ class PlacementProblem(Problem):
             allowed = set(operator.candidates)
             broken += [f"candidates of {operator.name}: {node}" for node in replicas if node not in allowed]
         return broken
+
+
+class PlacementProblem(StreamPlacement):
+    """Base of the kinds that decide where each replica of each operator runs."""
+
+    decision_type: ClassVar[Any] = Deployment
+
+    current: Deployment | None = Field(None, description="deployment now; null for an initial placement")
+
+    @abstractmethod
+    def edrp_terms(self) -> EdrpTerms:
+        """The same objective and limits over the metrics of EDRP, for methods that know no others."""
+
+    def _check_present(self, faults: Faults) -> None:
+        if self.current is not None:
+            self._check_current(self.current, faults)
+
+    def _check_current(self, current: Deployment, faults: Faults) -> None:
+        operators = self.application.by_name
+        for name in current:
+            if name not in operators:
+                faults.add(("current", name), list(current[name]), "is no operator of the application")
+                continue
+            allowed = operators[name].candidates
+            for position, node in enumerate(current[name]):
+                if node not in self.network.by_name:
+                    faults.add(("current", name, position), node, "is no node of the network")
+                elif allowed is not None and node not in allowed:
+                    faults.add(("current", name, position), node, f"is not among the candidates of '{name}'")
+        for name in operators:
+            if name not in current:
+                faults.add(("current", name), None, "is missing; name the nodes of every operator, or leave `current` out")
+
+    def _check_decision(self, decision: Deployment, place: str, faults: Faults) -> None:
+        operators, nodes = self.application.by_name, self.network.by_name
+        for operator in decision:
+            if operator not in operators:
+                faults.add((place, operator), None, "is no operator of the application" + suggestion(operator, operators))
+            for position, node in enumerate(decision[operator]):
+                if node not in nodes:
+                    faults.add((place, operator, position), node, "is no node of the network")
+        for name in operators:
+            if name not in decision:
+                faults.add((place, name), None, "is missing; name the nodes of every operator")

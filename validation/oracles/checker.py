@@ -1756,6 +1756,7 @@ DECISION = {
     "latency-aware": "deployment",
     "migration": "intervals",
     "migration-policy": "intervals",
+    "rescale": "deployment",
     "enactment": "hosts",
     "leasing": "hosts",
     "link-allocation": "allocations",

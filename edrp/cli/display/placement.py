@@ -12,7 +12,7 @@ from edrp.core.solution import StageOutcome
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import PlacementProblem, StreamPlacement
 
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
@@ -37,7 +37,7 @@ def placement_table(problem: PlacementProblem, deployment: Deployment) -> Table:
     return table(("operator", "replicas", "nodes", "before"), rows, right=("replicas",))
 
 
-def metric_table(problem: PlacementProblem, metrics: dict[str, float]) -> Table:
+def metric_table(problem: StreamPlacement, metrics: dict[str, float]) -> Table:
     """Every metric with its limit and weight."""
     rows = []
     for term in problem.terms:

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.placement.application import StreamGraph
-from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
 
 LIMIT_SLACK = 1e-9
@@ -117,7 +116,7 @@ class Metric(Protocol):
     name: str
     unit: str
 
-    def evaluate(self, problem: Any, deployment: Deployment) -> float:
+    def evaluate(self, problem: Any, deployment: Any) -> float:
         """The value in plain code, close to the source's equation; infinite where it has none."""
         ...
 

@@ -15,7 +15,7 @@ from edrp.validation.oracles.check_problems import CheckProblems
 
 LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
-    "explain_infeasibility": set(kinds()) - {"edrp"},
+    "explain_infeasibility": set(kinds()) - {"edrp", "rescale"},
     "explain": set(kinds()) - {"edrp", "latency-aware"},
     "refuse_formulation": set(kinds()) - {"mapping"},
 }

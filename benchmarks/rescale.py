@@ -1,0 +1,142 @@
+"""Rescaling: agreement with brute force, EDRP and SSM, the search against baselines, and what the search needs.
+
+    python benchmarks/rescale.py agree --count 300      # program and search against brute force on tiny problems
+    python benchmarks/rescale.py table --count 50       # baselines above the best known, family by family
+    python benchmarks/rescale.py times --count 10       # the search after 0.2, 1 and 5 s, above the best known
+
+Kernels are compiled before anything is timed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from time import perf_counter
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import edrp
+from edrp.core.kinds import get_kind
+from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.registry import generate
+from edrp.migration.rescale.problem import RescaleSolution
+from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
+
+SAME = 1e-7
+"""Difference of objectives that is a solver's tolerance."""
+
+BASELINES = ("edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges", "keep")
+LIMITS = (0.2, 1.0, 5.0)
+SHAPES = (
+    {"keyed": (1, 2), "tasks": (3, 6), "nodes": (2, 3)},
+    {"keyed": (2, 2), "tasks": (6, 8), "nodes": (3, 4)},
+    {"keyed": (3, 3), "tasks": (6, 6), "nodes": (3, 3)},
+)
+"""Sizes of tiny problems, in turn."""
+
+application = typer.Typer(help=__doc__, add_completion=False)
+console = Console(width=130)
+
+
+@application.command()
+def agree(
+    count: Annotated[int, typer.Option(help="Problems.")] = 300,
+    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
+) -> None:
+    """Brute force, the program in HiGHS and the search on the same tiny problems."""
+    statuses, missed, wrong, seconds = Counter[str](), 0, 0, np.zeros(3)
+    for seed in range(first, first + count):
+        problem = random_rescale(seed, **SHAPES[seed % len(SHAPES)])
+        marks = [perf_counter()]
+        optimum, _ = brute_force_rescale(problem)
+        marks.append(perf_counter())
+        proven = edrp.solve(problem, "highs")
+        marks.append(perf_counter())
+        found = edrp.solve(problem, "range-annealing")
+        marks.append(perf_counter())
+        seconds += np.diff(marks)
+        statuses[proven.status] += 1
+        expected = "infeasible" if optimum is None else "optimal"
+        agrees = proven.status == expected and (optimum is None or abs(_held(proven) - optimum) <= SAME)
+        bounded = optimum is None or proven.bound is None or proven.bound <= optimum + SAME
+        if not agrees or not bounded:
+            wrong += 1
+            console.print(f"seed {seed}: brute force {optimum}, program {proven.status} {proven.objective}")
+        missed += optimum is not None and (found.objective is None or found.objective > optimum + SAME)
+    told = ", ".join(f"{number} {name}" for name, number in statuses.items())
+    console.print(f"{count} problems: {told}; the program differs from brute force on {wrong}, the search misses {missed} optima")
+    console.print("seconds of brute force, program and search: " + ", ".join(f"{value:.1f}" for value in seconds))
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def table(
+    count: Annotated[int, typer.Option(help="Instances of each family.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the set.")] = 1,
+    tasks: Annotated[int, typer.Option(help="Tasks of each operator.")] = 128,
+    limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 2.0,
+) -> None:
+    """How far baselines are above the best known, in percent, and how many of them are feasible."""
+    shown = Table("", *BASELINES, title=f"percent above the best known: median (90 %), feasible of {count}")
+    _warm_up()
+    for family in _families():
+        instances = [problem for _, problem in generate("rescale", count, seed, families=[family], size=tasks)]
+        rows: dict[str, list[float]] = {name: [] for name in BASELINES}
+        for problem in instances:
+            best = _held(edrp.solve(problem, "range-annealing", time_limit=limit))
+            values = {name: _held(edrp.solve(problem, name, time_limit=limit)) for name in BASELINES}
+            best = min(best, *values.values())
+            for name, value in values.items():
+                rows[name].append(100 * (value / best - 1) if np.isfinite(value) else np.inf)
+        shown.add_row(family, *(_cell(rows[name]) for name in BASELINES))
+    console.print(shown)
+
+
+@application.command()
+def times(
+    count: Annotated[int, typer.Option(help="Instances of each family.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the set.")] = 2,
+    tasks: Annotated[int, typer.Option(help="Tasks of each operator.")] = 128,
+    long: Annotated[float, typer.Option(help="Seconds for the best known, of each of two seeds.")] = 10.0,
+) -> None:
+    """The answer of the search after some seconds, in percent above the best of longer runs."""
+    shown = Table("", *(f"{limit:g} s" for limit in LIMITS), title="percent above the best known: median (worst)")
+    _warm_up()
+    for family in _families():
+        gaps = []
+        for _, problem in generate("rescale", count, seed, families=[family], size=tasks):
+            found = [_held(edrp.solve(problem, "range-annealing", time_limit=limit)) for limit in LIMITS]
+            runs = [edrp.solve(problem, "range-annealing", time_limit=long, seed=other, runs=1000) for other in (1, 2)]
+            best = min(*found, *(_held(run) for run in runs))
+            gaps.append([100 * (value / best - 1) for value in found])
+        cells = np.array(gaps)
+        shown.add_row(family, *(f"{np.median(column):.2f} ({column.max():.2f})" for column in cells.T))
+    console.print(shown)
+
+
+def _families() -> list[str]:
+    return [family.name for family in get_kind("rescale").families]
+
+
+def _warm_up() -> None:
+    """Every kernel is compiled, or loaded."""
+    problem = next(problem for _, problem in generate("rescale", 1, 0, size=8))
+    for name in ("range-annealing", *BASELINES):
+        edrp.solve(problem, name)
+
+
+def _held(solution: RescaleSolution) -> float:
+    return np.inf if solution.objective is None else solution.objective
+
+
+def _cell(values: list[float]) -> str:
+    held = [value for value in values if np.isfinite(value)]
+    return f"{np.median(held):.1f} ({np.quantile(held, 0.9):.1f}), {len(held)}" if held else "none feasible"
+
+
+if __name__ == "__main__":
+    application()

@@ -1,0 +1,164 @@
+"""Families of rescalings: an application runs with balanced ranges, and its load changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.datasets.families.family import Family
+from edrp.datasets.migration.skew import WorkMaker, zipf_work
+from edrp.datasets.random_numbers import rounded
+from edrp.datasets.traces.trace import even_intervals
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem
+
+Fields = dict[str, Any]
+
+TASKS, TASKS_PER_NODE, NODES = 128, 16, (3, 8)
+"""Default size, and tasks for each node, of which there are so many."""
+
+EXPONENTS = (0.6, 1.0)
+"""Range of the exponent of Zipf's law over tasks."""
+
+FACTORS = (1.5, 2.0, 0.5)
+"""Load now, relative to the load for which the application was deployed."""
+
+RATE = (1000.0, 5000.0)
+"""Tuples/s from the source before the load changed."""
+
+BUSY, ALONE = 0.75, 0.9
+"""Utilisation of the heaviest replica before the change, and of the heaviest task alone at twice that load."""
+
+STATE = 2e6
+"""Median bytes of a task; the logarithm is normal."""
+
+CARD = 1.25e8
+"""Bytes/s of the network card of a node."""
+
+
+def zipf_tasks(tasks: int, random: np.random.Generator) -> Floats:
+    """Tasks whose work follows Zipf's law, in random order.
+
+    >>> zipf_tasks(3, np.random.default_rng(0)).size
+    3
+    """
+    work = np.arange(1, tasks + 1) ** -random.uniform(*EXPONENTS)
+    return np.asarray(random.permutation(work))
+
+
+WORK: dict[str, WorkMaker] = {"zipf-tasks": zipf_tasks, "hashed-keys": zipf_work}
+"""Makers of work by name."""
+
+
+def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
+    """A chain or a tree of operators with tasks behind a source, whose load is `factor` times the load it was deployed for.
+
+    Parameters
+    ----------
+    tasks
+        Number of tasks of every keyed operator.
+    random
+        Random number generator.
+    make_work
+        Makes the work of the tasks.
+    factor
+        Load now, relative to the load before.
+    """
+    hosts = [f"node{u}" for u in range(int(np.clip(tasks // TASKS_PER_NODE, *NODES)))]
+    rate = float(random.uniform(*RATE))
+    source = {
+        "name": "source",
+        "latency": {"model": "mm1", "service_rate": 4 * rate},
+        "external_rate": factor * rate,
+        "cost": 1.0,
+    }
+    operators: list[Fields] = [source]
+    loads, streams = [rate], []
+    present: dict[str, Any] = {"source": [str(random.choice(hosts))]}
+    for index in range(int(random.integers(2, 5))):
+        before = int(random.integers(max(0, index - 1), index + 1))
+        selectivity = float(random.uniform(0.5, 1.2))
+        load, name = loads[before] * selectivity, f"keyed{index}"
+        operator, intervals = _keyed(name, make_work(tasks, random), load, random)
+        operators.append(operator)
+        loads.append(load)
+        streams.append({"source": operators[before]["name"], "target": name, "rate": factor * load})
+        present[name] = [{"node": str(random.choice(hosts)), "tasks": interval} for interval in intervals]
+    running = sum(len(replicas) for replicas in present.values())
+    slots = max(3, int(np.ceil(2.5 * max(1.0, factor) * running / len(hosts))))
+    state = sum(float(np.sum(operator["tasks"]["state_size"])) for operator in operators[1:])
+    return RescaleProblem(
+        **rounded(
+            {
+                "application": {"operators": operators, "streams": streams},
+                "network": _network(hosts, slots, random),
+                "synchronisation_time": 0.5,
+                "transfer": "direct",
+                "weights": {"response_time": 0.4, "cost": 0.3, "downtime": 0.2, "moved_state": 0.1},
+                "limits": {"response_time": 0.25, "cost": 4.0 * running, "downtime": 20.0, "moved_state": state},
+            }
+        ),
+        current=KeyedDeployment(present),
+    )
+
+
+def _keyed(name: str, work: Floats, load: float, random: np.random.Generator) -> tuple[Fields, list[tuple[int, int]]]:
+    """An operator and its ranges, such that the heaviest replica is busy to `BUSY` before the load changes."""
+    replicas = int(random.integers(1, 4))
+    work = np.array(rounded(work))
+    intervals = [interval for interval in even_intervals(work, replicas) if interval[0] < interval[1]]
+    share = np.array([work[first:end].sum() for first, end in intervals]) / work.sum()
+    speed = load * max(float(share.max()) / BUSY, max(FACTORS) * float(work.max() / work.sum()) / ALONE)
+    operator = {
+        "name": name,
+        "latency": {"model": "mm1", "service_rate": speed},
+        "cost": 1.0,
+        "max_replicas": min(work.size, 4 * replicas + 2),
+        "tasks": {"work": work, "state_size": STATE * random.lognormal(0.0, 1.0, work.size)},
+    }
+    return operator, intervals
+
+
+def _network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields:
+    nodes = [
+        {
+            "name": name,
+            "resources": float(slots),
+            "zone": f"rack{u % 2}",
+            "speedup": float(random.choice([1.0, 1.0, 1.25])),
+            "spawn_time": 0.5,
+            "up_rate": CARD,
+            "down_rate": CARD,
+        }
+        for u, name in enumerate(hosts)
+    ]
+    near, far = float(random.uniform(1e-4, 5e-4)), float(random.uniform(1e-3, 3e-3))
+    return {
+        "nodes": nodes,
+        "within_zone": {"delay": near, "cost": 1e-5},
+        "between_zones": {"delay": far, "cost": 1e-4},
+        "store": {"delay": 0.001, "bandwidth": CARD},
+    }
+
+
+def _maker(make_work: WorkMaker, factor: float) -> Callable[[int, np.random.Generator], RescaleProblem]:
+    return lambda tasks, random: rescaled(tasks, random, make_work, factor)
+
+
+FAMILIES = tuple(
+    Family(
+        name=f"{name}-{100 * factor:.0f}",
+        kind="rescale",
+        summary=f"the load becomes {factor:g} times what it was; {str(make_work.__doc__).splitlines()[0].rstrip('.').lower()}",
+        make=_maker(make_work, factor),
+        size="tasks",
+        default_size=TASKS,
+        least_size=3,
+    )
+    for name, make_work in WORK.items()
+    for factor in FACTORS
+)
+"""For the record of the kind."""

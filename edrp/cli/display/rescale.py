@@ -1,0 +1,57 @@
+"""Replicas, key ranges and nodes as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from edrp.cli.display.migration import SHOWN_MOVES
+from edrp.cli.display.placement import counted, metric_table
+from edrp.cli.terminal import table
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
+from edrp.migration.rescale.shares import replica_loads
+
+SHOWN_REPLICAS = 100
+"""Replicas after which the rest are only counted; the solution document has them all."""
+
+
+def rescale_parts(problem: RescaleProblem, solution: RescaleSolution) -> Iterator[Table | str]:
+    """Every replica with its node, tasks and load, every metric, and what changes and moves."""
+    if solution.deployment is not None:
+        yield operator_table(problem, solution.deployment)
+        yield from replica_tables(problem, solution.deployment)
+        yield metric_table(problem, solution.metrics)
+    yield from (f"• {action}" for action in solution.actions)
+    yield from (f"• {move}" for move in solution.moves[:SHOWN_MOVES])
+    if len(solution.moves) > SHOWN_MOVES:
+        yield f"… and {len(solution.moves) - SHOWN_MOVES} more moves"
+
+
+def operator_table(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:
+    """Where each operator runs."""
+    rows = []
+    for operator in problem.application.operators:
+        nodes = tuple(sorted(deployment.nodes(operator.name)))
+        before = nodes if problem.current is None else tuple(sorted(problem.current.nodes(operator.name)))
+        rows.append((operator.name, str(len(nodes)), counted(nodes), "" if before == nodes else counted(before)))
+    return table(("operator", "replicas", "nodes", "before"), rows, right=("replicas",))
+
+
+def replica_tables(problem: RescaleProblem, deployment: KeyedDeployment) -> Iterator[Table | str]:
+    """The range and the load of each replica of operators with tasks."""
+    rows = []
+    for operator in problem.application.operators:
+        if operator.tasks is None:
+            continue
+        for load in replica_loads(problem.application, deployment, operator.name):
+            assert load.tasks is not None
+            first, end = load.tasks
+            shown = str(first) if end == first + 1 else f"{first}–{end - 1}"
+            rows.append((operator.name, load.node, shown, f"{100 * load.share:.3g} %", f"{load.rate:.6g}"))
+    if rows:
+        columns = ("operator", "node", "tasks", "share", "load (tuples/s)")
+        yield table(columns, rows[:SHOWN_REPLICAS], right=("tasks", "share", "load (tuples/s)"))
+    if len(rows) > SHOWN_REPLICAS:
+        yield f"… and {len(rows) - SHOWN_REPLICAS} more replicas"

@@ -1,0 +1,176 @@
+"""Who runs which keys where: replicas of all operators with their nodes and ranges of tasks, and what moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
+
+from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, _DocumentMeta
+from edrp.migration.intervals import Index, Interval, uncovered
+from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
+from edrp.placement.deployment import Deployment
+
+
+class KeyRange(Document):
+    """A replica of a keyed operator: the node that runs it and the tasks that it holds."""
+
+    node: Name = Field(description="node that runs the replica")
+    tasks: Interval = Field(description="[first task, end) that the replica holds, at least one", json_schema_extra={"unit": "1"})
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("range")
+        if self.tasks[1] <= self.tasks[0]:
+            faults.add(("tasks",), list(self.tasks), "holds no task; give [first task, end) with the end above the first")
+        faults.raise_if_any()
+        return self
+
+
+Replica = Name | KeyRange
+
+
+class KeyedDeployment(RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(min_length=1)]]], metaclass=_DocumentMeta):
+    """A mapping of each operator to its replicas: ranges of tasks with their nodes, or nodes alone where load splits evenly.
+
+    Examples
+    --------
+    >>> deployment = KeyedDeployment({"read": ["b", "a"], "count": [{"node": "a", "tasks": [0, 4]}]})
+    >>> deployment.replicas("count"), deployment["read"]
+    (Counter({'a': 1}), ('a', 'b'))
+    """
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    @field_validator("root", mode="after")
+    @classmethod
+    def _sorted(cls, value: dict[str, tuple[Replica, ...]]) -> dict[str, tuple[Replica, ...]]:
+        return {operator: tuple(sorted(replicas, key=_order)) for operator, replicas in value.items()}
+
+    def __getitem__(self, operator: str) -> tuple[Replica, ...]:
+        return self.root[operator]
+
+    def __contains__(self, operator: object) -> bool:
+        return operator in self.root
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return iter(self.root)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.root.items())))
+
+    def __repr_args__(self) -> Any:
+        yield None, self.root
+
+    def nodes(self, operator: str) -> tuple[str, ...]:
+        """Node of each replica, in the order of the replicas."""
+        return tuple(replica if isinstance(replica, str) else replica.node for replica in self.root[operator])
+
+    def ranges(self, operator: str) -> tuple[KeyRange, ...]:
+        """Replicas of a keyed operator in the order of their tasks."""
+        return tuple(replica for replica in self.root[operator] if isinstance(replica, KeyRange))
+
+    def replicas(self, operator: str) -> Counter[str]:
+        """Number of replicas on each node that runs the operator."""
+        return Counter(self.nodes(operator))
+
+    def degree(self, operator: str) -> int:
+        """Number of replicas of the operator."""
+        return len(self.root[operator])
+
+    @property
+    def places(self) -> Deployment:
+        """The nodes alone."""
+        return Deployment({operator: self.nodes(operator) for operator in self.root})
+
+    def owners(self, operator: str, tasks: int) -> list[str]:
+        """Node of each task of a keyed operator."""
+        owners = [""] * tasks
+        for replica in self.ranges(operator):
+            first, end = replica.tasks
+            owners[first:end] = [replica.node] * (end - first)
+        return owners
+
+
+class KeyMove(Outcome):
+    """Neighbouring tasks of an operator that go from one node to another."""
+
+    operator: Name = Field(description="whose tasks they are")
+    first: Index = Field(description="first task that moves", json_schema_extra={"unit": "1"})
+    end: Index = Field(description="task after the last that moves", json_schema_extra={"unit": "1"})
+    source: Name = Field(description="node that holds them now")
+    target: Name = Field(description="node that holds them afterwards")
+    size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "bytes"})
+
+    def __str__(self) -> str:
+        tasks = f"task {self.first}" if self.end == self.first + 1 else f"tasks {self.first}–{self.end - 1}"
+        return f"{tasks} of {self.operator} from {self.source} to {self.target}, {self.size:.6g} bytes"
+
+
+def moves_to(application: KeyedApplication, before: KeyedDeployment, after: KeyedDeployment) -> tuple[KeyMove, ...]:
+    """Tasks of keyed operators that change their node, in the order of operators and tasks."""
+    moves: list[KeyMove] = []
+    for operator in application.operators:
+        if operator.tasks is not None:
+            moves += _moves_of(operator.name, operator.tasks, before, after)
+    return tuple(moves)
+
+
+def _moves_of(operator: str, tasks: KeyedTasks, before: KeyedDeployment, after: KeyedDeployment) -> Iterator[KeyMove]:
+    old, new = before.owners(operator, tasks.count), after.owners(operator, tasks.count)
+    first = 0
+    while first < tasks.count:
+        end = first + 1
+        while end < tasks.count and (old[end], new[end]) == (old[first], new[first]):
+            end += 1
+        if old[first] != new[first]:
+            size = sum(tasks.state_size[first:end])
+            yield KeyMove(operator=operator, first=first, end=end, source=old[first], target=new[first], size=size)
+        first = end
+
+
+def even_boundaries(tasks: int, replicas: int) -> list[int]:
+    """First task of each replica, and the end, where tasks are split as Flink splits key groups: ⌈k·m/r⌉.
+
+    >>> even_boundaries(8, 3)
+    [0, 3, 6, 8]
+    """
+    return [-(-k * tasks // replicas) for k in range(replicas + 1)]
+
+
+def note_replica_faults(
+    application: KeyedApplication, nodes: Mapping[str, Any], deployment: KeyedDeployment, place: tuple[str, ...], faults: Faults
+) -> None:
+    """Note replicas on unknown nodes, of the wrong form for their operator, and tasks that are not held exactly once."""
+    operators = application.by_name
+    for name in deployment:
+        if name not in operators:
+            faults.add((*place, name), None, "is no operator of the application")
+            continue
+        tasks: KeyedTasks | None = operators[name].tasks
+        for position, replica in enumerate(deployment[name]):
+            node = replica if isinstance(replica, str) else replica.node
+            if node not in nodes:
+                faults.add((*place, name, position), node, "is no node of the network")
+            if (tasks is None) != isinstance(replica, str):
+                why = "splits its load evenly: give the node alone" if tasks is None else "has tasks: give node and tasks"
+                faults.add((*place, name, position), node, f"'{name}' {why}")
+        if tasks is not None and all(isinstance(replica, KeyRange) for replica in deployment[name]):
+            _note_uncovered(deployment.ranges(name), tasks.count, (*place, name), faults)
+    for name in operators:
+        if name not in deployment:
+            faults.add((*place, name), None, "is missing; name the replicas of every operator")
+
+
+def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:
+    for first, end, why in uncovered([replica.tasks for replica in ranges], tasks):
+        held = f"task {first}" if end == first + 1 else f"tasks {first} to {end - 1}"
+        why = "held by no replica" if why == "held by no node" else why
+        verb = "" if why == "do not exist" else " is" if end == first + 1 else " are"
+        faults.add(place, None, f"{held}{verb} {why}; the ranges must hold each of the {tasks} tasks once")
+
+
+def _order(replica: Replica) -> tuple[int, int, str]:
+    return (-1, -1, replica) if isinstance(replica, str) else (*replica.tasks, replica.node)

@@ -1,0 +1,125 @@
+"""Operators whose keys are dealt to tasks, and nodes with rates at which state leaves and arrives."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from itertools import accumulate
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.placement.application import Application, Operator
+from edrp.placement.network import Network, Node
+
+
+class KeyedTasks(Document):
+    """Tasks of a keyed operator: groups of keys, in an order of which every replica holds a range.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Arrays of different lengths, and tasks of which none has any work.
+
+    Examples
+    --------
+    >>> KeyedTasks(work=[1, 3], state_size=[1e6, 2e6]).total_state
+    3000000.0
+    """
+
+    work: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
+        description="amount of work of each task; the load of the operator is split in proportion to it",
+        json_schema_extra={"unit": "1"},
+    )
+    state_size: Annotated[tuple[NonNegative, ...], Field(min_length=1)] = Field(
+        description="of each task's state", json_schema_extra={"unit": "bytes"}
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        faults = Faults("tasks")
+        if len(self.state_size) != len(self.work):
+            why = f"has another length than work; give one number for each of the {len(self.work)} tasks"
+            faults.add(("state_size",), len(self.state_size), why)
+        if not any(self.work):
+            faults.add(("work",), self.work, "gives no task any work, so that the load cannot be split; one must be above 0")
+        faults.raise_if_any()
+        return self
+
+    @property
+    def count(self) -> int:
+        """Number of tasks."""
+        return len(self.work)
+
+    @property
+    def total_state(self) -> float:
+        """Bytes of all tasks together."""
+        return math.fsum(self.state_size)
+
+    def share(self, first: int, end: int) -> float:
+        """Share of all work that the tasks [first, end) have."""
+        return (self.work_before[end] - self.work_before[first]) / self.work_before[-1]
+
+    @cached_property
+    def work_before(self) -> tuple[float, ...]:
+        """Work of all tasks before each one, and of all, shape (tasks + 1,)."""
+        return tuple(accumulate(self.work, initial=0.0))
+
+
+class KeyedOperator(Operator):
+    """One processing element; with `tasks` its load and state are split by ranges of them, else evenly over its replicas.
+
+    Examples
+    --------
+    >>> KeyedOperator(name="count", max_replicas=3, tasks={"work": [5, 1], "state_size": [1, 1]}).most_replicas
+    2
+    """
+
+    tasks: KeyedTasks | None = Field(None, description="tasks that the keys are dealt to; null where load splits evenly")
+
+    @model_validator(mode="after")
+    def _check_tasks(self) -> Self:
+        if self.tasks is None:
+            return self
+        faults = Faults("operator")
+        if self.state_size:
+            faults.add(("state_size",), self.state_size, "is that of the tasks already; leave it out where `tasks` are given")
+        if self.min_replicas > self.tasks.count:
+            why = f"must be at most the number of tasks, which is {self.tasks.count}: every replica holds one at least"
+            faults.add(("min_replicas",), self.min_replicas, why)
+        faults.raise_if_any()
+        return self
+
+    @property
+    def most_replicas(self) -> int:
+        """Most replicas: `max_replicas`, and at most one per task."""
+        return self.max_replicas if self.tasks is None else min(self.max_replicas, self.tasks.count)
+
+    @property
+    def total_state(self) -> float:
+        """Bytes of the state of all replicas together."""
+        return self.state_size if self.tasks is None else self.tasks.total_state
+
+
+class KeyedApplication(Application):
+    """A directed acyclic graph of operators, of which some have tasks."""
+
+    operators: Annotated[tuple[KeyedOperator, ...], Field(min_length=1)] = Field(description="in any order")
+
+
+class RescaleNode(Node):
+    """A node with the rates of its network card."""
+
+    up_rate: Positive | None = Field(
+        None, description="rate at which state leaves the node; null for no limit", json_schema_extra={"unit": "bytes/s"}
+    )
+    down_rate: Positive | None = Field(
+        None, description="rate at which state arrives; null for no limit", json_schema_extra={"unit": "bytes/s"}
+    )
+
+
+class RescaleNetwork(Network):
+    """Nodes with rates of their own, logical links and the data store."""
+
+    nodes: Annotated[tuple[RescaleNode, ...], Field(min_length=1)] = Field(description="places where replicas run")

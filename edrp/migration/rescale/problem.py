@@ -1,0 +1,249 @@
+"""The problem of kind `rescale`: how many replicas, which keys on which, and on which node, for all operators together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.solution import Solution
+from edrp.migration.intervals import RESOLUTION
+from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
+from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, RescaleNetwork
+from edrp.migration.rescale.metrics import RESCALE_METRICS
+from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
+from edrp.placement.deployment import Action
+from edrp.placement.metrics.base import LIMIT_SLACK, Metric
+from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
+from edrp.placement.problem import StreamPlacement, Term
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class RescaleWeights(Document):
+    """Weight of each metric in the objective; they sum to 1."""
+
+    response_time: Share = Field(0.0, description="of the response time", json_schema_extra={"unit": "1"})
+    cost: Share = Field(0.0, description="of the cost", json_schema_extra={"unit": "1"})
+    downtime: Share = Field(0.0, description="of the downtime", json_schema_extra={"unit": "1"})
+    moved_state: Share = Field(0.0, description="of the state that changes its node", json_schema_extra={"unit": "1"})
+    peak_load: Share = Field(
+        0.0, description="of the largest share of a node's capacity that is asked for", json_schema_extra={"unit": "1"}
+    )
+
+    def of(self, metric: str) -> float:
+        """Weight of the metric of that name."""
+        return float(getattr(self, metric))
+
+
+class RescaleLimits(Document):
+    """Worst acceptable value of each metric; it also normalises the metric's term of the objective."""
+
+    response_time: Positive | None = Field(None, description="maximum response time", json_schema_extra={"unit": "s"})
+    cost: Positive | None = Field(None, description="maximum cost", json_schema_extra={"unit": "money/h"})
+    downtime: Positive | None = Field(None, description="maximum downtime", json_schema_extra={"unit": "s"})
+    moved_state: Positive | None = Field(
+        None, description="maximum state that changes its node", json_schema_extra={"unit": "bytes"}
+    )
+    peak_load: Positive | None = Field(
+        None, description="maximum share of any node's capacity of any shared resource", json_schema_extra={"unit": "1"}
+    )
+
+    def of(self, metric: str) -> float | None:
+        """Limit of the metric of that name; None where there is none."""
+        limit: float | None = getattr(self, metric)
+        return limit
+
+
+class RescaleProblem(StreamPlacement):
+    """Replicas, key ranges and nodes of all operators, initial (without `current`) or as a change of `current`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        All faults of the document and of its parts, each with its place.
+
+    Examples
+    --------
+    >>> queue = {"model": "mm1", "service_rate": 10.0}
+    >>> count = {"name": "count", "latency": queue, "external_rate": 12.0, "max_replicas": 2}
+    >>> problem = RescaleProblem(
+    ...     application={"operators": [{**count, "tasks": {"work": [3, 1, 2], "state_size": [1, 1, 1]}}]},
+    ...     network={"nodes": [{"name": "a"}, {"name": "b"}]},
+    ...     weights={"response_time": 1.0},
+    ...     limits={"response_time": 1.0},
+    ... )
+    >>> problem.evaluate({"count": [{"node": "a", "tasks": [0, 1]}, {"node": "b", "tasks": [1, 3]}]}).objective
+    0.25
+    """
+
+    decision_type: ClassVar[Any] = KeyedDeployment
+
+    kind: Literal["rescale"] = Field("rescale", description="says what the document is")
+    application: KeyedApplication = Field(description="what is to be placed")
+    network: RescaleNetwork = Field(description="where it can be placed")
+    synchronisation_time: NonNegative = Field(0.0, description="time of any change", json_schema_extra={"unit": "s"})
+    ranges: Literal["free", "even"] = Field(
+        "free", description="whether replicas may hold any range of tasks, or ranges of equal numbers as Flink's key groups"
+    )
+    operator_latency: Literal["slowest", "mean"] = Field(
+        "slowest", description="latency of an operator: that of its slowest replica, or the mean over its tuples"
+    )
+    transfer: Literal["store", "direct"] = Field(
+        "store", description="how state moves: by way of the data store (EDRP, eqs. 24–32), or from node to node"
+    )
+    tolerance: NonNegative | None = Field(
+        None,
+        description="how much more than the average of its operator's replicas a replica may have; null for any",
+        json_schema_extra={"unit": "1"},
+    )
+    utilisation: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="share of what it serves that a replica's load must stay below", json_schema_extra={"unit": "1"}
+    )
+    weights: RescaleWeights = Field(RescaleWeights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
+    limits: RescaleLimits = Field(RescaleLimits(), description="on the metrics; one is needed for each metric with a weight")
+    current: KeyedDeployment | None = Field(
+        None, description="replicas with nodes and ranges now; null for an initial placement, which moves nothing"
+    )
+
+    @property
+    def reconfiguration(self) -> str:
+        """Downtime of operators without tasks is that of EDRP's pause-and-resume."""
+        return "pause-and-resume"
+
+    @property
+    def resolution(self) -> float:
+        """1e-9 of what all state weighs: what moves is a difference of sums over it."""
+        term = next(term for term in self.terms if term.metric == "moved_state")
+        return RESOLUTION * term.coefficient * sum(operator.total_state for operator in self.application.operators)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Those of `RESCALE_METRICS`; peak load where shared resources are used."""
+        return self._metrics
+
+    @cached_property
+    def _metrics(self) -> Mapping[str, Metric]:
+        used = bool(shared_resources(self.application))
+        return {name: metric for name, metric in RESCALE_METRICS.items() if used or name != PEAK_LOAD}
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Weight per unit of the limit, which normalises the metric; peak load is a share anyway."""
+        return self._terms
+
+    @cached_property
+    def _terms(self) -> tuple[Term, ...]:
+        return tuple(
+            Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
+        )
+
+    def _check_kind(self, faults: Faults) -> None:
+        names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
+        if abs(math.fsum(self.weights.of(name) for name in RESCALE_METRICS) - 1.0) > 1e-9:
+            faults.add(("weights",), math.fsum(self.weights.of(name) for name in RESCALE_METRICS), "must sum to 1")
+        for name in names:
+            if self.limits.of(name) is None and name != PEAK_LOAD:
+                faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
+        if not shared_resources(self.application):
+            for field, value in (("weights", self.weights.peak_load), ("limits", self.limits.peak_load)):
+                if value:
+                    faults.add((field, PEAK_LOAD), value, "needs a `usage` of shared resources; no operator or stream has one")
+        for index, stream in enumerate(self.application.streams):
+            if stream.partitioning == "forward" and stream.usage:
+                why = "is not known of streams that forward one to one; leave it out, or give another `partitioning`"
+                faults.add(("application", "streams", index, "usage"), stream.usage, why)
+        self._check_capacities(faults)
+
+    def _check_present(self, faults: Faults) -> None:
+        if self.current is None:
+            return
+        note_replica_faults(self.application, self.network.by_name, self.current, ("current",), faults)
+        for operator in self.application.operators:
+            if operator.candidates is not None and operator.name in self.current:
+                for position, node in enumerate(self.current.nodes(operator.name)):
+                    if node not in operator.candidates and node in self.network.by_name:
+                        why = f"is not among the candidates of '{operator.name}'"
+                        faults.add(("current", operator.name, position), node, why)
+
+    def _check_decision(self, decision: KeyedDeployment, place: str, faults: Faults) -> None:
+        note_replica_faults(self.application, self.network.by_name, decision, (place,), faults)
+
+    def _broken_placement(self, deployment: Any) -> list[str]:
+        broken = super()._broken_placement(deployment)
+        for operator in self.application.operators:
+            loads = replica_loads(self.application, deployment, operator.name)
+            broken += self._overloaded(operator, loads)
+            if operator.tasks is not None:
+                broken += self._broken_ranges(operator, loads)
+        return broken
+
+    def _overloaded(self, operator: KeyedOperator, loads: list[ReplicaLoad]) -> list[str]:
+        """Replicas that are not stable below the utilisation."""
+        if operator.latency is None:
+            return []
+        replicas = len(loads)
+        unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas)]
+        if unstable and operator.tasks is None:
+            return [f"{operator.name} is overloaded with {replicas} replicas"]
+        return [
+            f"{operator.name} is overloaded on {load.node}: {range_text(load)} bring {load.rate:.6g} tuples/s"
+            for load in unstable
+        ]
+
+    def is_stable(self, operator: KeyedOperator, rate: float, replicas: int) -> bool:
+        """Whether each of so many replicas stays stable below the utilisation at that rate."""
+        return operator.latency is None or math.isfinite(operator.latency.at(rate / self.utilisation, replicas))
+
+    def _broken_ranges(self, operator: KeyedOperator, loads: list[ReplicaLoad]) -> list[str]:
+        """Ranges above the tolerance, and such that are not even where they have to be."""
+        assert operator.tasks is not None
+        broken, replicas = [], len(loads)
+        if self.tolerance is not None:
+            most = (1 + self.tolerance) / replicas
+            broken += [
+                f"tolerance: {range_text(load)} of {operator.name} have {load.share:.6g} of the work against {most:.6g}"
+                for load in loads
+                if load.share > most * (1 + LIMIT_SLACK)
+            ]
+        if self.ranges == "even":
+            boundaries = even_boundaries(operator.tasks.count, replicas)
+            if [load.tasks[1] for load in loads if load.tasks] != boundaries[1:]:
+                broken.append(f"ranges: those of {operator.name} are not even; they must end at {boundaries[1:]}")
+        return broken
+
+    def solution(self, decision: KeyedDeployment | None, fields: dict[str, Any]) -> RescaleSolution:
+        """The deployment, the actions that lead to it from the current one, and the tasks that move."""
+        actions: tuple[Action, ...] = ()
+        moves: tuple[KeyMove, ...] = ()
+        if decision is not None and self.current is not None:
+            actions = self.current.places.actions_to(decision.places)
+            moves = moves_to(self.application, self.current, decision)
+        return RescaleSolution.model_construct(**fields, deployment=decision, actions=actions, moves=moves)
+
+    def clashes(self) -> tuple[str, ...]:
+        """Why no deployment is feasible, as far as can be told operator by operator."""
+        from edrp.migration.rescale.clashes import operator_clashes
+
+        return operator_clashes(self)
+
+
+class RescaleSolution(Solution):
+    """The answer of a method to a problem of kind `rescale`."""
+
+    metric_units: ClassVar[Mapping[str, str]] = {"response_time": "s", "downtime": "s", "cost": "money/h", "moved_state": "bytes"}
+
+    kind: Literal["rescale-solution"] = Field("rescale-solution", description="says what the document is")
+    objective: float | None = Field(description="weighted sum of the metrics as re-evaluated", json_schema_extra={"unit": "1"})
+    deployment: KeyedDeployment | None = Field(description="replicas of each operator with nodes and ranges of tasks")
+    actions: tuple[Action, ...] = Field(description="changes of the nodes of replicas from the current deployment")
+    moves: tuple[KeyMove, ...] = Field(description="tasks that go from node to node, in the order of operators and tasks")
+
+    @property
+    def decision(self) -> KeyedDeployment | None:
+        """The deployment."""
+        return self.deployment

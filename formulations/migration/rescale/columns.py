@@ -1,0 +1,243 @@
+"""The columns of the program over ranges: which node runs which replica, for operators with tasks and without.
+
+x[i,l,(a,b),u] = 1 where a replica of operator i on node u holds the tasks [a, b). Where what a replica may hold, or how fast it
+is, depends on the number of replicas (tolerance, even ranges, capacity curves), there is a layer l of columns for every number;
+z[i,l] chooses one. Without tasks, x[i,r,c,u] = 1 where node u runs exactly c of r replicas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.program import Linear, Program
+from edrp.formulations.placement.node_loads import Holdings
+from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.migration.rescale.deployment import even_boundaries
+from edrp.migration.rescale.documents import KeyedOperator
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.migration.rescale.splits import range_fits
+from edrp.placement.latency import CapacityCurveLatency
+from edrp.placement.metrics.base import LIMIT_SLACK
+
+BYTES_PER_COLUMN = 4000
+"""Memory that a column and its coefficients take, most of it in the solver."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeColumns:
+    """Columns of one operator.
+
+    Attributes
+    ----------
+    tasks : number of tasks, 0 without.
+    columns, nodes, counts : shape (columns,)
+        Index, node, and replicas that the column stands for.
+    first, end : shape (columns,)
+        Range of tasks; both 0 without tasks.
+    share, seconds : shape (columns,)
+        Share of the load of these replicas together, and latency of each on its node.
+    layer : shape (columns,)
+        Index into `layers`.
+    layers : shape (layers, 2)
+        Fewest and most replicas of each layer.
+    chosen : shape (layers,)
+        Columns z.
+    """
+
+    tasks: int
+    columns: Ints
+    nodes: Ints
+    counts: Ints
+    first: Ints
+    end: Ints
+    share: Floats
+    seconds: Floats
+    layer: Ints
+    layers: Ints
+    chosen: Ints
+
+    def on(self, node: int) -> Ints:
+        """Positions of the columns of a node."""
+        return np.flatnonzero(self.nodes == node)
+
+    @property
+    def support(self) -> Ints:
+        """Nodes that have columns."""
+        return np.unique(self.nodes)
+
+    @property
+    def covered(self) -> tuple[Ints, Ints]:
+        """Pairs of a position among the columns and a task that its range holds; task 0 of all without tasks."""
+        if not self.tasks:
+            return np.arange(self.columns.size), np.zeros(self.columns.size, np.int64)
+        lengths = self.end - self.first
+        position = np.repeat(np.arange(self.columns.size), lengths)
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return position, self.first[position] + within
+
+    def node_share(self, node: int) -> Linear:
+        """Share of the load that a node gets."""
+        here = self.on(node)
+        return Linear.of(self.columns[here], self.share[here])
+
+    @property
+    def holdings(self) -> Holdings:
+        """Replicas by column, for rows of resources."""
+        return Holdings(self.columns, self.nodes, self.counts, np.maximum(self.layers[self.layer, 1], 1))
+
+
+def estimated_ranges(problem: RescaleProblem) -> float:
+    """About the number of columns of the program: ranges, or counts per node, times nodes."""
+    total = 0.0
+    for operator in problem.application.operators:
+        nodes = len(operator.candidates or problem.network.nodes)
+        layers = operator.most_replicas - operator.min_replicas + 1
+        if operator.tasks is None or problem.ranges == "even":
+            total += nodes * layers * (operator.min_replicas + operator.most_replicas) / 2
+        else:
+            layers = layers if depends_on_number(problem, operator) else 1
+            total += nodes * layers * operator.tasks.count * (operator.tasks.count + 1) / 2
+    return total
+
+
+def depends_on_number(problem: RescaleProblem, operator: KeyedOperator) -> bool:
+    """Whether what a replica may hold or how fast it is depends on how many replicas there are."""
+    curve = isinstance(operator.latency, CapacityCurveLatency)
+    return problem.ranges == "even" or problem.tolerance is not None or curve
+
+
+def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> RangeColumns:
+    """x and z of one operator, and the rows by which they make a split: flows along the tasks, or counts that add up.
+
+    Columns of what is unstable, beyond the tolerance or too much for a node alone are not made.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Before allocating them, where there are too many ranges.
+    """
+    keyed = arrays.tasks[index].count > 0
+    entries, layers = _keyed_entries(arrays, index) if keyed else _plain_entries(arrays, index)
+    name = arrays.compiled.operators[index]
+    size = len(entries)
+    held = np.array(entries, float).reshape(size, 7).T
+    columns = program.add_columns(f"range {name}", size, upper=1.0, integer=True)
+    chosen = program.add_columns(f"replicas {name}", len(layers), upper=1.0, integer=True)
+    nodes, counts, first, end, layer = (held[part].astype(np.int64) for part in (0, 1, 2, 3, 6))
+    own = RangeColumns(
+        tasks=arrays.tasks[index].count,
+        columns=columns,
+        nodes=nodes,
+        counts=counts,
+        first=first,
+        end=end,
+        share=held[4],
+        seconds=held[5],
+        layer=layer,
+        layers=np.array(layers, np.int64).reshape(len(layers), 2),
+        chosen=chosen,
+    )
+    program.add_row(f"one number of {name}", Linear.of(chosen), lower=1.0, upper=1.0)
+    (_add_flow_rows if keyed else _add_count_rows)(program, own, name)
+    return own
+
+
+Entry = tuple[int, int, int, int, float, float, int]
+"""Node, replicas, first task, end, share, seconds and layer of a column."""
+
+
+def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[tuple[int, int]]]:
+    problem, operator, compiled = arrays.problem, arrays.operator(index), arrays.compiled
+    assert operator.tasks is not None
+    count = operator.tasks.count
+    numbers = range(operator.min_replicas, operator.most_replicas + 1)
+    layers = [(r, r) for r in numbers] if depends_on_number(problem, operator) else [(numbers[0], numbers[-1])]
+    nodes = _nodes_with_room(arrays, index, 1)
+    most = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
+    what = f"the {most:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
+    refuse_beyond_memory(BYTES_PER_COLUMN * most, what, "use the method 'range-annealing', which proves nothing")
+    entries: list[Entry] = []
+    for layer, (_, replicas) in enumerate(layers):
+        even = list(pairwise(even_boundaries(count, replicas)))
+        for first in range(count):
+            look("the ranges of the program")
+            ends = [b for a, b in even if a == first] if problem.ranges == "even" else range(first + 1, count + 1)
+            for end in ends:
+                if not range_fits(problem, operator, first, end, replicas):
+                    if problem.ranges == "free":
+                        break
+                    continue
+                share = operator.tasks.share(first, end)
+                seconds = _seconds(arrays, index, compiled.load[index] * share, replicas)
+                entries += [(u, 1, first, end, share, seconds / compiled.speedup[u], layer) for u in nodes.tolist()]
+    return entries, layers
+
+
+def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[tuple[int, int]]]:
+    operator, compiled = arrays.operator(index), arrays.compiled
+    entries: list[Entry] = []
+    layers = []
+    for replicas in range(operator.min_replicas, operator.max_replicas + 1):
+        rate = compiled.load[index] / replicas
+        if not arrays.problem.is_stable(operator, float(rate), replicas):
+            continue
+        seconds = _seconds(arrays, index, float(rate), replicas)
+        for held in range(1, replicas + 1):
+            nodes = _nodes_with_room(arrays, index, held).tolist()
+            share, layer = held / replicas, len(layers)
+            entries += [(u, held, 0, 0, share, seconds / compiled.speedup[u], layer) for u in nodes]
+        layers.append((replicas, replicas))
+    return entries, layers
+
+
+def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int) -> Ints:
+    """Candidates that may run so many replicas, were they alone."""
+    compiled = arrays.compiled
+    nodes = compiled.candidates(index)
+    need, room = replicas * compiled.demand[index], compiled.capacity[nodes]
+    slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)
+    return nodes[(need <= room + slack).all(axis=1)]
+
+
+def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> float:
+    model = arrays.operator(index).latency
+    seconds = 0.0 if model is None else float(model.at(rate, replicas))
+    if seconds < 0:
+        position = [operator.name for operator in arrays.problem.application.operators].index(arrays.operator(index).name)
+        why = f"is negative at {rate:.6g} tuples/s; fit it over that load"
+        raise InvalidInstanceError([Fault(f"application.operators[{position}].latency", f"{seconds:.6g} s", why)])
+    return seconds
+
+
+def _add_flow_rows(program: Program, own: RangeColumns, name: str) -> None:
+    """Ranges of the chosen layer follow one another from the first task to the last; their number is within the layer's."""
+    layers, tasks = own.chosen.size, own.tasks
+    start = own.layer * (tasks + 1)
+    entries: list[tuple[Any, Any, Any]] = [(start + own.first, own.columns, 1.0), (start + own.end, own.columns, -1.0)]
+    begin = np.arange(layers) * (tasks + 1)
+    entries += [(begin, own.chosen, -1.0), (begin + tasks, own.chosen, 1.0)]
+    program.add_rows(f"ranges {name}", layers * (tasks + 1), entries, lower=0.0, upper=0.0)
+    rows = np.arange(layers)
+    number = [(own.layer, own.columns, 1.0), (rows, own.chosen, -own.layers[:, 0])]
+    program.add_rows(f"fewest {name}", layers, number, lower=0.0)
+    number = [(own.layer, own.columns, 1.0), (rows, own.chosen, -own.layers[:, 1])]
+    program.add_rows(f"most {name}", layers, number, upper=0.0)
+
+
+def _add_count_rows(program: Program, own: RangeColumns, name: str) -> None:
+    """Replicas on all nodes are as many as were chosen; a node runs one number of them."""
+    layers = own.chosen.size
+    rows = np.arange(layers)
+    number = [(own.layer, own.columns, own.counts), (rows, own.chosen, -own.layers[:, 1])]
+    program.add_rows(f"number {name}", layers, number, lower=0.0, upper=0.0)
+    nodes, place = np.unique(own.nodes, return_inverse=True)
+    cells = place * layers + own.layer
+    here = [(cells, own.columns, 1.0), (np.arange(nodes.size * layers), np.tile(own.chosen, nodes.size), -1.0)]
+    program.add_rows(f"one count {name}", nodes.size * layers, here, upper=0.0)

@@ -1,0 +1,193 @@
+"""Quantities as linear expressions over ranges: replicas, presence on nodes, bytes that move, traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.program import Linear, Program
+from edrp.formulations.migration.rescale.columns import RangeColumns, add_operator_columns
+from edrp.formulations.migration.rescale.traffic import StreamShares
+from edrp.formulations.placement.builder import PlacementExpressions
+from edrp.formulations.placement.node_loads import Holdings
+from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.migration.rescale.deployment import KeyedDeployment
+
+
+class RangeQuantities(PlacementExpressions):
+    """Expressions over the columns x of all operators; whatever else a metric needs is made when it is first asked for."""
+
+    def __init__(self, arrays: KeyedArrays) -> None:
+        self.arrays, self.compiled, self.program = arrays, arrays.compiled, Program()
+        self.operators: list[RangeColumns] = [
+            add_operator_columns(self.program, arrays, index) for index in range(len(arrays.compiled.operators))
+        ]
+        self._presence: dict[int, Ints] = {}
+        self._traffic: dict[int, StreamShares] = {}
+
+    def holdings(self, operator: int) -> Holdings:
+        """Replicas by column."""
+        return self.operators[operator].holdings
+
+    def start(self, counts: Ints) -> Floats | None:
+        """A start needs ranges, not counts: see `point`."""
+        return None
+
+    def point(self, deployment: KeyedDeployment) -> Floats | None:
+        """x and z of a deployment, everything else left to the solver; None where the program cannot express it."""
+        replicas = self.arrays.replicas(deployment)
+        values = np.full(self.program.columns, np.nan)
+        for index, own in enumerate(self.operators):
+            held = None if replicas is None else self._held_columns(index, replicas[index])
+            if held is None:
+                return None
+            columns, layer = held
+            values[own.columns], values[own.chosen] = 0.0, 0.0
+            values[columns], values[own.chosen[layer]] = 1.0, 1.0
+        return values
+
+    def decode(self, values: Floats) -> KeyedDeployment:
+        """The deployment that a point stands for."""
+        replicas = []
+        for own in self.operators:
+            on = np.flatnonzero(values[own.columns] > 0.5)
+            listed = [(int(own.nodes[k]), int(own.first[k]), int(own.end[k])) for k in on for _ in range(int(own.counts[k]))]
+            replicas.append(sorted(listed, key=lambda replica: replica[1]))
+        return self.arrays.deployment(replicas)
+
+    def _held_columns(self, index: int, replicas: list[tuple[int, int, int]]) -> tuple[Ints, int] | None:
+        """Columns of x that some replicas of an operator are, and their layer."""
+        own, number = self.operators[index], len(replicas)
+        layers = np.flatnonzero((own.layers[:, 0] <= number) & (number <= own.layers[:, 1]))
+        if not layers.size:
+            return None
+        layer = int(layers[0])
+        known = {
+            (u, a, b, c): column
+            for u, a, b, c, here, column in zip(
+                own.nodes.tolist(), own.first.tolist(), own.end.tolist(), own.counts.tolist(), own.layer, own.columns, strict=True
+            )
+            if here == layer
+        }
+        if own.tasks:
+            wanted = [(u, a, b, 1) for u, a, b in replicas]
+        else:
+            nodes, counts = np.unique([u for u, _, _ in replicas], return_counts=True)
+            wanted = [(int(u), 0, 0, int(c)) for u, c in zip(nodes, counts, strict=True)]
+        if any(key not in known for key in wanted):
+            return None
+        return np.array([known[key] for key in wanted], np.int64), layer
+
+    def current_columns(self, index: int) -> Ints | None:
+        """Columns that are all 1 where an operator stays as it is; None where it cannot."""
+        current = self.arrays.problem.current
+        assert current is not None
+        replicas = self.arrays.replicas(current)
+        held = None if replicas is None else self._held_columns(index, replicas[index])
+        return None if held is None else held[0]
+
+    def presence(self, index: int) -> Ints:
+        """Columns by node, shape (nodes,), at least 1 where the operator runs; -1 where it cannot."""
+        if index not in self._presence:
+            own, program, name = self.operators[index], self.program, self.compiled.operators[index]
+            nodes = own.support
+            added = program.add_columns(f"present {name}", nodes.size, upper=1.0)
+            position, task = own.covered
+            width = max(1, own.tasks)
+            cells = np.searchsorted(nodes, own.nodes[position]) * width + task
+            entries = [
+                (np.arange(nodes.size * width), np.repeat(added, width), 1.0),
+                (cells, own.columns[position], -1.0),
+            ]
+            program.add_rows(f"present {name}", nodes.size * width, entries, lower=0.0)
+            columns = np.full(len(self.compiled.nodes), -1, np.int64)
+            columns[nodes] = added
+            self._presence[index] = columns
+        return self._presence[index]
+
+    def more_replicas(self, index: int, node: int, before: int, most: int) -> int:
+        """A column that is 1 where an operator has more replicas on a node than before."""
+        own, program = self.operators[index], self.program
+        name = f"more {self.compiled.operators[index]} on {self.compiled.nodes[node]}"
+        if name not in program.column_blocks:
+            column = program.add_columns(name, upper=1.0, integer=True)
+            here = own.columns[own.on(node)]
+            program.add_row(name, Linear.of(column, float(most - before)) - Linear.of(here), lower=-float(before))
+        return int(program[name])
+
+    def leaving(self, index: int, node: int) -> Linear:
+        """Bytes of an operator that leave a node."""
+        own, tasks = self.operators[index], self.arrays.tasks[index]
+        here = own.on(node)
+        if own.tasks:
+            kept = tasks.held_before[own.end[here], node] - tasks.held_before[own.first[here], node]
+            return Linear.of(own.columns[here], -kept) + float(tasks.held_before[-1, node])
+        had, state = self._even_share(index, node), float(self.compiled.state_size[index])
+        return Linear.of(own.columns[here], state * (np.maximum(had - own.share[here], 0.0) - had)) + state * had
+
+    def arriving(self, index: int, node: int) -> Linear:
+        """Bytes of an operator that reach a node."""
+        own, tasks = self.operators[index], self.arrays.tasks[index]
+        here = own.on(node)
+        if own.tasks:
+            size = tasks.missing_before[own.end[here], node] - tasks.missing_before[own.first[here], node]
+            return Linear.of(own.columns[here], size)
+        had, state = self._even_share(index, node), float(self.compiled.state_size[index])
+        return Linear.of(own.columns[here], state * np.maximum(own.share[here] - had, 0.0))
+
+    def _even_share(self, index: int, node: int) -> float:
+        current = self.compiled.current
+        return 0.0 if current is None else float(current[index, node] / current[index].sum())
+
+    def uploaded(self, index: int, node: int) -> tuple[Linear, float]:
+        """Bytes that a node brings to the store (EDRP, eq. 31, without tasks), and the most that it may be."""
+        own = self.operators[index]
+        if own.tasks:
+            return self.leaving(index, node), float(self.arrays.tasks[index].held_before[-1, node])
+        current, state = self.compiled.current, float(self.compiled.state_size[index])
+        assert current is not None
+        before, old = int(current[index, node]), int(current[index].sum())
+
+        def size(left: Ints, new: Ints) -> Floats:
+            share = np.maximum(before - left, 0) / old + before * np.maximum(new - old, 0) / (old * new)
+            return np.asarray(state * share)
+
+        totals, here = own.layers[:, 1], own.on(node)
+        none = size(np.zeros_like(totals), totals)
+        some = size(own.counts[here], totals[own.layer[here]])
+        amount = Linear.of(own.chosen, none) + Linear.of(own.columns[here], some - none[own.layer[here]])
+        return amount, float(max(none.max(initial=0.0), some.max(initial=0.0)))
+
+    def downloaded(self, index: int, node: int) -> Linear:
+        """Bytes that a node fetches from the store (EDRP, eq. 32, without tasks)."""
+        own = self.operators[index]
+        if own.tasks:
+            return self.arriving(index, node)
+        current, state, here = self.compiled.current, float(self.compiled.state_size[index]), own.on(node)
+        assert current is not None
+        before, old = int(current[index, node]), int(current[index].sum())
+        after, new = own.counts[here], own.layers[own.layer[here], 1]
+        share = np.maximum(after - before, 0) / new + np.minimum(before, after) * np.maximum(old - new, 0) / (old * new)
+        return Linear.of(own.columns[here], state * share)
+
+    def replica_sum(self, weights: Floats) -> Linear:
+        """Σ_i weights[i] × replicas of i."""
+        return Linear.total(
+            Linear.of(own.columns, weight * own.counts) for own, weight in zip(self.operators, weights, strict=True) if weight
+        )
+
+    def traffic(self, stream: int) -> StreamShares:
+        """Products of the shares of both ends of a stream."""
+        if stream not in self._traffic:
+            self._traffic[stream] = StreamShares(self.program, self.compiled, self.operators, stream)
+        return self._traffic[stream]
+
+    def stream_pair_sum(self, weights: Floats) -> Linear:
+        """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v]."""
+        return Linear.total(self.traffic(e).total(weights[e]) for e in range(len(weights)) if weights[e].any())
+
+    def moved_state(self) -> Linear:
+        """Σ over operators and nodes of the bytes that arrive."""
+        if self.compiled.current is None:
+            return Linear.zero()
+        return Linear.total(self.arriving(index, u) for index, own in enumerate(self.operators) for u in own.support.tolist())

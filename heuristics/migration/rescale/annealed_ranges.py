@@ -1,0 +1,170 @@
+"""Simulated annealing over replicas, ranges and nodes of all operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edrp.core.arrays import UInts
+from edrp.core.budget import look, now
+from edrp.core.kernel_helpers import uniform
+from edrp.core.kernels import inlined, inner_loop
+from edrp.core.methods import Options
+from edrp.core.solution import StoppedBecause
+from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
+from edrp.heuristics.migration.rescale.range_moves import NOTHING, propose
+from edrp.heuristics.migration.rescale.range_state import (
+    OBJECTIVE,
+    VIOLATION,
+    RangeState,
+    add_up,
+    copy_operator,
+    copy_replicas,
+    refresh_all,
+    refresh_operator,
+    refresh_streams,
+)
+
+CHUNK = 5_000
+"""Moves between two looks at the clock."""
+
+SHORTER = (0.1, 0.3)
+"""Lengths of the first runs, relative to the others."""
+
+SAFE = 0.95
+"""Share of the rest of a time limit that a run is planned for."""
+
+PENALTY = 3.0
+"""Objective per unit of violation, on the scale on which temperatures are given."""
+
+Replicas = list[list[tuple[int, int, int]]]
+"""Node, first task and end of each replica of each operator."""
+
+
+@inlined
+def _energy(s: RangeState, scale: float) -> float:
+    return s.values[OBJECTIVE] * scale + PENALTY * s.values[VIOLATION]
+
+
+@inlined
+def _keep(t: RangeArrays, s: RangeState, best: RangeState) -> None:
+    """Remember a state if it is the best one met: less violation, then a lower objective."""
+    less = s.values[VIOLATION] < best.values[VIOLATION] - 1e-12
+    same = s.values[VIOLATION] <= best.values[VIOLATION] + 1e-12
+    if less or (same and s.values[OBJECTIVE] < best.values[OBJECTIVE]):
+        for i in range(t.load.size):
+            copy_replicas(s, best, i)
+        best.values[OBJECTIVE], best.values[VIOLATION] = s.values[OBJECTIVE], s.values[VIOLATION]
+
+
+@inner_loop
+def anneal_ranges(
+    t: RangeArrays,
+    now: RangeState,
+    old: RangeState,
+    best: RangeState,
+    random: np.ndarray,
+    schedule: tuple[int, float, float, float],
+) -> None:
+    """Anneal from `now`; the best state met goes to `best`.
+
+    `schedule` has the number of moves, the temperature, its factor per move, and by what objectives are multiplied.
+    """
+    steps, temperature, cooling, scale = schedule
+    refresh_all(t, now)
+    for i in range(t.load.size):
+        copy_operator(t, now, old, i)
+    _keep(t, now, best)
+    energy = _energy(now, scale)
+    for _ in range(steps):
+        temperature *= cooling
+        i, j = propose(t, now, random)
+        if i == NOTHING:
+            continue
+        refresh_operator(t, now, i)
+        if j != NOTHING:
+            refresh_operator(t, now, j)
+            refresh_streams(t, now, j)
+        refresh_streams(t, now, i)
+        add_up(t, now)
+        changed = _energy(now, scale)
+        if changed <= energy or uniform(random) < np.exp((energy - changed) / temperature):
+            energy = changed
+            _keep(t, now, best)
+            copy_operator(t, now, old, i)
+            if j != NOTHING:
+                copy_operator(t, now, old, j)
+        else:
+            copy_operator(t, old, now, i)
+            if j != NOTHING:
+                copy_operator(t, old, now, j)
+
+
+class RangeSearch:
+    """The best replicas met so far, and annealing that goes on from them.
+
+    Parameters
+    ----------
+    arrays
+        The problem.
+    starts
+        What is known; all are rated at once.
+    """
+
+    def __init__(self, arrays: RangeArrays, starts: Sequence[Replicas]) -> None:
+        self.arrays = arrays
+        self.now, self.old, self.best = (RangeState.empty(arrays) for _ in range(3))
+        self.best.values[OBJECTIVE] = self.best.values[VIOLATION] = np.inf
+        self.starts = list(starts)
+        for start in self.starts:
+            look("the starts of the search")
+            self._run(start, np.zeros(1, np.uint64), (0, 1.0, 1.0, 1.0))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the best replicas met break no limit."""
+        return bool(self.best.values[VIOLATION] == 0)
+
+    @property
+    def objective(self) -> float:
+        """Objective of the best replicas met."""
+        return float(self.best.values[OBJECTIVE])
+
+    def replicas(self) -> Replicas:
+        """The best replicas met."""
+        return self.best.replicas()
+
+    def anneal(self, options: Options, runs: int, steps: int, temperatures: tuple[float, float]) -> StoppedBecause:
+        """Several runs from the best known, every second one from another start; the first two are shorter.
+
+        Under a time limit a run is as long as the rest of the time allows, so that it ends cold.
+        """
+        hot, cold = temperatures
+        began, moves = now(), 0
+        for run in range(runs):
+            length = max(1, int(steps * SHORTER[run])) if run < len(SHORTER) else steps
+            if options.time_limit is not None and moves:
+                per_move = (now() - began) / moves
+                length = max(1, min(length, int(SAFE * options.remaining / per_move)))
+            cooling = (cold / hot) ** (1.0 / length)
+            random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
+            start = self.replicas() if run % 2 == 0 else self.starts[(run // 2) % len(self.starts)]
+            scale = 1.0 / max(abs(self.objective), 1e-12) if np.isfinite(self.objective) else 1.0
+            try:
+                for done in range(0, length, CHUNK):
+                    if options.remaining <= 0:
+                        return "time_limit"
+                    schedule = (min(CHUNK, length - done), hot * cooling**done, cooling, scale)
+                    self._run(start if done == 0 else None, random, schedule)
+            except KeyboardInterrupt:
+                return "interrupted"
+            moves += length
+            if options.progress is not None and self.feasible:
+                options.progress(options.elapsed, self.objective, None)
+        return "finished"
+
+    def _run(self, start: Replicas | None, random: UInts, schedule: tuple[int, float, float, float]) -> None:
+        if start is not None:
+            self.now.set(start)
+        anneal_ranges(self.arrays, self.now, self.old, self.best, random, schedule)

@@ -1,0 +1,169 @@
+"""Ranges for replicas whose nodes are given, such that the fewest bytes move (state migration, section 3, with several seats)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.kernels import inner_loop
+from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.migration.rescale.deployment import even_boundaries
+
+MANY_SEATS = 12
+"""Replicas above which only neighbours trade ranges while their order is improved."""
+
+MAX_CELLS = 20_000_000
+"""Replicas × tasks above which boundaries are only balanced."""
+
+PASSES = 3
+HALVINGS = 60
+"""Halvings of the range of the largest stable share: more than the precision of a float."""
+
+
+def largest_share(arrays: KeyedArrays, index: int, replicas: int) -> float:
+    """Largest share of the load that a replica may get when there are so many: stable, and within the problem's tolerance."""
+    problem, operator = arrays.problem, arrays.operator(index)
+    load = float(arrays.compiled.load[index])
+    most = 1.0 if problem.tolerance is None else min(1.0, (1 + problem.tolerance) / replicas)
+    if problem.is_stable(operator, load * most, replicas):
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if problem.is_stable(operator, load * middle, replicas) else (low, middle)
+    return low
+
+
+def ranges_on(
+    arrays: KeyedArrays, index: int, nodes: list[int], tolerance: float, *, by_number: bool = False
+) -> list[tuple[int, int, int]] | None:
+    """Node, first task and end of each replica of an operator on these nodes; None where no split keeps to the loads.
+
+    Parameters
+    ----------
+    arrays, index
+        The problem, and the operator.
+    nodes
+        Node of each replica.
+    tolerance
+        How much more than the average a replica may have, next to what the problem demands.
+    by_number
+        Whether replicas hold at most ⌈m/r⌉ tasks instead, whatever their work.
+    """
+    tasks, replicas = arrays.tasks[index], len(nodes)
+    if not tasks.count:
+        return [(u, 0, 0) for u in sorted(nodes)]
+    if arrays.problem.ranges == "even":
+        return matched_ranges(tasks.held_before, even_boundaries(tasks.count, replicas), nodes)
+    work = np.arange(tasks.count + 1.0) if by_number else tasks.work_before
+    limit = float(-(-tasks.count // replicas))
+    if not by_number:
+        share = min(largest_share(arrays, index, replicas), (1 + tolerance) / replicas)
+        limit = share * float(work[-1]) * (1 + 1e-12)
+    if replicas * tasks.count > MAX_CELLS:
+        ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
+        fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
+        return matched_ranges(tasks.held_before, ends.tolist(), nodes) if fits else None
+    seats = _ordered(tasks.held_before, nodes)
+    boundaries = np.zeros(replicas + 1, np.int64)
+    gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)
+    queue = np.zeros(tasks.count + 1, np.int64)
+    if not arrange(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
+        return None
+    return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
+
+
+def matched_ranges(held: Floats, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
+    """Given ranges on given nodes such that the most bytes stay."""
+    kept: Any = np.diff(held[np.array(ends)], axis=0)[:, nodes]
+    rows, columns = linear_sum_assignment(kept, maximize=True)
+    return [(nodes[column], ends[row], ends[row + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
+
+
+def _ordered(held: Floats, nodes: list[int]) -> Ints:
+    """The nodes in the order of the tasks that they hold now, those that hold none last."""
+    inside = np.diff(held, axis=0)
+    position = np.arange(inside.shape[0])
+    total = inside.sum(axis=0)
+    mean = np.where(total > 0, position @ inside / np.where(total > 0, total, 1.0), math.inf)
+    return np.array(sorted(nodes, key=lambda u: (mean[u], u)), np.int64)
+
+
+@inner_loop
+def arrange(
+    work: np.ndarray,
+    held: np.ndarray,
+    seats: np.ndarray,
+    limit: float,
+    ends: np.ndarray,
+    gain: np.ndarray,
+    choice: np.ndarray,
+    queue: np.ndarray,
+) -> bool:
+    """Order `seats` and set `ends` such that the most bytes stay, by trading seats while that helps; False where nothing fits."""
+    best = fewest(work, held, seats, limit, ends, gain, choice, queue)
+    if best < 0:
+        return False
+    for _ in range(PASSES):
+        better = False
+        for p in range(seats.size):
+            last = seats.size if seats.size <= MANY_SEATS else min(seats.size, p + 2)
+            for q in range(p + 1, last):
+                if seats[p] == seats[q]:
+                    continue
+                seats[p], seats[q] = seats[q], seats[p]
+                kept = fewest(work, held, seats, limit, ends, gain, choice, queue)
+                if kept > best * (1 + 1e-12):
+                    best, better = kept, True
+                else:
+                    seats[p], seats[q] = seats[q], seats[p]
+        if not better:
+            break
+    fewest(work, held, seats, limit, ends, gain, choice, queue)
+    return True
+
+
+@inner_loop
+def fewest(
+    work: np.ndarray,
+    held: np.ndarray,
+    seats: np.ndarray,
+    limit: float,
+    ends: np.ndarray,
+    gain: np.ndarray,
+    choice: np.ndarray,
+    queue: np.ndarray,
+) -> float:
+    """Bytes that stay at most with seats in this order, in O(tasks × seats); -1 where nothing fits. Sets `ends`."""
+    tasks, replicas = work.size - 1, seats.size
+    for b in range(tasks + 1):
+        gain[0, b] = -1.0
+    gain[0, 0] = 0.0
+    for k in range(1, replicas + 1):
+        u, before, after = seats[k - 1], (k - 1) % 2, k % 2
+        head, tail = 0, 0
+        for b in range(tasks + 1):
+            # Ends of the range before that come into question, by falling gain, those too far back at the front.
+            a = b - 1
+            if a >= 0 and gain[before, a] >= 0:
+                value = gain[before, a] - held[a, u]
+                while tail > head and gain[before, queue[tail - 1]] - held[queue[tail - 1], u] <= value:
+                    tail -= 1
+                queue[tail] = a
+                tail += 1
+            while tail > head and work[b] - work[queue[head]] > limit:
+                head += 1
+            gain[after, b] = -1.0
+            if tail > head:
+                gain[after, b] = max(0.0, gain[before, queue[head]] + held[b, u] - held[queue[head], u])
+                choice[k, b] = queue[head]
+    if gain[replicas % 2, tasks] < 0:
+        return -1.0
+    ends[replicas] = tasks
+    for k in range(replicas, 0, -1):
+        ends[k - 1] = choice[k, ends[k]]
+    return gain[replicas % 2, tasks]

@@ -1,0 +1,127 @@
+"""The search for replicas, ranges and nodes: annealing from several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer
+from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
+from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
+from edrp.heuristics.migration.rescale.starts import (
+    Replicas,
+    answer_of,
+    best_answer,
+    packed_start,
+    present_start,
+    sequential_starts,
+)
+from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.placement.deployment import Deployment
+
+EVEN_STEPS = 20_000
+"""Moves of the search with even loads, from which a start comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAnnealingParameters:
+    """How long and how hot to anneal.
+
+    Attributes
+    ----------
+    runs : number of runs; every second one goes on from the best known.
+    steps : moves tried per run; None for 20,000 per operator.
+    hot, cold : temperatures at both ends, relative to the objective.
+    """
+
+    runs: int = 10
+    steps: int | None = None
+    hot: float = 0.05
+    cold: float = 2e-4
+
+    def __post_init__(self) -> None:
+        if self.runs < 1 or (self.steps is not None and self.steps < 1):
+            raise ValueError(f"runs and steps must be at least 1, got {self.runs} and {self.steps}")
+        if not 0 < self.cold <= self.hot:
+            raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got cold={self.cold}, hot={self.hot}")
+
+
+class RangeAnnealing(Method):
+    """Annealing from the current deployment, from few and many replicas, and from EDRP with the fewest bytes.
+
+    The answer is never worse than any of these.
+    """
+
+    name = "range-annealing"
+    kinds = ("rescale",)
+    summary = "simulated annealing over replicas, key ranges and nodes together, never worse than keeping or EDRP then SSM"
+    parameters = RangeAnnealingParameters
+
+    def run(self, problem: RescaleProblem, options: Options) -> Answer:
+        """Anneal until done or out of time."""
+        parameters: RangeAnnealingParameters = self.read_parameters(options)
+        if clashes := problem.clashes():
+            return Answer("none", "finished", notes=clashes)
+        arrays = compile_rescale(problem)
+        kernel_arrays = range_arrays(arrays)
+        starts = plain_starts(arrays, options)
+        if options.remaining > 0:
+            starts += sequential_starts(arrays, even_places(arrays, kernel_arrays, starts, options))
+        search = RangeSearch(kernel_arrays, starts)
+        steps = parameters.steps or 20_000 * len(arrays.tasks)
+        stopped = search.anneal(options, parameters.runs, steps, (parameters.hot, parameters.cold))
+        # Limits that hold up to rounding are judged by the evaluator; a start that it accepts is not lost.
+        answer = answer_of(arrays, search.replicas(), stopped, "the best deployment met")
+        known = best_answer(arrays, starts, "a start") if answer.decision is None else None
+        return replace(known, stopped_because=stopped) if known is not None and known.decision is not None else answer
+
+    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
+        """The best of the starts that need no kernel."""
+        if clashes := problem.clashes():
+            return Answer("none", "time_limit", notes=clashes)
+        arrays = compile_rescale(problem)
+        best = best_answer(arrays, plain_starts(arrays, options), "a start")
+        return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
+
+
+def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
+    """What is given, what runs, and few to many replicas on nodes with room."""
+    given = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
+    filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
+    known: list[Replicas] = []
+    for start in [*given, *filled]:
+        if start is not None and start not in known:
+            known.append(start)
+    return known
+
+
+def even_places(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
+    """Nodes of all replicas where load and state are split evenly, as EDRP does, by a short search."""
+    even = without_tasks(arrays, kernel_arrays)
+    nodes = [[[(u, 0, 0) for u in sorted(u for u, _, _ in held)] for held in start] for start in starts]
+    search = RangeSearch(even, nodes)
+    search.anneal(replace(options, progress=None), 1, EVEN_STEPS, (0.05, 1e-3))
+    names = arrays.compiled.nodes
+    return Deployment(
+        {name: [names[u] for u, _, _ in held] for name, held in zip(arrays.compiled.operators, search.replicas(), strict=True)}
+    )
+
+
+def without_tasks(arrays: KeyedArrays, kernel_arrays: RangeArrays) -> RangeArrays:
+    """The arrays of the problem with even loads."""
+    size, nodes = kernel_arrays.candidate.shape
+    return kernel_arrays._replace(
+        tasks=np.zeros(size, np.int64),
+        offset=np.arange(size),
+        work=np.zeros(size),
+        held=np.zeros((size, nodes)),
+        missing=np.zeros((size, nodes)),
+        state=np.array([arrays.operator(i).total_state for i in range(size)]),
+    )
+
+
+METHODS = (RangeAnnealing(),)
+"""For the registry."""

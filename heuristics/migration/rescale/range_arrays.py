@@ -1,0 +1,221 @@
+"""A problem of kind `rescale` as one tuple of arrays that kernels take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
+from edrp.placement.metrics.peak_load import shared_resources
+from edrp.placement.reconfiguration import code_times
+
+NO_LATENCY, QUEUE, POLYNOMIAL, TABLE = 0, 1, 2, 3
+"""Latency models by number."""
+
+METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
+"""Metrics in the order of weights, limits and values."""
+
+
+class RangeArrays(NamedTuple):
+    """Arrays over operators i (topological order), replicas k, streams e, nodes u, resources m, shared resources q.
+
+    Work and bytes of the tasks of all operators stand one after the other: those of i begin at `offset[i]` and have
+    `tasks[i]` + 1 rows, each of what is before a task. Without tasks `tasks[i]` is 0. `now_*` describe the current deployment,
+    `held` and `missing` the bytes that a node has of it and has not. Latency is given by `model` with `service[i, replicas]`
+    or points `x`, `y` from `points[i]` on. `incoming` and `adjacent` list streams by operator. Times are in seconds, rates by
+    their inverse, so that no limit is 0.
+    """
+
+    tasks: Ints
+    offset: Ints
+    work: Floats
+    held: Floats
+    missing: Floats
+    load: Floats
+    model: Ints
+    service: Floats
+    points: Ints
+    x: Floats
+    y: Floats
+    min_replicas: Ints
+    max_replicas: Ints
+    candidate: Bools
+    candidate_list: Ints
+    candidate_start: Ints
+    replica_cost: Floats
+    demand: Floats
+    capacity: Floats
+    speedup: Floats
+    source: Ints
+    target: Ints
+    rate: Floats
+    incoming: Ints
+    incoming_start: Ints
+    adjacent: Ints
+    adjacent_start: Ints
+    delay: Floats
+    price: Floats
+    has_current: bool
+    now_number: Ints
+    now_node: Ints
+    now_end: Ints
+    now_count: Ints
+    state: Floats
+    trip: Floats
+    slowness: Floats
+    spawn: Floats
+    code: Floats
+    up: Floats
+    down: Floats
+    synchronisation: float
+    direct: bool
+    mean: bool
+    even: bool
+    tolerance: float
+    utilisation: float
+    replica_use: Floats
+    tuple_use: Floats
+    stream_use: Floats
+    shared: Floats
+    weights: Floats
+    limits: Floats
+
+
+def range_arrays(arrays: KeyedArrays) -> RangeArrays:
+    """Arrays for the kernels."""
+    compiled, problem = arrays.compiled, arrays.problem
+    size, nodes = compiled.candidate.shape
+    width = int(max(compiled.max_replicas.max(), 1 if compiled.current is None else compiled.current.sum(axis=1).max()))
+    incoming, incoming_start = _grouped(compiled.stream_target, size)
+    outgoing, outgoing_start = _grouped(compiled.stream_source, size)
+    adjacent = [np.concatenate([_part(incoming, incoming_start, i), _part(outgoing, outgoing_start, i)]) for i in range(size)]
+    lists = [compiled.candidates(i) for i in range(size)]
+    counts = np.array([tasks.count for tasks in arrays.tasks], np.int64)
+    rows = counts + 1
+    now_number, now_node, now_end = _current(arrays, width)
+    present = compiled.current if compiled.current is not None else np.zeros((size, nodes), np.int64)
+    code = np.zeros((size, nodes))
+    if compiled.current is not None:
+        code = np.array([code_times(compiled, i, np.arange(nodes, dtype=np.int32)) for i in range(size)])
+    model, service, points, x, y = _models(arrays, width)
+    replica_use, tuple_use, stream_use, shared = _shared(arrays)
+    return RangeArrays(
+        tasks=counts,
+        offset=np.cumsum(rows) - rows,
+        work=np.concatenate([tasks.work_before for tasks in arrays.tasks]),
+        held=np.concatenate([tasks.held_before for tasks in arrays.tasks]),
+        missing=np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
+        load=compiled.load,
+        model=model,
+        service=service,
+        points=points,
+        x=x,
+        y=y,
+        min_replicas=compiled.min_replicas,
+        max_replicas=compiled.max_replicas,
+        candidate=compiled.candidate,
+        candidate_list=np.concatenate(lists),
+        candidate_start=np.cumsum([0, *(nodes.size for nodes in lists)]),
+        replica_cost=compiled.replica_cost,
+        demand=compiled.demand,
+        capacity=compiled.capacity,
+        speedup=compiled.speedup,
+        source=compiled.stream_source,
+        target=compiled.stream_target,
+        rate=compiled.stream_rate,
+        incoming=incoming,
+        incoming_start=incoming_start,
+        adjacent=np.concatenate(adjacent),
+        adjacent_start=np.cumsum([0, *(streams.size for streams in adjacent)]),
+        delay=np.where(np.isfinite(compiled.delay), compiled.delay, 1e9),
+        price=compiled.link_cost,
+        has_current=compiled.current is not None,
+        now_number=now_number,
+        now_node=now_node,
+        now_end=now_end,
+        now_count=present,
+        state=compiled.state_size,
+        trip=2 * compiled.store_delay,
+        slowness=1 / compiled.store_bandwidth,
+        spawn=compiled.spawn_time,
+        code=code,
+        up=1 / arrays.up_rate,
+        down=1 / arrays.down_rate,
+        synchronisation=float(compiled.synchronisation_time),
+        direct=problem.transfer == "direct",
+        mean=problem.operator_latency == "mean",
+        even=problem.ranges == "even",
+        tolerance=np.inf if problem.tolerance is None else problem.tolerance,
+        utilisation=problem.utilisation,
+        replica_use=replica_use,
+        tuple_use=tuple_use,
+        stream_use=stream_use,
+        shared=shared,
+        weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
+        limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
+    )
+
+
+def _grouped(keys: Ints, groups: int) -> tuple[Ints, Ints]:
+    """Positions by key, one group after the other, and where each group begins."""
+    return np.argsort(keys, kind="stable"), np.searchsorted(np.sort(keys), np.arange(groups + 1)).astype(np.int64)
+
+
+def _part(members: Ints, starts: Ints, group: int) -> Ints:
+    return members[starts[group] : starts[group + 1]]
+
+
+def _current(arrays: KeyedArrays, width: int) -> tuple[Ints, Ints, Ints]:
+    """Number, nodes and ends of the replicas of now, nodes of operators without tasks ascending."""
+    size = len(arrays.compiled.operators)
+    number, node, end = np.zeros(size, np.int64), np.zeros((size, width), np.int64), np.zeros((size, width), np.int64)
+    replicas = None if arrays.problem.current is None else arrays.replicas(arrays.problem.current)
+    for i, held in enumerate(replicas or ()):
+        number[i] = len(held)
+        node[i, : len(held)] = [u for u, _, _ in held]
+        end[i, : len(held)] = [b for _, _, b in held]
+    return number, node, end
+
+
+def _models(arrays: KeyedArrays, width: int) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+    """Latency models as numbers."""
+    size = len(arrays.compiled.operators)
+    kind, service, starts = np.zeros(size, np.int64), np.zeros((size, width + 1)), [0]
+    x: list[float] = []
+    y: list[float] = []
+    for i in range(size):
+        model: Any = arrays.operator(i).latency
+        if isinstance(model, (Mm1Latency, CapacityCurveLatency)):
+            kind[i] = QUEUE
+            service[i, 1:] = [model.true_rate(replicas) for replicas in range(1, width + 1)]
+        elif isinstance(model, PolynomialLatency):
+            kind[i] = POLYNOMIAL
+            x += [0.0] * len(model.coefficients)
+            y += model.coefficients
+        elif isinstance(model, TableLatency):
+            kind[i] = TABLE
+            x += model.rates
+            y += model.latencies
+        starts.append(len(x))
+    return kind, service, np.array(starts, np.int64), np.array(x, float), np.array(y, float)
+
+
+def _shared(arrays: KeyedArrays) -> tuple[Floats, Floats, Floats, Floats]:
+    """Use of shared resources by replicas, by tuples and by streams (times their rates), and what nodes have."""
+    compiled, problem = arrays.compiled, arrays.problem
+    names = shared_resources(problem.application)
+    operators = [arrays.operator(i) for i in range(len(compiled.operators))]
+    per_replica = [[o.usage[name].per_replica if name in o.usage else 0.0 for name in names] for o in operators]
+    per_tuple = [[o.usage[name].per_tuple if name in o.usage else 0.0 for name in names] for o in operators]
+    streams = [[stream.usage.get(name, 0.0) for name in names] for stream in problem.application.streams]
+    has = [[problem.network.by_name[node].capacity.get(name, np.inf) for name in names] for node in compiled.nodes]
+    q = len(names)
+    return (
+        np.array(per_replica, float).reshape(len(operators), q),
+        np.array(per_tuple, float).reshape(len(operators), q) * compiled.load[:, None],
+        np.array(streams, float).reshape(len(streams), q) * compiled.stream_rate[:, None],
+        np.array(has, float).reshape(len(compiled.nodes), q),
+    )

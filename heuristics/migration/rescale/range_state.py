@@ -1,0 +1,292 @@
+"""Replicas with ranges and nodes, and what they are worth: the part of an operator is computed again when it changes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.kernel_helpers import copy_vector
+from edrp.core.kernels import inlined
+from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIAL, QUEUE, RangeArrays
+from edrp.placement.latency import LONGEST
+
+SLACK = 1e-9
+"""Relative excess over a limit that counts as rounding."""
+
+OBJECTIVE, VIOLATION = 5, 6
+"""Places in the values of a state, after those of the metrics."""
+
+
+class RangeState(NamedTuple):
+    """Replicas k of operators i: node, and end of the range (begins at the end before); then what follows from them.
+
+    Attributes
+    ----------
+    number : shape (operators,)
+    node, end : shape (operators, most replicas)
+    share, count, leaving, arriving : shape (operators, nodes)
+    parts : shape (operators, 6), latency, excess over what is stable or tolerated, and of a change the downtime by way of the
+        store, download of code, start of replicas, and whether there is one.
+    links : shape (streams, 2), delay and price.
+    finish : shape (operators,)
+    values : shape (7,), metrics, objective, violation.
+    """
+
+    number: Ints
+    node: Ints
+    end: Ints
+    share: Floats
+    count: Ints
+    leaving: Floats
+    arriving: Floats
+    parts: Floats
+    links: Floats
+    finish: Floats
+    values: Floats
+
+    @classmethod
+    def empty(cls, t: RangeArrays) -> RangeState:
+        """A state to be set."""
+        size, nodes = t.candidate.shape
+        width, table = t.now_node.shape[1], (size, nodes)
+        return cls(
+            np.zeros(size, np.int64),
+            np.zeros((size, width), np.int64),
+            np.zeros((size, width), np.int64),
+            np.zeros(table),
+            np.zeros(table, np.int64),
+            np.zeros(table),
+            np.zeros(table),
+            np.zeros((size, 6)),
+            np.zeros((t.rate.size, 2)),
+            np.zeros(size),
+            np.zeros(7),
+        )
+
+    def set(self, replicas: list[list[tuple[int, int, int]]]) -> None:
+        """Take over node, first task and end of each replica of each operator."""
+        for i, held in enumerate(replicas):
+            self.number[i] = len(held)
+            self.node[i, : len(held)] = [u for u, _, _ in held]
+            self.end[i, : len(held)] = [b for _, _, b in held]
+
+    def replicas(self) -> list[list[tuple[int, int, int]]]:
+        """Node, first task and end of each replica of each operator."""
+        listed = []
+        for number, node, end in zip(self.number.tolist(), self.node.tolist(), self.end.tolist(), strict=True):
+            listed.append([(node[k], end[k - 1] if k else 0, end[k]) for k in range(number)])
+        return listed
+
+
+@inlined
+def latency_at(t: RangeArrays, i: int, rate: float, replicas: int) -> float:
+    """Seconds of one of so many replicas on the reference node; infinite where it is overloaded."""
+    if t.model[i] == NO_LATENCY:
+        return 0.0
+    if t.model[i] == QUEUE:
+        spare = t.service[i, replicas] - rate
+        return 1.0 / spare if spare * LONGEST >= 1.0 else np.inf
+    first, last = t.points[i], t.points[i + 1] - 1
+    if t.model[i] == POLYNOMIAL:
+        value = 0.0
+        for p in range(last, first - 1, -1):
+            value = value * rate + t.y[p]
+        return value if abs(value) <= LONGEST else np.inf
+    if rate > t.x[last]:
+        return np.inf
+    p = first
+    while p < last and t.x[p + 1] < rate:
+        p += 1
+    if p == last or rate <= t.x[first]:
+        return t.y[p] if p == last else t.y[first]
+    return t.y[p] + (t.y[p + 1] - t.y[p]) * (rate - t.x[p]) / (t.x[p + 1] - t.x[p])
+
+
+@inlined
+def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
+    """What follows from the replicas of one operator alone."""
+    n, m, at = s.number[i], t.tasks[i], t.offset[i]
+    for u in range(t.speedup.size):
+        s.share[i, u], s.count[i, u], s.arriving[i, u] = 0.0, 0, 0.0
+        s.leaving[i, u] = t.held[at + m, u] if m > 0 else 0.0
+    worst, mean, excess, first = 0.0, 0.0, 0.0, 0
+    same = t.has_current and n == t.now_number[i]
+    most = (1 + t.tolerance) / n * (1 + SLACK)
+    for k in range(n):
+        u, end = s.node[i, k], s.end[i, k]
+        share, rate = 1.0 / n, t.load[i] / n
+        if m > 0:
+            share = (t.work[at + end] - t.work[at + first]) / t.work[at + m]
+            rate = t.load[i] * share
+            if t.has_current:
+                s.arriving[i, u] += t.missing[at + end, u] - t.missing[at + first, u]
+                s.leaving[i, u] -= t.held[at + end, u] - t.held[at + first, u]
+                same = same and u == t.now_node[i, k] and end == t.now_end[i, k]
+            if share > most:
+                excess += share / most - 1
+        seconds = latency_at(t, i, rate, n)
+        if not np.isfinite(seconds) or not np.isfinite(latency_at(t, i, rate / t.utilisation, n)):
+            excess += 0.1 + share
+        if np.isfinite(seconds):
+            worst, mean = max(worst, seconds / t.speedup[u]), mean + share * seconds / t.speedup[u]
+        s.share[i, u] += share
+        s.count[i, u] += 1
+        first = end
+    s.parts[i, 0] = mean if t.mean else worst
+    s.parts[i, 1] = excess
+    if m == 0 and t.has_current:
+        for u in range(t.speedup.size):
+            same = same and s.count[i, u] == t.now_count[i, u]
+            had = t.now_count[i, u] / t.now_number[i]
+            s.leaving[i, u] = t.state[i] * max(0.0, had - s.share[i, u])
+            s.arriving[i, u] = t.state[i] * max(0.0, s.share[i, u] - had)
+    refresh_change(t, s, i, same)
+
+
+@inlined
+def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
+    """Downtime of one operator by way of the store, and of a direct change its download of code and start of replicas."""
+    store, code, spawn = 0.0, 0.0, 0.0
+    if t.has_current and not same:
+        n, n0 = s.number[i], t.now_number[i]
+        for v in range(t.speedup.size):
+            if s.count[i, v] == 0:
+                continue
+            start = t.spawn[v] if s.count[i, v] > t.now_count[i, v] else 0.0
+            code, spawn = max(code, t.code[i, v]), max(spawn, start)
+            if t.direct:
+                continue
+            down = s.arriving[i, v]
+            if t.tasks[i] == 0:
+                down = t.state[i] * max(0, s.count[i, v] - t.now_count[i, v]) / n
+                down += t.state[i] * min(s.count[i, v], t.now_count[i, v]) * max(0, n0 - n) / (n0 * n)
+            for u in range(t.speedup.size):
+                if u == v or t.now_count[i, u] == 0:
+                    continue
+                up = s.leaving[i, u]
+                if t.tasks[i] == 0:
+                    up = t.state[i] * max(0, t.now_count[i, u] - s.count[i, u]) / n0
+                    up += t.state[i] * t.now_count[i, u] * max(0, n - n0) / (n0 * n)
+                trip = max(t.code[i, v], t.trip[u] + up * t.slowness[u]) + t.trip[v] + down * t.slowness[v] + start
+                store = max(store, trip)
+        store += t.synchronisation
+    s.parts[i, 2], s.parts[i, 3], s.parts[i, 4] = store, code, spawn
+    s.parts[i, 5] = 0.0 if same or not t.has_current else 1.0
+
+
+@inlined
+def refresh_streams(t: RangeArrays, s: RangeState, i: int) -> None:
+    """Delay and price of the streams at an operator."""
+    for p in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        e = t.adjacent[p]
+        a, b = t.source[e], t.target[e]
+        slowest, price = 0.0, 0.0
+        for u in range(t.speedup.size):
+            if s.count[a, u] == 0:
+                continue
+            for v in range(t.speedup.size):
+                if s.count[b, v] > 0 and v != u:
+                    slowest = max(slowest, t.delay[u, v])
+                    price += s.share[a, u] * s.share[b, v] * t.price[u, v]
+        s.links[e, 0], s.links[e, 1] = slowest, price * t.rate[e]
+
+
+@inlined
+def add_up(t: RangeArrays, s: RangeState) -> None:
+    """Metrics, objective and violation of a state whose parts are up to date."""
+    size, nodes = t.candidate.shape
+    response, cost, moved, violation = 0.0, 0.0, 0.0, 0.0
+    store, code, spawn, changed = 0.0, 0.0, 0.0, 0.0
+    for i in range(size):
+        ready = 0.0
+        for p in range(t.incoming_start[i], t.incoming_start[i + 1]):
+            e = t.incoming[p]
+            ready = max(ready, s.finish[t.source[e]] + s.links[e, 0])
+        s.finish[i] = ready + s.parts[i, 0]
+        response = max(response, s.finish[i])
+        cost += s.number[i] * t.replica_cost[i]
+        violation += s.parts[i, 1]
+        store, code = max(store, s.parts[i, 2]), max(code, s.parts[i, 3])
+        spawn, changed = max(spawn, s.parts[i, 4]), max(changed, s.parts[i, 5])
+    for e in range(t.rate.size):
+        cost += s.links[e, 1]
+    transfer, peak = 0.0, 0.0
+    for u in range(nodes):
+        out, into = 0.0, 0.0
+        for i in range(size):
+            out, into = out + s.leaving[i, u], into + s.arriving[i, u]
+        moved += into
+        transfer = max(transfer, out * t.up[u], into * t.down[u])
+        violation += overload(t, s, u)
+        for q in range(t.shared.shape[1]):
+            peak = max(peak, shared_demand(t, s, u, q) / t.shared[u, q])
+    s.values[0], s.values[1], s.values[3], s.values[4] = response, cost, moved, peak
+    s.values[2] = store
+    if t.direct:
+        s.values[2] = t.synchronisation + max(transfer, code) + spawn if changed > 0 else 0.0
+    objective = 0.0
+    for p in range(5):
+        if t.weights[p] > 0:
+            objective += t.weights[p] * s.values[p]
+        if s.values[p] > t.limits[p] * (1 + SLACK):
+            violation += 0.01 + s.values[p] / t.limits[p] - 1
+    s.values[OBJECTIVE], s.values[VIOLATION] = objective, violation
+
+
+@inlined
+def overload(t: RangeArrays, s: RangeState, u: int) -> float:
+    """How much more than a node has its replicas need, relative to what it has."""
+    total = 0.0
+    for r in range(t.capacity.shape[1]):
+        used = 0.0
+        for i in range(t.load.size):
+            used += s.count[i, u] * t.demand[i, r]
+        room = t.capacity[u, r]
+        if used > room * (1 + SLACK):
+            total += used / room - 1 if room > 0 else 1.0 + used
+    return total
+
+
+@inlined
+def shared_demand(t: RangeArrays, s: RangeState, u: int, q: int) -> float:
+    """Units per second of a shared resource that are asked for on a node."""
+    amount = 0.0
+    for i in range(t.load.size):
+        if s.count[i, u] > 0:
+            amount += s.count[i, u] * t.replica_use[i, q] + s.share[i, u] * t.tuple_use[i, q]
+    for e in range(t.rate.size):
+        amount += t.stream_use[e, q] * s.share[t.source[e], u] * max(0.0, 1.0 - s.share[t.target[e], u])
+    return amount
+
+
+@inlined
+def refresh_all(t: RangeArrays, s: RangeState) -> None:
+    """Everything that follows from the replicas."""
+    for i in range(t.load.size):
+        refresh_operator(t, s, i)
+    for i in range(t.load.size):
+        refresh_streams(t, s, i)
+    add_up(t, s)
+
+
+@inlined
+def copy_replicas(source: RangeState, target: RangeState, i: int) -> None:
+    """Number, nodes and ranges of an operator."""
+    target.number[i] = source.number[i]
+    for k in range(source.number[i]):
+        target.node[i, k], target.end[i, k] = source.node[i, k], source.end[i, k]
+
+
+@inlined
+def copy_operator(t: RangeArrays, source: RangeState, target: RangeState, i: int) -> None:
+    """All of an operator, its streams included."""
+    copy_replicas(source, target, i)
+    copy_vector(source.share[i], target.share[i])
+    copy_vector(source.count[i], target.count[i])
+    copy_vector(source.leaving[i], target.leaving[i])
+    copy_vector(source.arriving[i], target.arriving[i])
+    copy_vector(source.parts[i], target.parts[i])
+    for p in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        copy_vector(source.links[t.adjacent[p]], target.links[t.adjacent[p]])

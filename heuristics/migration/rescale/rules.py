@@ -1,0 +1,201 @@
+"""What users do today about replicas, key ranges and nodes: baselines of the search."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from edrp.core.compiling import run_method
+from edrp.core.methods import Method, Options, get_method
+from edrp.core.problem import derived_once
+from edrp.core.solution import Answer
+from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
+from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
+from edrp.heuristics.migration.rescale.range_arrays import range_arrays
+from edrp.heuristics.migration.rescale.starts import (
+    Replicas,
+    answer_of,
+    best_answer,
+    deployment_answer,
+    packed_start,
+    present_start,
+    sequential_starts,
+)
+from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
+from edrp.heuristics.placement.start import overloaded
+from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
+from edrp.migration.rescale.deployment import even_boundaries
+from edrp.migration.rescale.even_loads import as_edrp
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.placement.compilation import compile_problem
+from edrp.placement.deployment import Deployment
+
+EDRP_SECONDS = 10.0
+"""Seconds that EDRP gets where there is no time limit."""
+
+EDRP_SHARE = 0.8
+"""Share of a time limit that EDRP gets."""
+
+
+class RescaleRule(Method):
+    """A baseline; it holds nothing where what it does breaks a limit, and says which."""
+
+    kinds = ("rescale",)
+
+    def run(self, problem: RescaleProblem, options: Options) -> Answer:
+        """Follow the rule."""
+        self.read_parameters(options)
+        return self.decide(compile_rescale(problem), options)
+
+    @abstractmethod
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """The answer of the rule."""
+
+
+class Keep(RescaleRule):
+    """The current deployment as it is."""
+
+    name = "keep"
+    summary = "changes nothing"
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """What runs now."""
+        current = arrays.problem.current
+        if current is None:
+            return Answer("none", "finished", notes=("there is no current deployment to keep",))
+        return deployment_answer(arrays, current, "finished", "the current deployment")
+
+    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
+        """It needs none."""
+        return self.run(problem, options)
+
+
+class EdrpThenSsm(RescaleRule):
+    """EDRP decides replicas and nodes as if load and state were split evenly, then ranges are chosen that move the least.
+
+    Of six tolerances for the ranges the best answer is taken.
+    """
+
+    name = "edrp-then-ssm"
+    summary = "EDRP with even loads, then the key ranges that move the fewest bytes on its nodes, at the best of six tolerances"
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """One after the other."""
+        edrp = as_edrp(arrays.problem)
+        with derived_once(edrp):
+            seconds = EDRP_SECONDS if options.time_limit is None else EDRP_SHARE * options.remaining
+            first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, options_for_edrp(options, seconds))
+        if first.decision is None:
+            said = f"EDRP with even loads is {first.status}" if first.status != "none" else "EDRP with even loads found nothing"
+            return Answer("none", first.stopped_because, notes=(said, *first.notes))
+        best = best_answer(arrays, sequential_starts(arrays, first.decision), "the answer on the nodes of EDRP")
+        if best is None:
+            return Answer("none", "finished", notes=("no key ranges keep the replicas that EDRP chose stable",))
+        return replace(best, stopped_because=first.stopped_because)
+
+
+def options_for_edrp(options: Options, seconds: float) -> Options:
+    """Options of the first of two steps."""
+    return replace(options.within(seconds), start=None, program=None, parameters={})
+
+
+class Ds2EvenRanges(RescaleRule):
+    """Replicas by the DS2 rule, even ranges as Flink's key groups, and the best nodes for them that a search finds."""
+
+    name = "ds2-even-ranges"
+    summary = "Flink's way: replicas by the DS2 rule for a utilisation of 0.7, even key ranges, the best nodes for them"
+    parameters = Ds2Parameters
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """Numbers first, then nodes."""
+        places, notes = ds2_places(arrays, self.read_parameters(options))
+        if places is None:
+            return Answer("none", "finished", notes=notes)
+        numbers = [len(places[name]) for name in arrays.compiled.operators]
+        start = even_on(arrays, places)
+        kernel_arrays = range_arrays(arrays)
+        fixed = kernel_arrays._replace(
+            even=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
+        )
+        return _searched(arrays, RangeSearch(fixed, [start]), options, self.name, notes)
+
+
+class EvenRanges(RescaleRule):
+    """Numbers of replicas and nodes decided together for even ranges, with the true share of each of them, by a search."""
+
+    name = "even-ranges"
+    summary = "even key ranges as Flink's, numbers of replicas and nodes decided together by a search"
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """Search with even ranges only."""
+        even = arrays.problem.replace(ranges="even")
+        known = compile_rescale(even)
+        if clashes := even.clashes():
+            return Answer("none", "finished", notes=clashes)
+        starts = [present_start(known, even.current), *(packed_start(known, share) for share in (0.0, 0.3, 1.0))]
+        search = RangeSearch(range_arrays(known), [start for start in starts if start is not None])
+        return _searched(arrays, search, options, self.name, ())
+
+
+class StickyRanges(RescaleRule):
+    """Kafka Streams' way: every replica gets about the same number of tasks, and keeps as much of its state as that allows.
+
+    Numbers of replicas and nodes are those of the DS2 rule. Ranges hold at most ⌈m/r⌉ tasks, whatever their work.
+    """
+
+    name = "sticky-ranges"
+    summary = "Kafka Streams' way: replicas by the DS2 rule, equal numbers of tasks, as much state as possible stays where it is"
+    parameters = Ds2Parameters
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """Numbers and nodes first, then ranges of equal numbers of tasks."""
+        places, notes = ds2_places(arrays, self.read_parameters(options))
+        if places is None:
+            return Answer("none", "finished", notes=notes)
+        index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
+        replicas: Replicas = []
+        for i, name in enumerate(arrays.compiled.operators):
+            nodes = [index[node] for node in places[name]]
+            held = ranges_on(arrays, i, nodes, 0.0, by_number=True)
+            assert held is not None
+            replicas.append(held)
+        answer = answer_of(arrays, replicas, "finished", self.name)
+        return replace(answer, notes=(*notes, *answer.notes))
+
+
+def ds2_places(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployment | None, tuple[str, ...]]:
+    """Nodes by the DS2 rule with even loads, and notes; None where it leaves an operator without a replica."""
+    edrp = as_edrp(arrays.problem)
+    with derived_once(edrp):
+        compiled = compile_problem(edrp)
+        if (hopeless := overloaded(compiled)) is not None:
+            return None, hopeless.notes
+        filling = Ds2().fill(compiled, parameters)
+    notes = tuple(filling.notes)
+    return (compiled.deployment(filling.counts) if filling.counts.any(axis=1).all() else None), notes
+
+
+def even_on(arrays: KeyedArrays, places: Deployment) -> Replicas:
+    """Even ranges on given nodes, in the order of the nodes."""
+    index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
+    replicas: Replicas = []
+    for tasks, name in zip(arrays.tasks, arrays.compiled.operators, strict=True):
+        nodes = [index[node] for node in places[name]]
+        ends = even_boundaries(tasks.count, len(nodes))
+        replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
+    return replicas
+
+
+def _searched(arrays: KeyedArrays, search: RangeSearch, options: Options, name: str, notes: tuple[str, ...]) -> Answer:
+    stopped = search.anneal(options, RUNS, STEPS * len(arrays.tasks), (0.05, 2e-4))
+    answer = answer_of(arrays, search.replicas(), stopped, name)
+    return replace(answer, notes=(*notes, *answer.notes))
+
+
+RUNS, STEPS = 4, 10_000
+"""Runs of the search for nodes, and moves per operator in each."""
+
+METHODS = (Keep(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
+"""For the registry."""

@@ -1,0 +1,129 @@
+"""Replicas to start from: as they are now, with as few replicas as are stable, and those that EDRP and the fewest bytes give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
+from edrp.heuristics.notes import listed
+from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.migration.rescale.deployment import KeyedDeployment, even_boundaries
+from edrp.migration.rescale.splits import packed, possible_replicas
+from edrp.placement.deployment import Deployment
+
+Replicas = list[list[tuple[int, int, int]]]
+"""Node, first task and end of each replica of each operator."""
+
+TOLERANCES = (0.05, 0.1, 0.2, 0.4, 0.8, 1e9)
+"""How much more than the average a replica may have, where the fewest bytes are asked for; the last one asks for nothing."""
+
+
+def answer_of(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
+    """The answer of a heuristic: feasible if the evaluator says so, else none."""
+    return deployment_answer(arrays, arrays.deployment(replicas), stopped, name)
+
+
+def deployment_answer(arrays: KeyedArrays, deployment: KeyedDeployment, stopped: StoppedBecause, name: str) -> Answer:
+    """The same for a named deployment."""
+    evaluation = arrays.problem.evaluate(deployment)
+    if evaluation.feasible:
+        return Answer("feasible", stopped, deployment, evaluation.objective)
+    return Answer("none", stopped, notes=(f"{name} breaks {listed(evaluation.broken)}",))
+
+
+def present_start(arrays: KeyedArrays, deployment: KeyedDeployment | None) -> Replicas | None:
+    """A given deployment; with even ranges asked for, each range on the node that holds most of it."""
+    replicas = None if deployment is None else arrays.replicas(deployment)
+    if replicas is None:
+        return None
+    compiled = arrays.compiled
+    for index, held in enumerate(replicas):
+        most, allowed = int(compiled.max_replicas[index]), compiled.candidate[index]
+        if not compiled.min_replicas[index] <= len(held) <= most or not all(allowed[u] for u, _, _ in held):
+            return None
+        if arrays.problem.ranges == "even" and arrays.tasks[index].count:
+            ends = even_boundaries(arrays.tasks[index].count, len(held))
+            replicas[index] = [(u, a, b) for (u, _, _), a, b in zip(held, ends, ends[1:], strict=False)]
+    return replicas
+
+
+def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
+    """Numbers of replicas between the fewest and the most that can be stable, on nodes with room; None where none can be.
+
+    Parameters
+    ----------
+    arrays
+        The problem.
+    share
+        0 for the fewest, 1 for the most.
+    """
+    free, replicas = arrays.compiled.capacity.copy(), Replicas()
+    for index in range(len(arrays.tasks)):
+        look("the starts of the search")
+        possible = possible_replicas(arrays.problem, arrays.operator(index))
+        if not possible:
+            return None
+        number = possible[round(share * (len(possible) - 1))]
+        nodes = _nodes_with_room(arrays, index, number, free, replicas)
+        ends = _ends(arrays, index, number)
+        replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
+    return replicas
+
+
+def _ends(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
+    """Boundaries of stable ranges: even shares of the work where these will do, else the longest from the left."""
+    tasks, operator = arrays.tasks[index], arrays.operator(index)
+    if not tasks.count:
+        return [0] * (replicas + 1)
+    if arrays.problem.ranges == "even":
+        return even_boundaries(tasks.count, replicas)
+    ends = packed(arrays.problem, operator, replicas)
+    while len(ends) - 1 < replicas:  # the range with the most work that can be halved is
+        work = tasks.work_before
+        widest = max(
+            (k for k in range(len(ends) - 1) if ends[k + 1] - ends[k] > 1), key=lambda k: work[ends[k + 1]] - work[ends[k]]
+        )
+        first, end = ends[widest], ends[widest + 1]
+        middle = int(np.searchsorted(work, (work[first] + work[end]) / 2))
+        ends.insert(widest + 1, min(max(middle, first + 1), end - 1))
+    return ends
+
+
+def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int, free: Floats, placed: Replicas) -> list[int]:
+    """One replica after the other on the candidate with room that is nearest to the operators before, then the emptiest."""
+    compiled = arrays.compiled
+    candidates, demand = compiled.candidates(index), compiled.demand[index]
+    before = [int(i) for i in compiled.stream_source[compiled.stream_target == index]]
+    near: Ints = np.unique([u for i in before for u, _, _ in placed[i]]).astype(np.int64)
+    delay = compiled.delay[near][:, candidates].max(axis=0) if near.size else np.zeros(candidates.size)
+    nodes = []
+    for _ in range(replicas):
+        left = (free[candidates] - demand).min(axis=1, initial=np.inf)
+        order = np.lexsort((-left, delay, left < -1e-9))
+        node = int(candidates[order[0]])
+        free[node] -= demand
+        nodes.append(node)
+    return nodes
+
+
+def sequential_starts(arrays: KeyedArrays, places: Deployment) -> list[Replicas]:
+    """Ranges with the fewest bytes on nodes that were chosen before, one answer for each tolerance that allows one."""
+    index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
+    nodes = [[index[node] for node in places[name]] for name in arrays.compiled.operators]
+    found: list[Replicas] = []
+    for tolerance in TOLERANCES:
+        look("the ranges on given nodes")
+        replicas = [ranges_on(arrays, i, nodes[i], tolerance) for i in range(len(nodes))]
+        known = [held for held in replicas if held is not None]
+        if len(known) == len(nodes) and known not in found:
+            found.append(known)
+    return found
+
+
+def best_answer(arrays: KeyedArrays, candidates: list[Replicas], name: str) -> Answer | None:
+    """The feasible answer with the lowest objective, else the first; None without candidates."""
+    answers = [answer_of(arrays, replicas, "finished", name) for replicas in candidates]
+    return min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective, default=None)

@@ -1,0 +1,203 @@
+"""Documents of the kind `rescale`: what is read and refused, what the evaluation says, and EDRP and SSM as special cases."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.errors import InvalidInstanceError
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.placement.metrics import Cost, Downtime, ResponseTime
+
+
+@pytest.fixture
+def document(examples):
+    return json.loads((examples / "rescale.json").read_text())
+
+
+def faults(document) -> dict[str, str]:
+    with pytest.raises(InvalidInstanceError) as caught:
+        edrp.loads(json.dumps(document))
+    return {fault.place: fault.why for fault in caught.value.faults}
+
+
+def operator(document, name):
+    return next(operator for operator in document["application"]["operators"] if operator["name"] == name)
+
+
+def test_a_document_is_written_and_read_back(document, tmp_path):
+    problem = edrp.loads(json.dumps(document))
+    edrp.save(problem, tmp_path / "again.json")
+    assert edrp.load(tmp_path / "again.json") == problem
+
+
+def test_the_reader_names_every_fault_with_its_place(document):
+    wrong = copy.deepcopy(document)
+    count = operator(wrong, "count")
+    count["tasks"]["state_size"].pop()
+    count["tasks"]["work"] = [0.0] * len(count["tasks"]["work"])
+    found = faults(wrong)
+    assert "has another length than work" in found["application.operators[1].tasks.state_size"]
+    assert "gives no task any work" in found["application.operators[1].tasks.work"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "said"),
+    [
+        ([(0, 5), (4, 8)], "task 4 is held twice; the ranges must hold each of the 8 tasks once"),
+        ([(0, 4), (5, 8)], "task 4 is held by no replica"),
+        ([(0, 4), (4, 9)], "task 8 do not exist"),
+        ([(0, 3)], "tasks 3 to 7 are held by no replica"),
+    ],
+)
+def test_ranges_that_overlap_or_leave_keys_out_are_refused(document, ranges, said):
+    wrong = copy.deepcopy(document)
+    wrong["current"]["count"] = [{"node": "rack1-a", "tasks": tasks} for tasks in ranges]
+    assert said in faults(wrong)["current.count"]
+
+
+def test_tasks_without_work_array_empty_ranges_and_wrong_forms_are_refused(document):
+    missing = copy.deepcopy(document)
+    del operator(missing, "count")["tasks"]["work"]
+    assert "missing" in faults(missing)["application.operators[1].tasks.work"]
+    empty = copy.deepcopy(document)
+    empty["current"]["count"][0]["tasks"] = [3, 3]
+    assert any("holds no task" in why for why in faults(empty).values())
+    plain = copy.deepcopy(document)
+    plain["current"]["count"] = ["rack1-a"]
+    assert "'count' has tasks: give node and tasks" in faults(plain)["current.count[0]"]
+    keyed = copy.deepcopy(document)
+    keyed["current"]["read"] = [{"node": "rack1-a", "tasks": [0, 1]}]
+    assert "splits its load evenly: give the node alone" in faults(keyed)["current.read[0]"]
+    double = copy.deepcopy(document)
+    operator(double, "count")["state_size"] = 5.0
+    assert "is that of the tasks already" in faults(double)["application.operators[1].state_size"]
+
+
+def test_a_current_deployment_over_capacity_is_legal_and_left(document):
+    for node in document["network"]["nodes"]:
+        node["resources"] = 2
+    here = document["network"]["nodes"][0]["name"]
+    everything = [{"node": here, "tasks": [0, 4]}, {"node": here, "tasks": [4, 8]}]
+    document["current"] = {**{name: [here] for name in document["current"]}, "count": everything, "join": everything}
+    problem = edrp.loads(json.dumps(document))
+    assert not problem.evaluate(problem.current).feasible
+    solution = edrp.solve(problem, "highs")
+    assert solution.status == "optimal"
+    assert solution.actions
+
+
+def test_even_ranges_can_be_asked_for_where_current_ones_are_not_even(document):
+    document["ranges"] = "even"
+    problem = edrp.loads(json.dumps(document))
+    assert "ranges: those of count are not even" in " ".join(problem.evaluate(problem.current).broken)
+    solution = edrp.solve(problem, "highs")
+    assert solution.status == "optimal"
+    ends = [replica.tasks[1] for replica in solution.deployment.ranges("count")]
+    assert ends == [-(-8 * (k + 1) // len(ends)) for k in range(len(ends))]
+
+
+def test_shares_follow_the_work_of_tasks():
+    queue = {"model": "mm1", "service_rate": 10.0}
+    work = {"name": "work", "latency": queue, "external_rate": 12.0, "max_replicas": 2, "cost": 1.0}
+    problem = RescaleProblem(
+        application={"operators": [{**work, "tasks": {"work": [6, 1, 1], "state_size": [1e6, 2e6, 4e6]}}]},
+        network={
+            "nodes": [{"name": "a", "up_rate": 1e6}, {"name": "b", "down_rate": 5e5, "spawn_time": 0.25}],
+            "between_zones": {"delay": 0.0},
+        },
+        synchronisation_time=1.0,
+        transfer="direct",
+        weights={"response_time": 1.0},
+        limits={"response_time": 1.0},
+        current={"work": [{"node": "a", "tasks": [0, 3]}]},
+    )
+    split = {"work": [{"node": "a", "tasks": [0, 1]}, {"node": "b", "tasks": [1, 3]}]}
+    metrics = problem.evaluate(split).metrics
+    assert metrics["response_time"] == 1 / (10.0 - 9.0), "the heavy task brings three quarters of 12 tuples/s"
+    assert problem.replace(operator_latency="mean").evaluate(split).metrics["response_time"] == pytest.approx(0.75 + 0.25 / 7)
+    assert metrics["moved_state"] == 6e6
+    assert metrics["downtime"] == 1.0 + 6e6 / 5e5 + 0.25, "the slower of both cards decides"
+    assert problem.evaluate(problem.current).metrics["downtime"] == 0.0
+    broken = problem.replace(utilisation=0.8, tolerance=0.2).evaluate(split).broken
+    assert broken == (
+        "work is overloaded on a: task 0 bring 9 tuples/s",
+        "tolerance: task 0 of work have 0.75 of the work against 0.6",
+    )
+
+
+def test_by_way_of_the_store_tasks_are_uploaded_and_downloaded(document):
+    """EDRP, eqs. 25–31, with the bytes of the tasks."""
+    problem = edrp.loads(json.dumps({**document, "transfer": "store"}))
+    current = {name: list(problem.current[name]) for name in problem.current}
+    moved = {**current, "count": [{"node": "rack2-a", "tasks": [0, 8]}]}
+    size = sum(operator(document, "count")["tasks"]["state_size"])
+    store, spawn = document["network"]["store"], document["network"]["nodes"][2]["spawn_time"]
+    leaving = sum(operator(document, "count")["tasks"]["state_size"][:3])
+    expected = document["synchronisation_time"] + 4 * store["delay"] + max(leaving, size - leaving) / store["bandwidth"]
+    expected += size / store["bandwidth"] + spawn
+    assert problem.evaluate(moved).metrics["downtime"] == pytest.approx(expected)
+
+
+def as_rescale(problem):
+    """A problem of kind `edrp` without tasks as one of kind `rescale`, on the metrics that both have."""
+    described = problem.model_dump(exclude={"kind", "weights", "limits", "priorities", "reconfiguration", "current"})
+    limits = {"response_time": 5.0, "cost": 60.0, "downtime": 40.0}
+    weights = {"response_time": 0.5, "cost": 0.3, "downtime": 0.2}
+    current = None if problem.current is None else KeyedDeployment(dict(problem.current))
+    rescale = RescaleProblem(**described, weights=weights, limits=limits, current=current)
+    return rescale, problem.replace(weights=weights, limits=limits, priorities=(), reconfiguration="pause-and-resume")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_without_tasks_it_is_edrp(seed):
+    rescale, plain = as_rescale(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
+    random = np.random.default_rng(seed)
+    nodes = list(plain.network.by_name)
+    for _ in range(20):
+        places = {
+            o.name: [str(random.choice(o.candidates or nodes)) for _ in range(int(random.integers(1, o.max_replicas + 1)))]
+            for o in plain.application.operators
+        }
+        ours, theirs = rescale.evaluate(places), plain.evaluate(places)
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-12)
+        assert ours.broken == theirs.broken
+        for metric in (ResponseTime, Cost, Downtime):
+            assert ours.metrics[metric.name] == theirs.metrics[metric.name]
+    found, known = edrp.solve(rescale, "highs"), edrp.solve(plain, "highs")
+    assert found.status == known.status
+    assert found.objective == pytest.approx(known.objective, rel=1e-7)
+
+
+def as_one_operator(migration):
+    """A migration as a rescaling of one operator on equal nodes of one seat each, where only bytes count."""
+    size = max(len(migration.intervals), migration.nodes)
+    replicas = {"min_replicas": migration.nodes, "max_replicas": migration.nodes}
+    tasks = {"work": migration.work, "state_size": migration.state_size}
+    held = [{"node": f"n{u}", "tasks": i} for u, i in enumerate(migration.intervals) if i[0] < i[1]]
+    return RescaleProblem(
+        application={"operators": [{"name": "work", "tasks": tasks, **replicas}]},
+        network={"nodes": [{"name": f"n{u}", "resources": 1} for u in range(size)]},
+        tolerance=migration.tolerance,
+        weights={"moved_state": 1.0},
+        limits={"moved_state": sum(migration.state_size)},
+        current={"work": held},
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_one_operator_on_equal_nodes_of_one_seat_is_ssm(seed):
+    migration = random_migration(seed).replace(allow_empty=False)
+    if migration.nodes > len(migration.work) or sum(migration.work) == 0 or sum(migration.state_size) == 0:
+        migration = random_migration(seed + 100, tasks=8, nodes=3).replace(allow_empty=False)
+    ours, theirs = edrp.solve(as_one_operator(migration), "highs"), edrp.solve(migration, "ssm")
+    assert ours.status == theirs.status
+    if ours.status == "optimal":
+        assert ours.metrics["moved_state"] == pytest.approx(theirs.objective, abs=1e-6 * sum(migration.state_size))
