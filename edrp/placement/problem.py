@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -94,6 +94,9 @@ class StreamPlacement(Problem):
 
     application: StreamGraph = Field(description="what is to be placed")
     network: Network = Field(description="where it can be placed")
+
+    if TYPE_CHECKING:  # a field of every kind, which says what its decisions look like
+        current: Any
 
     @property
     @abstractmethod

@@ -111,7 +111,7 @@ def compile_rescale(problem: RescaleProblem) -> KeyedArrays:
     total = sum(operator.tasks.count for operator in operators if operator.tasks is not None)
     cells = 2 * 8.0 * total * len(compiled.nodes)
     refuse_beyond_memory(cells, f"tables over {total:,} tasks and {len(compiled.nodes)} nodes", "group keys into fewer tasks")
-    network = problem.network.by_name
+    network = {node.name: node for node in problem.network.nodes}
     return KeyedArrays(
         problem=problem,
         compiled=compiled,

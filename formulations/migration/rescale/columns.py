@@ -183,7 +183,7 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
 def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[tuple[int, int]]]:
     operator, compiled = arrays.operator(index), arrays.compiled
     entries: list[Entry] = []
-    layers = []
+    layers: list[tuple[int, int]] = []
     for replicas in range(operator.min_replicas, operator.max_replicas + 1):
         rate = compiled.load[index] / replicas
         if not arrays.problem.is_stable(operator, float(rate), replicas):

@@ -186,6 +186,14 @@ class RangeQuantities(PlacementExpressions):
         """Σ_e Σ_{u,v} weights[e,u,v]·φ[i,u]·φ[j,v]."""
         return Linear.total(self.traffic(e).total(weights[e]) for e in range(len(weights)) if weights[e].any())
 
+    def node_in_use(self) -> Ints:
+        """No metric of this kind asks for it."""
+        raise NotImplementedError
+
+    def link_in_use(self) -> Ints:
+        """No metric of this kind asks for it."""
+        raise NotImplementedError
+
     def moved_state(self) -> Linear:
         """Σ over operators and nodes of the bytes that arrive."""
         if self.compiled.current is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from edrp.core.arrays import Floats
@@ -40,7 +42,7 @@ class StreamShares:
         width = self.nodes.size
         across = np.arange(width)
         cells = task[:, None] * width + across
-        entries = [(cells, self.columns[position], 1.0)]
+        entries: list[tuple[Any, Any, Any]] = [(cells, self.columns[position], 1.0)]
         place = np.searchsorted(self.nodes, self.other.nodes)
         every = np.arange(self.split.tasks)[:, None] * width + place
         entries.append((every, self.other.columns, -self.other.share))
@@ -52,7 +54,7 @@ class StreamShares:
         program.add_rows(f"traffic to {self.name}", width, mean, lower=0.0, upper=0.0)
         size = self.split.columns.size
         cells = np.arange(size)[:, None] * width + np.arange(width)
-        entries = [(cells, self.columns, 1.0), (cells, self.split.columns[:, None], -1.0)]
+        entries: list[tuple[Any, Any, Any]] = [(cells, self.columns, 1.0), (cells, self.split.columns[:, None], -1.0)]
         every = np.arange(size)[:, None] * width + place
         entries.append((every, self.other.columns, -self.other.share))
         program.add_rows(f"traffic at least {self.name}", size * width, entries, lower=-1.0)

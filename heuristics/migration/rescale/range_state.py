@@ -26,7 +26,7 @@ class RangeState(NamedTuple):
     ----------
     number : shape (operators,)
     node, end : shape (operators, most replicas)
-    share, count, leaving, arriving : shape (operators, nodes)
+    share, counts, leaving, arriving : shape (operators, nodes)
     parts : shape (operators, 6), latency, excess over what is stable or tolerated, and of a change the downtime by way of the
         store, download of code, start of replicas, and whether there is one.
     links : shape (streams, 2), delay and price.
@@ -38,7 +38,7 @@ class RangeState(NamedTuple):
     node: Ints
     end: Ints
     share: Floats
-    count: Ints
+    counts: Ints
     leaving: Floats
     arriving: Floats
     parts: Floats
@@ -109,7 +109,7 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
     """What follows from the replicas of one operator alone."""
     n, m, at = s.number[i], t.tasks[i], t.offset[i]
     for u in range(t.speedup.size):
-        s.share[i, u], s.count[i, u], s.arriving[i, u] = 0.0, 0, 0.0
+        s.share[i, u], s.counts[i, u], s.arriving[i, u] = 0.0, 0, 0.0
         s.leaving[i, u] = t.held[at + m, u] if m > 0 else 0.0
     worst, mean, excess, first = 0.0, 0.0, 0.0, 0
     same = t.has_current and n == t.now_number[i]
@@ -132,13 +132,13 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
         if np.isfinite(seconds):
             worst, mean = max(worst, seconds / t.speedup[u]), mean + share * seconds / t.speedup[u]
         s.share[i, u] += share
-        s.count[i, u] += 1
+        s.counts[i, u] += 1
         first = end
     s.parts[i, 0] = mean if t.mean else worst
     s.parts[i, 1] = excess
     if m == 0 and t.has_current:
         for u in range(t.speedup.size):
-            same = same and s.count[i, u] == t.now_count[i, u]
+            same = same and s.counts[i, u] == t.now_count[i, u]
             had = t.now_count[i, u] / t.now_number[i]
             s.leaving[i, u] = t.state[i] * max(0.0, had - s.share[i, u])
             s.arriving[i, u] = t.state[i] * max(0.0, s.share[i, u] - had)
@@ -152,22 +152,22 @@ def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
     if t.has_current and not same:
         n, n0 = s.number[i], t.now_number[i]
         for v in range(t.speedup.size):
-            if s.count[i, v] == 0:
+            if s.counts[i, v] == 0:
                 continue
-            start = t.spawn[v] if s.count[i, v] > t.now_count[i, v] else 0.0
+            start = t.spawn[v] if s.counts[i, v] > t.now_count[i, v] else 0.0
             code, spawn = max(code, t.code[i, v]), max(spawn, start)
             if t.direct:
                 continue
             down = s.arriving[i, v]
             if t.tasks[i] == 0:
-                down = t.state[i] * max(0, s.count[i, v] - t.now_count[i, v]) / n
-                down += t.state[i] * min(s.count[i, v], t.now_count[i, v]) * max(0, n0 - n) / (n0 * n)
+                down = t.state[i] * max(0, s.counts[i, v] - t.now_count[i, v]) / n
+                down += t.state[i] * min(s.counts[i, v], t.now_count[i, v]) * max(0, n0 - n) / (n0 * n)
             for u in range(t.speedup.size):
                 if u == v or t.now_count[i, u] == 0:
                     continue
                 up = s.leaving[i, u]
                 if t.tasks[i] == 0:
-                    up = t.state[i] * max(0, t.now_count[i, u] - s.count[i, u]) / n0
+                    up = t.state[i] * max(0, t.now_count[i, u] - s.counts[i, u]) / n0
                     up += t.state[i] * t.now_count[i, u] * max(0, n - n0) / (n0 * n)
                 trip = max(t.code[i, v], t.trip[u] + up * t.slowness[u]) + t.trip[v] + down * t.slowness[v] + start
                 store = max(store, trip)
@@ -184,10 +184,10 @@ def refresh_streams(t: RangeArrays, s: RangeState, i: int) -> None:
         a, b = t.source[e], t.target[e]
         slowest, price = 0.0, 0.0
         for u in range(t.speedup.size):
-            if s.count[a, u] == 0:
+            if s.counts[a, u] == 0:
                 continue
             for v in range(t.speedup.size):
-                if s.count[b, v] > 0 and v != u:
+                if s.counts[b, v] > 0 and v != u:
                     slowest = max(slowest, t.delay[u, v])
                     price += s.share[a, u] * s.share[b, v] * t.price[u, v]
         s.links[e, 0], s.links[e, 1] = slowest, price * t.rate[e]
@@ -242,7 +242,7 @@ def overload(t: RangeArrays, s: RangeState, u: int) -> float:
     for r in range(t.capacity.shape[1]):
         used = 0.0
         for i in range(t.load.size):
-            used += s.count[i, u] * t.demand[i, r]
+            used += s.counts[i, u] * t.demand[i, r]
         room = t.capacity[u, r]
         if used > room * (1 + SLACK):
             total += used / room - 1 if room > 0 else 1.0 + used
@@ -254,8 +254,8 @@ def shared_demand(t: RangeArrays, s: RangeState, u: int, q: int) -> float:
     """Units per second of a shared resource that are asked for on a node."""
     amount = 0.0
     for i in range(t.load.size):
-        if s.count[i, u] > 0:
-            amount += s.count[i, u] * t.replica_use[i, q] + s.share[i, u] * t.tuple_use[i, q]
+        if s.counts[i, u] > 0:
+            amount += s.counts[i, u] * t.replica_use[i, q] + s.share[i, u] * t.tuple_use[i, q]
     for e in range(t.rate.size):
         amount += t.stream_use[e, q] * s.share[t.source[e], u] * max(0.0, 1.0 - s.share[t.target[e], u])
     return amount
@@ -284,7 +284,7 @@ def copy_operator(t: RangeArrays, source: RangeState, target: RangeState, i: int
     """All of an operator, its streams included."""
     copy_replicas(source, target, i)
     copy_vector(source.share[i], target.share[i])
-    copy_vector(source.count[i], target.count[i])
+    copy_vector(source.counts[i], target.counts[i])
     copy_vector(source.leaving[i], target.leaving[i])
     copy_vector(source.arriving[i], target.arriving[i])
     copy_vector(source.parts[i], target.parts[i])

@@ -35,7 +35,7 @@ from edrp.placement.deployment import Deployment
 EDRP_SECONDS = 10.0
 """Seconds that EDRP gets where there is no time limit."""
 
-EDRP_SHARE = 0.8
+EDRP_SHARE = 0.6
 """Share of a time limit that EDRP gets."""
 
 

@@ -168,11 +168,11 @@ def test_without_tasks_it_is_edrp(seed):
         }
         ours, theirs = rescale.evaluate(places), plain.evaluate(places)
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-12)
-        assert ours.broken == theirs.broken
+        assert sorted(ours.broken) == sorted(theirs.broken)
         for metric in (ResponseTime, Cost, Downtime):
             assert ours.metrics[metric.name] == theirs.metrics[metric.name]
     found, known = edrp.solve(rescale, "highs"), edrp.solve(plain, "highs")
-    assert found.status == known.status
+    assert (found.status == "infeasible") == (known.status == "infeasible")
     assert found.objective == pytest.approx(known.objective, rel=1e-7)
 
 

@@ -30,7 +30,7 @@ class RescaleCheckProblems(CheckProblems):
         return {
             "heavy task": _work([9, 1, 1], 13.0),
             "even ranges": _work([4, 4, 1, 1], 14.0, ranges="even", most=2),
-            "no room": _work([1, 1, 1], 15.0, slots=1.0),
+            "no room": _work([1, 1, 1], 15.0, slots=1.0, nodes=("a",)),
             "limit": _work([1, 1, 1], 15.0, limits={"response_time": 0.01}),
         }
 
