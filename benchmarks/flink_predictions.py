@@ -2,23 +2,30 @@
 
 On a LocalFlink the four jobs of the lab (chain, fan-out, join, chain with skewed keys) are rescaled at random, at random loads.
 Before each change the job is captured and fitted as by `edrp advise flink`, which predicts from that alone: throughput, how busy
-the busiest replica of each operator will be, and the silence. Plans are drawn among those under which no operator has more to
-do than 90 % by the services that are set, which the prediction does not know. After the change the job is captured again; the
-silence is the longest time without a tuple at its writer. `run` adds rows to the file, each with the load of the machine.
+the busiest replica of each operator will be, the mean latency, the silence, and the state that changes its replica. A third of
+the plans is drawn among those that may not keep up, the others among those under which no operator has more to do than 90 %,
+both by the services that are set, which the prediction does not know. After the change the job is captured again; latency and
+silence are measured at its writer, and the state is that of key groups in the metadata of the next checkpoint. What the rule of
+DS2 predicts stands beside: it knows rates and the mean share of time busy, and neither intervals nor times. `run` adds rows to
+the file, each with the load of the machine; where the job did not keep up, it is first brought to do so again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import statistics
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from flink_measures import ds2_shares, group_states, moved_bytes, predicted_moved_bytes, predicted_response_time
 
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
@@ -28,7 +35,7 @@ from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
-from edrp.engines.predictions import judge, predict
+from edrp.engines.predictions import is_waiting, predict, throughput
 from edrp.placement.deployment import Deployment
 
 SERVICE = {"parser": 0.006, "counter": 0.010, "enricher": 0.008, "join": 0.010}
@@ -38,14 +45,31 @@ JOBS = {
     "join": LabSettings("join", exponential=True, keys=100),
     "skewed": LabSettings("chain", exponential=True, keys=200, skew=0.8),
 }
-RATES = (60.0, 180.0)
+RATES = (90.0, 200.0)
 MAX_REPLICAS = 4
 MAX_BUSY = 0.9
+STRESSED = (0.95, 2.0)
+"""What the operator with most to do has to do of all time, under plans that may not keep up."""
+
+STRESSED_SHARE = 1 / 3
 SECONDS, EVERY = 12.0, 4.0
 """Of a capture."""
 
-SECONDS_TO_SETTLE = 4.0
+SECONDS_TO_SETTLE, SECONDS_TO_FILL = 4.0, 10.0
+"""Between a change and the capture after it; the second where buffers fill up before the sources are held back."""
+
+DRAINED, SECONDS_TO_DRAIN = 0.3, 90.0
+"""Latency in seconds from which on a job has caught up, and how long that may take."""
+
 CHANGES_PER_RATE = 4
+BUFFERS = {
+    "taskmanager.network.memory.buffer-debloat.enabled": "true",
+    "taskmanager.network.memory.buffer-debloat.target": "200 ms",
+}
+"""Settings of Flink with which buffers hold what is processed in 0.2 s, so that sources are held back within seconds."""
+
+QUANTITIES = {"throughput": "relative", "busy": "share of time", "latency": "relative", "silence": "s", "state": "relative"}
+"""Quantities and how their errors are measured; relative ones over what was measured."""
 
 
 def served(settings: LabSettings) -> dict[str, float]:
@@ -54,44 +78,122 @@ def served(settings: LabSettings) -> dict[str, float]:
     return {name: SERVICE[name] for name in names[settings.topology]}
 
 
-def drawn_replicas(settings: LabSettings, rate: float, other_than: dict[str, int], rng: random.Random) -> dict[str, int]:
-    """Numbers of replicas that keep up, not all as they are; skewed keys need more."""
+def drawn_replicas(
+    settings: LabSettings, rate: float, other_than: dict[str, int], rng: random.Random, *, stressed: bool = False
+) -> dict[str, int]:
+    """Numbers of replicas, not all as they are: that keep up, or, where there are such, that may not; skewed keys need more."""
     skew = 1.5 if settings.skew else 1.0
-    while True:
+    for attempt in range(1000):
         drawn = {name: rng.randint(1, MAX_REPLICAS) for name in served(settings)}
-        shares = [rate * service * (skew if drawn[name] > 1 else 1) / drawn[name] for name, service in served(settings).items()]
-        if max(shares) <= MAX_BUSY and drawn != other_than:
+        most = max(rate * time * (skew if drawn[name] > 1 else 1) / drawn[name] for name, time in served(settings).items())
+        wanted = STRESSED[0] <= most <= STRESSED[1] if stressed and attempt < 200 else most <= MAX_BUSY
+        if wanted and drawn != other_than:
             return drawn
+    raise ValueError(f"no numbers of replicas keep up with {rate} tuples/s")
 
 
-def captured_fit(flink: LocalFlink) -> JobFit:
-    """Capture the job that runs and fit it."""
-    return fit_job(read_observation(capture_job(flink.address, CaptureSettings(seconds=SECONDS, every=EVERY))))
+@dataclass
+class Measured:
+    """What was seen of a job: its fit, mean latency in seconds and tuples/s at its writer, and bytes by key group."""
+
+    fit: JobFit
+    latency: float
+    written: float
+    groups: dict[str, tuple[int, ...]]
 
 
-def changed(flink: LocalFlink, run: LabRun, before: JobFit, replicas: dict[str, int]) -> tuple[JobFit, dict[str, Any]]:
-    """Predict a change, make it, and return what is then fitted with the row."""
-    plan = Deployment({op.name: ("node",) * replicas.get(op.name, op.replicas) for op in before.operators})
-    silence = predict_downtime(before, plan, Goals()).silence
-    prediction = predict(before, plan, {}, silence)
+def measured(flink: LocalFlink, run: LabRun) -> Measured:
+    """Capture the job that runs, fit it, and read its newest checkpoint."""
+    begin = now_ms()
+    fit = fit_job(read_observation(capture_job(flink.address, CaptureSettings(seconds=SECONDS, every=EVERY))))
+    buckets = run.buckets(begin)
+    tuples = sum(bucket.tuples for bucket in buckets)
+    latency = sum(bucket.tuples * bucket.mean for bucket in buckets) / tuples / 1000 if tuples else math.nan
+    seconds = (buckets[-1].last - buckets[0].first) / 1000 if tuples else 0.0
+    return Measured(fit, latency, tuples / seconds if seconds else 0.0, group_states(flink, run, fit))
+
+
+def changed(flink: LocalFlink, run: LabRun, before: Measured, replicas: dict[str, int]) -> tuple[Measured, dict[str, Any]]:
+    """Predict a change, make it, and return what is then seen with the row."""
+    plan = Deployment({op.name: ("node",) * replicas.get(op.name, op.replicas) for op in before.fit.operators})
+    parts = predict_downtime(before.fit, plan, Goals())
+    prediction = predict(before.fit, plan, {}, parts.silence)
+    latency = predicted_response_time(before.fit, plan, run.settings.buffer_timeout)
+    current = Deployment({op.name: op.nodes for op in before.fit.observation.operators})
+    now = predicted_response_time(before.fit, current, run.settings.buffer_timeout)
+    ds2 = ds2_shares(before.fit, plan)
+    ds2_processed = min(1.0, 1.0 / max(ds2.values()))
     begin = now_ms()
     run.job.rescale(replicas)
-    time.sleep(SECONDS_TO_SETTLE)
-    measured_silence = run.silence(begin)
-    after = captured_fit(flink)
-    rows = [
+    keeps_up = prediction.throughput.value >= throughput(before.fit) * 0.999
+    time.sleep(SECONDS_TO_SETTLE if keeps_up and max(ds2.values()) < STRESSED[0] else SECONDS_TO_FILL)
+    silence = run.silence(begin)
+    after = measured(flink, run)
+    kept_up = throughput(after.fit) >= 0.97 * throughput(before.fit) and not is_waiting(after.fit)
+    found: list[dict[str, Any]] = [
         {
-            "quantity": row.quantity if row.quantity in ("throughput", "downtime") else "busy",
-            "name": row.quantity,
-            "predicted": row.predicted.value,
-            "low": row.predicted.low,
-            "high": row.predicted.high,
-            "measured": row.measured,
+            "quantity": "throughput",
+            "name": "throughput",
+            **_ends(prediction.throughput),
+            "measured": throughput(after.fit),
+            "ds2": throughput(before.fit) * ds2_processed,
         }
-        for row in judge(prediction, after, measured_silence)
-        if row.quantity in (*replicas, "throughput", "downtime")
     ]
-    return after, {"before": {op.name: op.replicas for op in before.operators}, "after": replicas, "quantities": rows}
+    for operator in after.fit.operators:
+        if operator.name in replicas and operator.name in prediction.busy and operator.busy is not None:
+            ends = _ends(prediction.busy[operator.name])
+            busy = {"name": operator.name, **ends, "measured": operator.busy, "ds2": ds2[operator.name] * ds2_processed}
+            found.append({"quantity": "busy", **busy})
+    if latency is not None and kept_up:
+        row = {"name": "latency", **_ends(latency), "measured": after.latency}
+        if now is not None:  # what the model is wrong by before the change is taken to stay
+            row |= {"calibrated": latency.value + before.latency - now.value, "model_before": now.value}
+        found.append({"quantity": "latency", **row})
+    ends = _ends(prediction.downtime) if prediction.downtime else {}
+    found.append({"quantity": "silence", "name": "silence", **ends, "measured": silence})
+    found.extend(moved_state(before, after))
+    return after, {
+        "before": {op.name: op.replicas for op in before.fit.operators},
+        "after": replicas,
+        "keeps_up": {"predicted": keeps_up, "ds2": ds2_processed == 1, "measured": kept_up},
+        "latency_before": before.latency,
+        "written": after.written,
+        "parts": {"restart": _ends(parts.restart), "restore": _ends(parts.restore)},
+        "quantities": found,
+    }
+
+
+def moved_state(before: Measured, after: Measured) -> Iterator[dict[str, Any]]:
+    """Bytes that changed their replica, of operators with keyed state: by the capture alone, by metadata, and afterwards."""
+    for operator, later in zip(before.fit.observation.operators, after.fit.observation.operators, strict=True):
+        sizes = after.groups.get(operator.name)
+        if not sizes or operator.parallelism == later.parallelism:
+            continue
+        yield {
+            "quantity": "state",
+            "name": operator.name,
+            "predicted": predicted_moved_bytes(operator, later.parallelism),
+            "by_metadata": moved_bytes(before.groups.get(operator.name, ()), operator.parallelism, later.parallelism),
+            "measured": moved_bytes(sizes, operator.parallelism, later.parallelism),
+            "between_nodes": moved_bytes(sizes, operator.parallelism, later.parallelism, (operator.nodes, later.nodes)),
+        }
+
+
+def _ends(estimate: Any) -> dict[str, float]:
+    return {"predicted": estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def recover(run: LabRun, rate: float, rng: random.Random) -> None:
+    """Bring a job that did not keep up to a plan that does, at half the rate until it has caught up."""
+    run.job.rescale(drawn_replicas(run.settings, rate, run.job.replicas(), rng))
+    run.set_rate(rate / 2)
+    end = time.monotonic() + SECONDS_TO_DRAIN
+    while (buckets := run.buckets(now_ms() - 2000)) == [] or max(bucket.mean for bucket in buckets) > 1000 * DRAINED:
+        if time.monotonic() > end:
+            raise EngineError("job", f"has not caught up within {SECONDS_TO_DRAIN:g} s")
+        time.sleep(0.5)
+    run.set_rate(rate)
+    time.sleep(SECONDS_TO_SETTLE)
 
 
 def run_job(flink: LocalFlink, name: str, changes: int, rng: random.Random, file: Path) -> None:
@@ -100,32 +202,37 @@ def run_job(flink: LocalFlink, name: str, changes: int, rng: random.Random, file
     rate = rng.uniform(*RATES)
     replicas = drawn_replicas(settings, rate, {}, rng)
     run = LabRun(flink, replace(settings, rate=rate, replicas=replicas))
-    time.sleep(SECONDS_TO_SETTLE)
-    fit = captured_fit(flink)
+    time.sleep(SECONDS_TO_FILL)
+    seen = measured(flink, run)
     for number in range(changes):
         if number and number % CHANGES_PER_RATE == 0:
             rate = rng.uniform(RATES[0], min(RATES[1], 1.1 * rate))  # what runs must keep up with it until the next change
             run.set_rate(rate)
             time.sleep(SECONDS_TO_SETTLE)
-            fit = captured_fit(flink)
-        replicas = drawn_replicas(settings, rate, replicas, rng)
-        fit, row = changed(flink, run, fit, replicas)
-        row = {"job": name, "rate": rate, "load": os.getloadavg()[0], **row}
+            seen = measured(flink, run)
+        replicas = drawn_replicas(settings, rate, replicas, rng, stressed=rng.random() < STRESSED_SHARE)
+        seen, row = changed(flink, run, seen, replicas)
+        row = {"job": name, "rate": rate, "load": os.getloadavg()[0], "at": time.time(), **row}
         with file.open("a", encoding="utf-8") as rows:
             rows.write(json.dumps(row) + "\n")
+        if not row["keeps_up"]["measured"] and number + 1 < changes:
+            recover(run, rate, rng)
+            replicas = run.job.replicas()
+            replicas = {name: replicas[name] for name in served(settings)}
+            seen = measured(flink, run)
     run.job.cancel()
 
 
 def run_all(file: Path, changes: int, rounds: int, seed: int) -> None:
     """Run every job in every round on one cluster."""
     rng = random.Random(seed)
-    with LocalFlink({"a": 8, "b": 8}) as flink:
+    with LocalFlink({"a": 8, "b": 8}, settings=BUFFERS) as flink:
         for _ in range(rounds):
             for name in JOBS:
                 try:
                     run_job(flink, name, changes, rng, file)
                 except EngineError as error:  # a machine that stalls loses one job's rows, which is said
-                    print(f"{name}: {error}", file=sys.stderr)
+                    print(f"{name}: {error}", file=sys.stderr, flush=True)
                     for job in flink.rest.get("/jobs/overview")["jobs"]:
                         if job["state"] == "RUNNING":
                             flink.rest.patch(f"/jobs/{job['jid']}")
@@ -135,25 +242,33 @@ def show(file: Path) -> None:
     """Print errors and coverage by job and quantity."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     loads = [row["load"] for row in rows]
-    print(f"{len(rows)} reconfigurations; load of the machine {min(loads):.1f} to {max(loads):.1f}\n")
-    print("| job | quantity | predictions | median error | 90th percentile | measured within interval | measured above it |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"{len(rows)} reconfigurations; load of the machine {min(loads):.1f} to {max(loads):.1f}")
+    for who in ("predicted", "ds2"):
+        right = sum(row["keeps_up"][who] == row["keeps_up"]["measured"] for row in rows)
+        print(f"keeps up or not: {who} right in {right} of {len(rows)}")
+    kept = sum(row["keeps_up"]["measured"] for row in rows)
+    print(f"{kept} kept up\n")
+    print("| job | quantity | by | predictions | median error | 90th percentile | measured within interval | measured above it |")
+    print("|---|---|---|---|---|---|---|---|")
     for job in (*JOBS, "all"):
-        for quantity in ("throughput", "busy", "downtime"):
+        for quantity in QUANTITIES:
             found = [q for row in rows if job in (row["job"], "all") for q in row["quantities"] if q["quantity"] == quantity]
-            if found:
-                print(f"| {job} | {line(quantity, found)} |")
+            for by in ("predicted", "calibrated", "by_metadata", "ds2"):
+                if any(by in q for q in found):
+                    print(f"| {job} | {line(quantity, by, [q for q in found if by in q])} |")
 
 
-def line(quantity: str, found: list[dict[str, Any]]) -> str:
+def line(quantity: str, by: str, found: list[dict[str, Any]]) -> str:
     """The cells of a quantity: its unit, predictions, errors, and shares within and above the interval."""
-    scale = [q["predicted"] if quantity == "throughput" else 1.0 for q in found]
-    errors = sorted(abs(q["measured"] - q["predicted"]) / unit for q, unit in zip(found, scale, strict=True))
+    relative = QUANTITIES[quantity] == "relative"
+    errors = sorted(abs(q["measured"] - q[by]) / (max(q["measured"], 1e-9) if relative else 1.0) for q in found)
     high = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
+    cells = f"{quantity} ({QUANTITIES[quantity]}) | {by} | {len(found)} | {statistics.median(errors):.3f} | {high:.3f}"
+    if by != "predicted" or "low" not in found[0]:
+        return f"{cells} | - | -"
     inside = sum(q["low"] <= q["measured"] <= q["high"] for q in found) / len(found)
     above = sum(q["measured"] > q["high"] for q in found) / len(found)
-    unit = {"throughput": "relative", "busy": "share of time", "downtime": "s"}[quantity]
-    return f"{quantity} ({unit}) | {len(found)} | {statistics.median(errors):.3f} | {high:.3f} | {inside:.0%} | {above:.0%}"
+    return f"{cells} | {inside:.0%} | {above:.0%}"
 
 
 def main() -> None:

@@ -13,6 +13,10 @@ from edrp.placement.deployment import Deployment
 
 NOTHING = Estimate(0.0, 0.0, 0.0)
 
+SLOW_STORE = 100e6
+"""Bytes/s that a replica reads of a store that is slow. Initialising takes a time of its own, too, for which little state cannot
+be the reason: with 10, 100 and 400 MB on a local disk a job stood still for 0.8, 0.8 and 1.0 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class DowntimeParts:
@@ -47,7 +51,7 @@ def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimePar
     """Predict the parts of a change from what runs to a plan."""
     seen = fit.observation
     duration = fit.checkpoint or NOTHING
-    restore = fit.restore.scaled(_state_per_replica(fit, plan))
+    restore = _restore(fit, plan)
     if not seen.live:
         parts = DowntimeParts(duration, fit.restart, restore, NOTHING, NOTHING, live=False)
     else:
@@ -62,11 +66,14 @@ def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimePar
     return replace(parts, catch_up=_catch_up(fit, plan, goals, parts))
 
 
-def _state_per_replica(fit: JobFit, plan: Deployment) -> float:
-    """How much more state the fullest replica restores than now."""
+def _restore(fit: JobFit, plan: Deployment) -> Estimate:
+    """Time to restore: the part of it that reading state may have taken changes with the state of the fullest replica."""
     now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
-    then = max((operator.state_size / plan.degree(operator.name) for operator in fit.operators), default=0.0)
-    return then / now if now else 1.0
+    if not now or not fit.restore.value:
+        return fit.restore
+    then = max(operator.state_size / plan.degree(operator.name) for operator in fit.operators)
+    read = min(1.0, now / SLOW_STORE / fit.restore.value)
+    return fit.restore.scaled(1.0 + read * (then / now - 1.0))
 
 
 def _catch_up(fit: JobFit, plan: Deployment, goals: Goals, parts: DowntimeParts) -> Estimate:

@@ -24,6 +24,11 @@ WINDOW_SPREAD, REPLICA_SPREAD = 0.06, 0.03
 replica, and between replicas or captures. Captures of a cluster show 1 to 15 % between replicas of which there is one window of
 10 to 50 s each, half of them less than 4 %; two predictions that were compared with a cluster were wrong by 1.6 and 1.8 %."""
 
+DURATION_SPREAD, DURATION_FREEDOM = 0.45, 8
+"""Standard deviation of the logarithm of the time that a stop, a deployment or a checkpoint takes, expected before anything is
+measured, and how many degrees of freedom that counts for. Of 35 rescales of a cluster on two shared cores the silence differed
+from what the start before it had taken by 0.66, which is 0.45 for either of the two."""
+
 PRIOR_FREEDOM = 2
 """Degrees of freedom that these expectations count for; so many measurements weigh as much."""
 
@@ -76,6 +81,31 @@ def service_rate(points: Sequence[BusyPoint]) -> tuple[Estimate, RateMethod]:
         return line, "intercept"
     ratio = _ratio(points)
     return Estimate(ratio.value, ratio.low, ratio.high * UNDERSTATED), "understated"
+
+
+def next_duration(seconds: Sequence[float]) -> Estimate | None:
+    """How long what has taken so many seconds takes the next time; None where nothing was measured or all took no time.
+
+    Times are positive and vary by factors, so that the interval is Student's about the mean of their logarithms, whose variance
+    is mixed with the one that is expected before anything is measured: a single measurement has an interval, too.
+
+    Examples
+    --------
+    >>> single, several = next_duration([0.4]), next_duration([0.4, 0.4, 0.4, 0.4])
+    >>> round(single.low, 2), single.value, round(single.high, 2)
+    (0.12, 0.4, 1.31)
+    >>> several.high < single.high
+    True
+    """
+    logs = [math.log(value) for value in seconds if value > 0]
+    if not logs:
+        return None
+    middle = fmean(logs)
+    freedom = DURATION_FREEDOM + len(logs) - 1
+    squares = DURATION_FREEDOM * DURATION_SPREAD**2 + sum((log - middle) ** 2 for log in logs)
+    factor = math.exp(_student(freedom) * math.sqrt(squares / freedom * (1.0 + 1.0 / len(logs))))
+    value = math.exp(middle)
+    return Estimate(value, value / factor, value * factor)
 
 
 def _ratio(points: Sequence[BusyPoint]) -> Estimate:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from edrp.engines.estimates import BusyPoint, Estimate, RateMethod, service_rate
+from edrp.engines.estimates import BusyPoint, Estimate, RateMethod, next_duration, service_rate
 from edrp.engines.observation import Observation, OperatorObservation, OperatorWindow
 
 RECENT = 20.0
@@ -17,6 +16,11 @@ MIN_RECORDS = 30
 
 BACKPRESSURED = 0.1
 """Share of time backpressured above which the job does not keep up."""
+
+RECENT_RESCALES = 5
+"""Newest rescales that say how long stopping takes now: virtual machines grow warm, and what else runs on the nodes changes."""
+
+NO_TIME = Estimate(0.0, 0.0, 0.0)
 
 ASSUMED_STOP = Estimate(0.3, 0.1, 1.0)
 """Seconds between stopping all replicas and deploying the first, where the engine remembers no rescale."""
@@ -103,7 +107,7 @@ def fit_job(observation: Observation) -> JobFit:
         tuple(_streams(observation, {operator.name: operator for operator in operators})),
         restart,
         restore,
-        _spread(observation.checkpoints.durations),
+        next_duration(observation.checkpoints.durations),
         tuple(_remarks(observation, operators)),
     )
 
@@ -220,16 +224,14 @@ def _tuple_size(window: OperatorWindow) -> float:
     return sum(subtask.bytes_in for subtask in window.subtasks) / records if records else 0.0
 
 
-def _spread(values: Sequence[float]) -> Estimate | None:
-    return Estimate(median(values), min(values), max(values)) if values else None
-
-
 def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
     """By the last start of the operator that took longest, and by how long remembered rescales stopped the job before that."""
-    stopped = _spread([rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]) or ASSUMED_STOP
-    deploying, restoring = max((operator.start_seconds for operator in observation.operators), key=sum)
-    restart = Estimate(stopped.value + deploying, stopped.low + deploying / 2, stopped.high + 2 * deploying)
-    return restart, Estimate(restoring, restoring / 2, 2 * restoring)
+    remembered = [rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]
+    stopped = next_duration(remembered[:RECENT_RESCALES]) or ASSUMED_STOP
+    seconds = max((operator.start_seconds for operator in observation.operators), key=sum)
+    deploying, restoring = (next_duration([part]) or NO_TIME for part in seconds)
+    restart = Estimate(stopped.value + deploying.value, stopped.low + deploying.low, stopped.high + deploying.high)
+    return restart, restoring
 
 
 def _remarks(observation: Observation, operators: Sequence[OperatorFit]) -> Iterator[str]:

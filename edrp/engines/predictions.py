@@ -99,15 +99,18 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
     """
     rate = throughput(fit)
     spread = _rate_spread(fit)
+    busy = {
+        operator.name: _busy(operator, plan.degree(operator.name)) for operator in fit.operators if operator.service is not None
+    }
+    share = _processed_share(busy)
+    processed = Estimate(
+        rate * share.value, rate * min(1 - spread, share.low), rate * ((1 + spread) if share.high >= 1 else share.high)
+    )
     return Prediction(
         replicas={name: plan.degree(name) for name in plan},
-        throughput=widen(Estimate(rate, rate * (1 - spread), rate * (1 + spread)), widths.get(THROUGHPUT, 1.0)),
-        rates={operator.name: operator.rate for operator in fit.operators},
-        busy={
-            operator.name: widen(_busy(operator, plan.degree(operator.name)), widths.get(operator.name, 1.0))
-            for operator in fit.operators
-            if operator.service is not None
-        },
+        throughput=widen(processed, widths.get(THROUGHPUT, 1.0)),
+        rates={operator.name: operator.rate * share.value for operator in fit.operators},
+        busy={name: _at_most_one(widen(shares.scaled(share.value), widths.get(name, 1.0))) for name, shares in busy.items()},
         downtime=None if downtime is None else widen(downtime, widths.get(DOWNTIME, 1.0)),
     )
 
@@ -160,6 +163,13 @@ def _busy(operator: OperatorFit, replicas: int) -> Estimate:
     service = operator.service
     rates = (service.value, service.high, service.low)
     return Estimate(*(busy_share(operator, replicas, 1.0, rate) for rate in rates))
+
+
+def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
+    """Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others."""
+    ends = (lambda e: e.value), (lambda e: e.high), (lambda e: e.low)
+    fullest = (max((end(shares) for shares in busy.values()), default=0.0) for end in ends)
+    return Estimate(*(min(1.0, 1.0 / most) if most > 0 else 1.0 for most in fullest))
 
 
 def _at_most_one(estimate: Estimate) -> Estimate:

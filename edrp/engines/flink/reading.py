@@ -187,10 +187,11 @@ class _Reader:
 
 
 def _start_seconds(subtasks: list[Any]) -> tuple[float, float]:
-    """Seconds of deploying the slowest subtask, and of initialising the slowest, which restores state."""
+    """Seconds of deploying the subtask that took longest until it ran, and of initialising it, which restores state."""
     durations = [subtask.get("status-duration", {}) for subtask in subtasks]
-    deploying = max(row.get("SCHEDULED", 0) + row.get("DEPLOYING", 0) for row in durations)
-    return max(deploying, 0) * MILLISECONDS, max(0, *(row.get("INITIALIZING", 0) for row in durations)) * MILLISECONDS
+    starts = [(row.get("SCHEDULED", 0) + row.get("DEPLOYING", 0), row.get("INITIALIZING", 0)) for row in durations]
+    deploying, initialising = max(starts, key=sum)
+    return max(deploying, 0) * MILLISECONDS, max(initialising, 0) * MILLISECONDS
 
 
 def _stopped_seconds(states: Any) -> float | None:

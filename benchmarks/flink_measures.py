@@ -1,0 +1,131 @@
+"""Quantities of a running job that the benchmarks on Flink predict and measure: latency, state that moves, the rule of DS2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from edrp.core.problem import Problem
+from edrp.engines.errors import EngineError
+from edrp.engines.estimates import Estimate
+from edrp.engines.fit import JobFit, OperatorFit
+from edrp.engines.flink.local import LabRun, LocalFlink
+from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.goals import Goals
+from edrp.engines.key_groups import group_sizes, held_groups
+from edrp.engines.model import placement_problem
+from edrp.engines.observation import OperatorObservation
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
+
+GOALS = Goals(busy_limit=0.999)
+"""With which every plan that keeps up is a plan of the model."""
+
+ATTEMPTS = 5
+"""Readings of a checkpoint, which the next one may remove meanwhile."""
+
+
+def predicted_response_time(
+    fit: JobFit, plan: Deployment, buffer_timeout: float = 0.0, network: Network | None = None
+) -> Estimate | None:
+    """Mean latency in seconds by the model `edrp` of the job, with the interval of the service rates.
+
+    A tuple waits in a buffer that is not full for half the timeout on the mean at each stream, which the capture does not tell.
+    None where an operator has more to do than it can.
+    """
+    waiting = _longest_path(fit) * buffer_timeout / 2
+    ends = [waiting + _response_time(fit, plan, end, network) for end in ("value", "high", "low")]
+    return Estimate(*ends) if math.isfinite(ends[0]) else None
+
+
+def _response_time(fit: JobFit, plan: Deployment, end: str, network: Network | None) -> float:
+    """Response time of a plan if replicas serve as much as one end of their intervals says."""
+    try:
+        problem = placement_problem(replace(fit, operators=tuple(_served(op, end) for op in fit.operators)), GOALS, network)
+    except EngineError:  # more replicas needed than there are slots
+        return math.inf
+    places = {name: tuple(_known(problem, node) for node in plan[name]) for name in plan}
+    return float(problem.evaluate(Deployment(places)).metrics["response_time"])
+
+
+def _known(problem: Problem, node: str) -> str:
+    """The node, or any where the plan names none of the cluster."""
+    return node if node in problem.network.by_name else problem.network.nodes[0].name
+
+
+def _served(operator: OperatorFit, end: str) -> OperatorFit:
+    if operator.service is None:
+        return operator
+    factor = getattr(operator.service, end) / operator.service.value
+    capacities = tuple((replicas, capacity * factor) for replicas, capacity in operator.capacities)
+    return replace(operator, service=operator.service.scaled(factor), capacities=capacities)
+
+
+def _longest_path(fit: JobFit) -> int:
+    """Streams on the longest path from a source."""
+    depth = {operator.name: 0 for operator in fit.operators}
+    for _ in fit.operators:
+        for stream in fit.streams:
+            depth[stream.target] = max(depth[stream.target], depth[stream.source] + 1)
+    return max(depth.values())
+
+
+def ds2_shares(fit: JobFit, plan: Deployment) -> dict[str, float]:
+    """Share of all time that the replicas of each operator have to do, by the rule of DS2: true rates add up over replicas."""
+    shares = {}
+    for operator, seen in zip(fit.operators, fit.observation.operators, strict=True):
+        if operator.service is not None:
+            subtasks = [s for window in seen.windows for s in window.subtasks if window.parallelism == seen.parallelism]
+            true_rate = sum(s.records_in for s in subtasks) / sum(s.busy or 0.0 for s in subtasks)
+            shares[operator.name] = operator.rate / (plan.degree(operator.name) * true_rate)
+    return shares
+
+
+def group_states(flink: LocalFlink, run: LabRun, fit: JobFit) -> dict[str, tuple[int, ...]]:
+    """Bytes by key group of each operator with keyed state, by the metadata of the newest checkpoint."""
+    for attempt in range(ATTEMPTS):
+        latest = flink.rest.get(f"/jobs/{run.job.key}/checkpoints")["latest"]["completed"]
+        path = Path(unquote(urlparse(latest["external_path"]).path)) / "_metadata"
+        try:
+            states = read_key_groups(path)
+            break
+        except (EngineError, OSError):
+            if attempt == ATTEMPTS - 1:
+                raise
+            run.job.checkpoint()
+    return {
+        seen.name: state.sizes
+        for seen in fit.observation.operators
+        for state in states.values()
+        if state.belongs_to(seen.key, seen.name)
+    }
+
+
+def predicted_moved_bytes(seen: OperatorObservation, replicas: int) -> float:
+    """Bytes of key groups that change their replica, by a capture alone: those of a replica are split evenly."""
+    if not seen.state_sizes:
+        return 0.0
+    return moved_bytes(group_sizes(seen.state_sizes, seen.max_parallelism), seen.parallelism, replicas)
+
+
+def moved_bytes(
+    sizes: Sequence[float], before: int, after: int, nodes: tuple[Sequence[str], Sequence[str]] | None = None
+) -> float:
+    """Bytes of key groups that change their replica, or their node where the nodes of replicas before and after are given.
+
+    Examples
+    --------
+    >>> moved_bytes([1.0, 2.0, 4.0, 8.0], 1, 2), moved_bytes([1.0, 2.0, 4.0, 8.0], 1, 2, (["a"], ["a", "a"]))
+    (12.0, 0)
+    """
+    old, new = _owners(before, len(sizes)), _owners(after, len(sizes))
+    if nodes is not None:
+        return sum(size for size, a, b in zip(sizes, old, new, strict=True) if nodes[0][a] != nodes[1][b])
+    return sum(size for size, a, b in zip(sizes, old, new, strict=True) if a != b)
+
+
+def _owners(replicas: int, groups: int) -> list[int]:
+    return [replica for replica in range(replicas) for _ in range(*held_groups(replica, replicas, groups))]
