@@ -50,6 +50,11 @@ class Goals(Document):
         description="weight of the response time against the number of replicas; with the default it decides among as many",
         json_schema_extra={"unit": "1"},
     )
+    delay_factor: Positive = Field(
+        1.0,
+        description="latency that a delay of the network adds, as a multiple of it; above 1 where streams wait for credits",
+        json_schema_extra={"unit": "1"},
+    )
     replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
     operators: dict[Name, ReplicaBounds] = Field({}, description="bounds by operator; sources stay as they are without one")
     policy: ReplanningPolicy = Field(ReplanningPolicy(downtime_worth=3.0), description="when a plan is worth its downtime")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
@@ -19,7 +19,9 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency import MAX_REPLICAS, CapacityCurveLatency
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.network import Network
+from edrp.placement.network import LinkClass, Network
+
+LinkOrClass = TypeVar("LinkOrClass", bound=LinkClass | None)
 
 MAX_SLOT_RULES = 64
 """Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
@@ -58,7 +60,7 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
         {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
         for stream, how in zip(fit.streams, (stream.partitioning for stream in fit.observation.streams), strict=True)
     ]
-    placed = _network(fit, network, sorted({name for names in slots.values() for name in names}))
+    placed = _network(fit, network, sorted({name for names in slots.values() for name in names}), goals.delay_factor)
     weight = goals.response_time_weight
     slowest = _response_time_scale(operators, streams, placed)
     return EdrpProblem(
@@ -229,8 +231,8 @@ def _latency(fitted: OperatorFit) -> dict[str, Any] | None:
     return {"model": "capacity-curve", **points}
 
 
-def _network(fit: JobFit, network: Network | None, slots: Sequence[str]) -> Network:
-    """The nodes of the cluster with their slots; delays are those of the network that the user gives, otherwise none."""
+def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor: float) -> Network:
+    """The nodes of the cluster with their slots; delays are those of the network that the user gives, times a factor, or none."""
     seen = {node.name: node for node in fit.observation.nodes}
     restoring = max(fit.restore.value, 1e-3)
     state = max((operator.state_size for operator in fit.operators), default=0)
@@ -249,7 +251,14 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str]) -> Netw
     if faults:
         raise InvalidInstanceError(faults, "network")
     nodes = [{**node.model_dump(), "resources": _slots(seen[node.name], slots)} for node in network.nodes]
-    return network.replace(nodes=nodes)
+    links = tuple(_delayed(link, factor) for link in network.links)
+    classes = {name: _delayed(getattr(network, name), factor) for name in ("within_zone", "between_zones")}
+    return network.replace(nodes=nodes, links=links, **classes)
+
+
+def _delayed(link: LinkOrClass, factor: float) -> LinkOrClass:
+    """The link with so many times its delay."""
+    return link if link is None else link.replace(delay=link.delay * factor)
 
 
 def _slots(node: NodeObservation, slots: Sequence[str]) -> dict[str, float]:

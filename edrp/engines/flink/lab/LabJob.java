@@ -21,7 +21,7 @@ import org.apache.flink.util.ParameterTool;
  * <p>Required: --rates FILE (see RateSchedule), --folder FOLDER for what the writer measures. For each operator NAME:
  * --NAME.replicas, --NAME.micros of service. Others: --keys, --skew (exponent of Zipf's law), --state-bytes per key,
  * --service fixed|exponential, --checkpoint-ms, --buffer-ms, --name, and --pinned true, with which each operator has slots of
- * its own that demand the external resource of the operator's name.
+ * its own that demand the external resource of the operator's name, or the one that --places OPERATOR=RESOURCE,… names for it.
  */
 public final class LabJob {
     private static final TypeInformation<Event> EVENT = TypeInformation.of(Event.class);
@@ -110,14 +110,23 @@ public final class LabJob {
         return parameters.getBoolean("pinned", false);
     }
 
-    /** Slots that only a TaskManager can give that advertises the external resource of that name. */
-    private static SlotSharingGroup slots(String name) {
+    /** Slots that only a TaskManager can give that advertises the external resource that the operator demands. */
+    private SlotSharingGroup slots(String name) {
         return SlotSharingGroup.newBuilder(name)
                 .setCpuCores(0.1)
                 .setTaskHeapMemoryMB(8)
                 .setTaskOffHeapMemoryMB(0)
                 .setManagedMemoryMB(0)
-                .setExternalResource(name, 1.0)
+                .setExternalResource(resource(name), 1.0)
                 .build();
+    }
+
+    private String resource(String name) {
+        for (String place : parameters.get("places", "").split(",")) {
+            if (place.startsWith(name + "=")) {
+                return place.substring(name.length() + 1);
+            }
+        }
+        return name;
     }
 }

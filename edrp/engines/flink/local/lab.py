@@ -45,6 +45,7 @@ class LabSettings:
     buffer_timeout : seconds after which a buffer is sent that is not full.
     max_parallelism : number of key groups.
     pinned : whether each operator demands the external resource of its name, with which the default scheduler places it.
+    places : resources that pinned operators demand instead of that of their name.
     """
 
     topology: Topology = "chain"
@@ -59,9 +60,10 @@ class LabSettings:
     buffer_timeout: float = 0.01
     max_parallelism: int = 128
     pinned: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in (*self.replicas, *self.service):
+        for name in (*self.replicas, *self.service, *self.places):
             if name not in TOPOLOGIES[self.topology]:
                 known = ", ".join(TOPOLOGIES[self.topology])
                 raise EngineError(f"operator {name!r}", f"is none of the topology {self.topology}; they are {known}")
@@ -84,6 +86,8 @@ class LabSettings:
             **{f"{name}.replicas": count for name, count in self.replicas.items()},
             **{f"{name}.micros": 1e6 * seconds for name, seconds in self.service.items()},
         }
+        if self.places:
+            words["places"] = ",".join(f"{name}={resource}" for name, resource in self.places.items())
         return [part for name, value in words.items() for part in (f"--{name}", str(value))]
 
 

@@ -57,6 +57,8 @@ class DelayProxies:
             self._tasks.add(task)
             try:
                 await self._join(node, port, reader, writer)
+            except asyncio.CancelledError:
+                return  # by `close`; asyncio's streams would print it as an error
             finally:
                 self._tasks.discard(task)
 

@@ -1,0 +1,197 @@
+"""Placements of a job over three sites against a real cluster: `python benchmarks/flink_places.py run ROWS`, then `show ROWS`.
+
+A chain of four operators runs on three TaskManagers with proxied delays between them, two slots each, placed exactly by named
+external resources. The job is captured once where it starts; from that capture, a network with the true delays, and one
+measurement of a placement that crosses sites, which says what a delay adds to the latency (`delay_factor` of the goals), the
+model of the engine predicts the mean latency of placements that are drawn at random without knowing more. Each is applied by a
+savepoint and a new start, and measured at the writer. The placement that `edrp.solve` proves best for the same document is
+applied among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import spearmanr
+
+from edrp.core.solve import solve
+from edrp.engines.errors import EngineError
+from edrp.engines.fit import JobFit, fit_job
+from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink, LocalNode
+from edrp.engines.flink.local.jobs import now_ms
+from edrp.engines.flink.reading import read_observation
+from edrp.engines.goals import Goals
+from edrp.engines.model import placement_problem
+from edrp.placement.deployment import Deployment
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.network import Network
+
+SLOTS = 2
+"""Of each site."""
+
+DELAYS = {("a", "b"): 0.010, ("b", "c"): 0.025, ("a", "c"): 0.045}
+"""Seconds one way between sites."""
+
+SETTINGS = LabSettings("chain", rate=60.0, service={"parser": 0.004, "counter": 0.006}, exponential=True, pinned=True)
+OPERATORS = {"reader": "Source: reader", "parser": "parser", "counter": "counter", "writer": "writer: Writer"}
+"""Operators of the lab's chain, and their names in Flink."""
+
+FIRST, CROSSING = ("b", "b", "c", "c"), ("a", "c", "a", "c")
+"""Placement that is captured, and the one whose latency says what a delay adds."""
+
+SECONDS_TO_SETTLE, SECONDS, EVERY = 6.0, 15.0, 5.0
+
+Placement = tuple[str, ...]
+"""Site of each operator."""
+
+
+def placements() -> list[Placement]:
+    """All placements that slots allow."""
+    sites = sorted({site for pair in DELAYS for site in pair})
+    return [p for p in itertools.product(sites, repeat=len(OPERATORS)) if max(Counter(p).values()) <= SLOTS]
+
+
+def resources(placement: Placement) -> dict[str, str]:
+    """The resource that each operator demands."""
+    return {name: f"at-{site}" for name, site in zip(OPERATORS, placement, strict=True)}
+
+
+def deployment(placement: Placement) -> Deployment:
+    """The placement by the names of operators in Flink."""
+    return Deployment({name: (site,) for name, site in zip(OPERATORS.values(), placement, strict=True)})
+
+
+def document(fit: JobFit, factor: float) -> EdrpProblem:
+    """The model of the job on the sites: one replica of each operator, the shortest response time."""
+    links = [{"source": first, "target": second, "delay": delay} for (first, second), delay in DELAYS.items()]
+    network = Network(nodes=[{"name": site} for site in sorted({site for pair in DELAYS for site in pair})], links=links)
+    single: Mapping[str, Any] = {"min_replicas": 1, "max_replicas": 1}
+    goals = Goals(response_time_weight=1.0, delay_factor=factor, operators=dict.fromkeys(OPERATORS.values(), single))
+    return placement_problem(fit, goals, network)
+
+
+def response_time(fit: JobFit, placement: Placement, factor: float) -> float:
+    """Mean latency in seconds by the model, without what tuples wait in buffers."""
+    return float(document(fit, factor).evaluate(deployment(placement)).metrics["response_time"])
+
+
+def measured_latency(run: LabRun, seconds: float = SECONDS) -> float:
+    """Mean latency in seconds at the writer over a while from now on."""
+    begin = now_ms()
+    time.sleep(seconds)
+    buckets = run.buckets(begin)
+    return sum(bucket.tuples * bucket.mean for bucket in buckets) / sum(bucket.tuples for bucket in buckets) / 1000
+
+
+def apply(run: LabRun, placement: Placement) -> None:
+    """Redeploy the job, check where it runs, and let it catch up."""
+    run.redeploy(replace(run.settings, places=resources(placement)))
+    places = {name: tuple(nodes) for name, nodes in run.job.places().items()}
+    if places != {name: (site,) for name, site in zip(OPERATORS.values(), placement, strict=True)}:
+        raise EngineError("job", f"runs at {places} instead of {placement}")
+    time.sleep(SECONDS_TO_SETTLE)
+
+
+def calibrated(fit: JobFit, first: float, crossing: float) -> tuple[float, float]:
+    """Delay factor and what the model leaves out at any placement, by the measured latencies of two placements.
+
+    The response time by the model is linear in the factor; both unknowns follow from two measurements.
+    """
+    once, twice = ([response_time(fit, placement, factor) for placement in (FIRST, CROSSING)] for factor in (1.0, 2.0))
+    delays = [double - single for single, double in zip(once, twice, strict=True)]
+    base = [single - delay for single, delay in zip(once, delays, strict=True)]
+    factor = (crossing - first - base[1] + base[0]) / (delays[1] - delays[0])
+    return factor, first - base[0] - factor * delays[0]
+
+
+def rows_of_sites(flink: LocalFlink, count: int, rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Calibrate, draw placements, and measure each and the proven optimum, in random order."""
+    run = LabRun(flink, replace(SETTINGS, places=resources(FIRST)))
+    time.sleep(SECONDS_TO_SETTLE)
+    fit = fit_job(read_observation(capture_job(flink.address, CaptureSettings(seconds=SECONDS, every=EVERY))))
+    first = measured_latency(run)
+    apply(run, CROSSING)
+    crossing = measured_latency(run)
+    factor, rest = calibrated(fit, first, crossing)
+    solution = solve(document(fit, factor), "highs")
+    best = tuple(solution.deployment[name][0] for name in OPERATORS.values())
+    calibration = {"first": first, "crossing": crossing, "delay_factor": factor, "rest": rest, "status": solution.status}
+    yield {"kind": "calibration", "load": os.getloadavg()[0], "placements": len(placements()), **calibration}
+    drawn = rng.sample([p for p in placements() if p not in (FIRST, CROSSING, best)], count)
+    order = [best, *drawn]
+    rng.shuffle(order)
+    for placement in order:
+        apply(run, placement)
+        yield {
+            "kind": "placement",
+            "placement": dict(zip(OPERATORS, placement, strict=True)),
+            "optimum": placement == best,
+            "predicted": rest + response_time(fit, placement, factor),
+            "predicted_plain": response_time(fit, placement, 1.0),
+            "measured": measured_latency(run),
+            "load": os.getloadavg()[0],
+        }
+
+
+def run_all(file: Path, count: int, seed: int) -> None:
+    """Run everything on one cluster and append the rows."""
+    nodes = {site: LocalNode(SLOTS, {f"at-{site}": SLOTS}) for site in sorted({site for pair in DELAYS for site in pair})}
+    with LocalFlink(nodes, scheduler="default", delays=DELAYS) as flink:
+        for row in rows_of_sites(flink, count, random.Random(seed)):
+            with file.open("a", encoding="utf-8") as rows:
+                rows.write(json.dumps({"seed": seed, **row}) + "\n")
+
+
+def show(file: Path) -> None:
+    """Print rank correlation, errors, and where the proven optimum stands, for each run."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for seed in sorted({row["seed"] for row in rows}):
+        found = [row for row in rows if row["seed"] == seed and row["kind"] == "placement"]
+        (calibration,) = (row for row in rows if row["seed"] == seed and row["kind"] == "calibration")
+        loads = [row["load"] for row in found]
+        print(f"seed {seed}: {len(found)} placements; load of the machine {min(loads):.1f} to {max(loads):.1f}")
+        print(f"a delay adds {calibration['delay_factor']:.2f} times itself; {1000 * calibration['rest']:.0f} ms are in no model")
+        for by in ("predicted", "predicted_plain"):
+            rank = spearmanr([row[by] for row in found], [row["measured"] for row in found]).statistic
+            errors = sorted(abs(row[by] / row["measured"] - 1) for row in found)
+            high = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
+            print(
+                f"{by}: rank correlation {rank:.3f}, relative error {statistics.median(errors):.3f}, 90th percentile {high:.3f}"
+            )
+        best = [row["measured"] for row in found if row["optimum"]]
+        others = min((row["measured"] for row in found if not row["optimum"]), default=math.nan)
+        print(f"optimum ({calibration['status']}): {1000 * best[0]:.1f} ms; best other one: {1000 * others:.1f} ms")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "show"))
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("--placements", type=int, default=20, help="that are drawn; the optimum and two to calibrate come on top")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.what == "run":
+        try:
+            run_all(arguments.rows, arguments.placements, arguments.seed)
+        except EngineError as error:
+            sys.exit(str(error))
+    show(arguments.rows)
+
+
+if __name__ == "__main__":
+    main()
