@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from edrp.core.problem import Problem
+from edrp.core.errors import InvalidInstanceError
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
@@ -19,7 +19,6 @@ from edrp.engines.key_groups import group_sizes, held_groups
 from edrp.engines.model import placement_problem
 from edrp.engines.observation import OperatorObservation
 from edrp.placement.deployment import Deployment
-from edrp.placement.network import Network
 
 GOALS = Goals(busy_limit=0.999)
 """With which every plan that keeps up is a plan of the model."""
@@ -28,32 +27,39 @@ ATTEMPTS = 5
 """Readings of a checkpoint, which the next one may remove meanwhile."""
 
 
-def predicted_response_time(
-    fit: JobFit, plan: Deployment, buffer_timeout: float = 0.0, network: Network | None = None
-) -> Estimate | None:
-    """Mean latency in seconds by the model `edrp` of the job, with the interval of the service rates.
+def predicted_latency(fit: JobFit, plan: Deployment, buffer_timeout: float = 0.0) -> Estimate | None:
+    """Mean latency in seconds of all tuples by the operators' latencies in the model `edrp` of the job; None where it grows.
 
-    A tuple waits in a buffer that is not full for half the timeout on the mean at each stream, which the capture does not tell.
-    None where an operator has more to do than it can.
+    The capture tells neither how arrivals vary, nor the buffer timeout of the program: the value takes arrivals for random, as
+    the model does, the low end for evenly spaced, with which tuples wait half as long; and a tuple waits in a buffer that is not
+    full for half the timeout on the mean at each stream. Both ends take those of the service rates.
     """
     waiting = _longest_path(fit) * buffer_timeout / 2
-    ends = [waiting + _response_time(fit, plan, end, network) for end in ("value", "high", "low")]
-    return Estimate(*ends) if math.isfinite(ends[0]) else None
+    ends = (("value", 1.0), ("high", 0.5), ("low", 1.0))
+    estimate = Estimate(*(waiting + _mean_latency(fit, plan, end, share) for end, share in ends))
+    return estimate if math.isfinite(estimate.value) else None
 
 
-def _response_time(fit: JobFit, plan: Deployment, end: str, network: Network | None) -> float:
-    """Response time of a plan if replicas serve as much as one end of their intervals says."""
+def _mean_latency(fit: JobFit, plan: Deployment, end: str, share: float) -> float:
+    """Mean over all tuples at sinks if replicas serve as much as one end of their intervals says, and tuples wait that share."""
     try:
-        problem = placement_problem(replace(fit, operators=tuple(_served(op, end) for op in fit.operators)), GOALS, network)
+        problem = placement_problem(replace(fit, operators=tuple(_served(op, end) for op in fit.operators)), GOALS)
     except EngineError:  # more replicas needed than there are slots
         return math.inf
-    places = {name: tuple(_known(problem, node) for node in plan[name]) for name in plan}
-    return float(problem.evaluate(Deployment(places)).metrics["response_time"])
-
-
-def _known(problem: Problem, node: str) -> str:
-    """The node, or any where the plan names none of the cluster."""
-    return node if node in problem.network.by_name else problem.network.nodes[0].name
+    arrived = dict.fromkeys(problem.application.topological_order, 0.0)
+    for name in arrived:
+        inputs = [stream for stream in fit.streams if stream.target == name]
+        if inputs:
+            weighted = sum(stream.rate * arrived[stream.source] for stream in inputs)
+            arrived[name] = weighted / sum(stream.rate for stream in inputs)
+        model = problem.application.by_name[name].latency
+        if model is not None:
+            replicas = plan.degree(name)
+            serving = 1.0 / model.true_rate(replicas)
+            arrived[name] += serving + share * (model.at(problem.application.load(name) / replicas, replicas) - serving)
+    sources = {stream.source for stream in fit.streams}
+    sinks = [operator for operator in fit.operators if operator.name not in sources]
+    return sum(operator.rate * arrived[operator.name] for operator in sinks) / sum(operator.rate for operator in sinks)
 
 
 def _served(operator: OperatorFit, end: str) -> OperatorFit:
@@ -92,7 +98,7 @@ def group_states(flink: LocalFlink, run: LabRun, fit: JobFit) -> dict[str, tuple
         try:
             states = read_key_groups(path)
             break
-        except (EngineError, OSError):
+        except (EngineError, InvalidInstanceError):
             if attempt == ATTEMPTS - 1:
                 raise
             run.job.checkpoint()

@@ -53,7 +53,7 @@ OPERATORS = {"reader": "Source: reader", "parser": "parser", "counter": "counter
 FIRST, CROSSING = ("b", "b", "c", "c"), ("a", "c", "a", "c")
 """Placement that is captured, and the one whose latency says what a delay adds."""
 
-SECONDS_TO_SETTLE, SECONDS, EVERY = 6.0, 15.0, 5.0
+SECONDS_TO_SETTLE, SECONDS, EVERY = 8.0, 15.0, 5.0
 
 Placement = tuple[str, ...]
 """Site of each operator."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flink_measures import ds2_shares, group_states, moved_bytes, predicted_moved_bytes, predicted_response_time
+from flink_measures import ds2_shares, group_states, moved_bytes, predicted_latency, predicted_moved_bytes
 
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
@@ -42,7 +42,7 @@ SERVICE = {"parser": 0.006, "counter": 0.010, "enricher": 0.008, "join": 0.010}
 JOBS = {
     "chain": LabSettings("chain", exponential=True),
     "fan-out": LabSettings("fan-out", exponential=True),
-    "join": LabSettings("join", exponential=True, keys=100),
+    "join": LabSettings("join", exponential=True),
     "skewed": LabSettings("chain", exponential=True, keys=200, skew=0.8),
 }
 RATES = (90.0, 200.0)
@@ -118,9 +118,9 @@ def changed(flink: LocalFlink, run: LabRun, before: Measured, replicas: dict[str
     plan = Deployment({op.name: ("node",) * replicas.get(op.name, op.replicas) for op in before.fit.operators})
     parts = predict_downtime(before.fit, plan, Goals())
     prediction = predict(before.fit, plan, {}, parts.silence)
-    latency = predicted_response_time(before.fit, plan, run.settings.buffer_timeout)
+    latency = predicted_latency(before.fit, plan, run.settings.buffer_timeout)
     current = Deployment({op.name: op.nodes for op in before.fit.observation.operators})
-    now = predicted_response_time(before.fit, current, run.settings.buffer_timeout)
+    now = predicted_latency(before.fit, current, run.settings.buffer_timeout)
     ds2 = ds2_shares(before.fit, plan)
     ds2_processed = min(1.0, 1.0 / max(ds2.values()))
     begin = now_ms()
@@ -248,6 +248,10 @@ def show(file: Path) -> None:
         print(f"keeps up or not: {who} right in {right} of {len(rows)}")
     kept = sum(row["keeps_up"]["measured"] for row in rows)
     print(f"{kept} kept up\n")
+    stressed = [row for row in rows if not (row["keeps_up"]["predicted"] and row["keeps_up"]["measured"])]
+    found = [row["quantities"][0] for row in stressed]
+    if found:
+        print(f"throughput of those that do not keep up, or were predicted not to: {line('throughput', 'predicted', found)}\n")
     print("| job | quantity | by | predictions | median error | 90th percentile | measured within interval | measured above it |")
     print("|---|---|---|---|---|---|---|---|")
     for job in (*JOBS, "all"):
