@@ -91,14 +91,18 @@ def ds2_shares(fit: JobFit, plan: Deployment) -> dict[str, float]:
 
 
 def group_states(flink: LocalFlink, run: LabRun, fit: JobFit) -> dict[str, tuple[int, ...]]:
-    """Bytes by key group of each operator with keyed state, by the metadata of the newest checkpoint."""
+    """Bytes by key group of each operator with keyed state, by the metadata of the newest checkpoint on the disk.
+
+    The folder is that of a checkpoint that Flink tells of; what it tells is kept for seconds, and may be removed by then.
+    """
+    latest = flink.rest.get(f"/jobs/{run.job.key}/checkpoints")["latest"]["completed"]
+    folder = Path(unquote(urlparse(latest["external_path"]).path)).parent
     for attempt in range(ATTEMPTS):
-        latest = flink.rest.get(f"/jobs/{run.job.key}/checkpoints")["latest"]["completed"]
-        path = Path(unquote(urlparse(latest["external_path"]).path)) / "_metadata"
         try:
-            states = read_key_groups(path)
+            newest = max(folder.glob("chk-*/_metadata"), key=lambda path: int(path.parent.name.removeprefix("chk-")))
+            states = read_key_groups(newest)
             break
-        except (EngineError, InvalidInstanceError):
+        except (ValueError, InvalidInstanceError):  # none is there, or it has just gone
             if attempt == ATTEMPTS - 1:
                 raise
             run.job.checkpoint()

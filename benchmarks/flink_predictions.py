@@ -27,6 +27,7 @@ from typing import Any
 
 from flink_measures import ds2_shares, group_states, moved_bytes, predicted_latency, predicted_moved_bytes
 
+from edrp.core.errors import InvalidInstanceError
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
@@ -231,7 +232,7 @@ def run_all(file: Path, changes: int, rounds: int, seed: int) -> None:
             for name in JOBS:
                 try:
                     run_job(flink, name, changes, rng, file)
-                except EngineError as error:  # a machine that stalls loses one job's rows, which is said
+                except (EngineError, InvalidInstanceError) as error:  # a machine that stalls loses one job's rows, which is said
                     print(f"{name}: {error}", file=sys.stderr, flush=True)
                     for job in flink.rest.get("/jobs/overview")["jobs"]:
                         if job["state"] == "RUNNING":

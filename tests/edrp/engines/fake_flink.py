@@ -38,6 +38,11 @@ class FakeOperator:
     nodes: tuple[str, ...] = ()
     """Node of each replica; all on `node` without."""
     group: str = "default"
+    starts: tuple[tuple[int, int], ...] = ()
+    """Milliseconds of deploying and initialising, by replica; 300 and, with state, 200 without."""
+
+    def start_of(self, replica: int) -> tuple[int, int]:
+        return self.starts[replica] if self.starts else (300, 200 if self.state else 20)
 
     def node_of(self, replica: int) -> str:
         return self.nodes[replica] if self.nodes else self.node
@@ -120,6 +125,7 @@ class FakeFlink:
             metrics["accumulated-busy-time"] = busy * 1000
             metrics["accumulated-idle-time"] = int(idle * 1000)
             metrics["accumulated-backpressured-time"] = int(1000 * sum(waits))
+            deploying, initialising = operator.start_of(replica)
             subtasks.append(
                 {
                     "subtask": replica,
@@ -129,7 +135,7 @@ class FakeFlink:
                     "start-time": START,
                     "metrics": metrics,
                     "taskmanager-id": operator.node_of(replica),
-                    "status-duration": {"SCHEDULED": 10, "DEPLOYING": 300, "INITIALIZING": 200 if operator.state else 20},
+                    "status-duration": {"SCHEDULED": 10, "DEPLOYING": deploying, "INITIALIZING": initialising},
                 }
             )
         return {"id": self.key(operator.name), "name": operator.name, "now": self.now, "subtasks": subtasks}

@@ -52,6 +52,17 @@ def test_a_deployment_is_carried_out_exactly_and_goes_on_from_its_savepoint():
         assert sum(bucket.tuples for bucket in run.buckets()) <= due + 1  # from the beginning, tuples would come twice
 
 
+def test_operators_move_to_the_nodes_whose_resources_they_are_told_to_demand():
+    """As placements over sites are tried: nodes advertise a resource of their own, and nothing is started."""
+    with LocalFlink({site: LocalNode(2, {f"at-{site}": 2}) for site in "abc"}, scheduler="default") as flink:
+        places = {"reader": "at-a", "parser": "at-b", "counter": "at-c", "writer": "at-c"}
+        run = LabRun(flink, LabSettings(pinned=True, keys=20, places=places))
+        assert [place for nodes in run.job.places().values() for place in nodes] == ["a", "b", "c", "c"]
+        run.redeploy(replace(run.settings, places={**places, "reader": "at-b", "counter": "at-a"}))
+        assert [place for nodes in run.job.places().values() for place in nodes] == ["b", "b", "a", "c"]
+        wait_for_tuples(run, now_ms(), 100)
+
+
 def test_a_job_goes_on_elsewhere_when_its_node_stops():
     with LocalFlink({"a": 4, "b": 4}) as flink:
         run = LabRun(flink, LabSettings(rate=50, checkpoint_interval=1.0))

@@ -11,6 +11,7 @@ sys.path.append(str(Path(__file__).parent))
 from fake_flink import FakeFlink, FakeOperator, serving, word_count
 from test_flink_reading import answered_folder, observed
 
+from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import BusyPoint, service_rate
 from edrp.engines.fit import fit_job
@@ -19,6 +20,9 @@ from edrp.engines.flink.metadata import read_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.model import busy_share, placement_problem
+from edrp.engines.predictions import predict
+from edrp.placement.deployment import Deployment
+from edrp.placement.network import Network
 
 
 def fitted(flink, rounds=5):
@@ -94,11 +98,61 @@ def test_streams_of_a_join_are_told_apart():
     assert operator(fit, "filter").selectivity == pytest.approx(0.25)
 
 
+def test_a_plan_that_does_not_keep_up_is_predicted_to_hold_back_its_sources():
+    """The counter can do 200 of 300 tuples/s on one replica, so that the parser is less busy than it would be."""
+    wide = {"counter": {"replicas": 2}}
+    fit = fitted(FakeFlink(word_count(**wide), rates=(300.0,)))
+    one = Deployment({fitted.name: ("tm-a",) for fitted in fit.operators})
+    prediction = predict(fit, one, {})
+    assert prediction.throughput.value == pytest.approx(200.0, rel=1e-2)
+    assert prediction.throughput.low < 200.0 < prediction.throughput.high < 300.0
+    assert prediction.busy["counter"].value == 1.0
+    assert prediction.busy["parser"].value == pytest.approx(0.5, rel=1e-2)
+    enough = predict(fit, Deployment({**dict(one), "counter": ("tm-a", "tm-a")}), {})
+    assert enough.throughput.value == pytest.approx(300.0, rel=1e-2)
+    assert enough.busy["parser"].value == pytest.approx(0.75, rel=1e-2)
+
+
+@pytest.mark.parametrize(("state", "restored"), [(1_000_000, 0.2), (1_000_000_000, 0.4)])
+def test_half_the_replicas_restore_longer_only_where_state_can_be_the_reason(state, restored):
+    """0.2 s are far more than a megabyte takes to read, and no more than a gigabyte does."""
+    wide = {"counter": {"replicas": 2, "state": state}}
+    fit = fitted(FakeFlink(word_count(**wide)))
+    one = Deployment({fitted.name: ("tm-a",) for fitted in fit.operators})
+    assert predict_downtime(fit, one, Goals()).restore.value == pytest.approx(restored, rel=0.05)
+
+
+def test_delays_count_as_often_as_the_goals_say():
+    link = {"source": "tm-a", "target": "tm-b", "delay": 0.05}
+    network = Network(nodes=[{"name": "tm-a"}, {"name": "tm-b"}], links=[link])
+    fit = fitted(FakeFlink())
+    apart = Deployment({fitted.name: ("tm-b" if fitted.name == "counter" else "tm-a",) for fitted in fit.operators})
+    once, thrice = (
+        placement_problem(fit, Goals(delay_factor=factor), network).evaluate(apart).metrics["response_time"]
+        for factor in (1.0, 3.0)
+    )
+    assert thrice - once == pytest.approx(2 * 2 * 0.05)  # to the counter and back
+
+
 def test_times_of_a_restart_and_state():
     fit = fitted(FakeFlink())
     assert fit.restart.value == pytest.approx(0.2 + 0.31)  # remembered from a rescale, and deploying the last time
     assert fit.restore.value == pytest.approx(0.2)
     assert operator(fit, "counter").state_size == 10_000_000
+
+
+def test_a_start_takes_as_long_as_its_slowest_replica():
+    """Neither of them took 0.9 s to deploy and then 0.8 s to restore."""
+    slow = {"counter": {"replicas": 2, "starts": ((890, 100), (290, 800))}}
+    fit = fitted(FakeFlink(word_count(**slow)))
+    assert fit.restart.value == pytest.approx(0.2 + 0.3)
+    assert fit.restore.value == pytest.approx(0.8)
+
+
+def test_one_restart_that_is_remembered_has_an_interval():
+    fit = fitted(FakeFlink())
+    assert 2 * fit.restart.low < fit.restart.value < fit.restart.high / 2
+    assert 2 * fit.restore.low < fit.restore.value < fit.restore.high / 2
 
 
 def test_several_parallelisms_make_a_capacity_curve():

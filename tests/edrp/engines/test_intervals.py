@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parent))
 from test_flink_reading import answered_folder
 
 from edrp.engines.errors import EngineError
-from edrp.engines.estimates import BusyPoint, service_rate
+from edrp.engines.estimates import BusyPoint, next_duration, service_rate
 from edrp.engines.fit import fit_job
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.model import busy_share
@@ -114,6 +114,22 @@ def test_intercepts_cover_both_ends_of_what_waiting_can_do(remaining):
 def test_loads_that_say_nothing_about_the_slope_make_no_line():
     points = [BusyPoint(10.0, 0.2), BusyPoint(12.0, 0.3), BusyPoint(16.0, 0.2), BusyPoint(18.0, 0.25)]
     assert service_rate(points)[1] == "understated"
+
+
+@pytest.mark.parametrize(("measurements", "spread"), [(1, 0.45), (1, 0.6), (5, 0.45), (5, 0.6)])
+def test_the_next_restart_is_covered_by_one_or_several_before(measurements, spread):
+    """Times differ by factors; whatever the machine does to them, within what is expected of shared cores."""
+    draw, covered = random.Random(4), 0
+    for _ in range(1000):
+        times = [0.3 * draw.lognormvariate(0.0, spread) for _ in range(measurements + 1)]
+        estimate = next_duration(times[1:])
+        covered += estimate.low <= times[0] <= estimate.high
+    assert 0.8 <= covered / 1000 <= 0.97
+
+
+def test_times_that_were_not_measured_have_no_interval():
+    assert next_duration([]) is None
+    assert next_duration([0.0]) is None
 
 
 @pytest.mark.data

@@ -113,6 +113,8 @@ def test_processes_end_with_the_one_that_started_them(number, tmp_path):
 def test_settings_of_unknown_operators_and_nodes_are_refused():
     with pytest.raises(EngineError, match="operator 'enricher': is none of the topology chain; they are reader, parser"):
         LabSettings(replicas={"enricher": 2})
+    with pytest.raises(EngineError, match="operator 'sink': is none of the topology chain"):
+        LabSettings(places={"sink": "at-a"})
     with pytest.raises(EngineError, match="'c' is no node; they are a, b"):
         LocalFlink({"a": 1, "b": 1}, delays={("a", "c"): 0.1})
 
