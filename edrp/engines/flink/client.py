@@ -80,7 +80,7 @@ class FlinkClient:
         EngineError
             Nothing answers, the certificate is not trusted, or what answers is not Flink.
         """
-        status, body = self._exchange(path)
+        status, body = self.exchange(path)
         answer = None
         if status == 200:
             try:
@@ -103,20 +103,31 @@ class FlinkClient:
         EngineError
             It could not be sent.
         """
-        status, content = self._exchange(path, method, json.dumps(body).encode())
+        status, content = self.exchange(path, method, json.dumps(body).encode())
         try:
             return status, json.loads(content)
         except (ValueError, RecursionError):
             return status, None
 
-    def _exchange(self, path: str, method: str = "GET", content: bytes | None = None) -> tuple[int, bytes]:
+    def exchange(
+        self, path: str, method: str = "GET", content: bytes | None = None, content_type: str = "application/json"
+    ) -> tuple[int, bytes]:
+        """Send a request once; the status and what came with it.
+
+        Raises
+        ------
+        NoAnswerError
+            No answer came.
+        EngineError
+            It could not be sent, or the answer is too long.
+        """
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         assert self._parts.hostname is not None
         other = "http" if secure else "https"
         connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
         try:
-            headers = {"Accept": "application/json", **({} if content is None else {"Content-Type": "application/json"})}
+            headers = {"Accept": "application/json", **({} if content is None else {"Content-Type": content_type})}
             connection.request(method, self._parts.path.rstrip("/") + path, body=content, headers=headers)
             response = connection.getresponse()
             body = response.read(MAX_ANSWER + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,16 @@ def test_a_deployment_is_carried_out_exactly_and_goes_on_from_its_savepoint():
         wait_for_tuples(run, begin, 100)
         due = (now_ms() - started) / 1000 * first.rate
         assert sum(bucket.tuples for bucket in run.buckets()) <= due + 1  # from the beginning, tuples would come twice
+
+
+def test_the_block_of_the_tutorial_does_what_it_says(capsys):
+    """Two counters after the rescale, and a measurement of the writer."""
+    page = Path(__file__).parents[3] / "docs" / "tutorials" / "flink.md"
+    (block,) = re.findall(r"^```py\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(block, page.name, "exec"), {})
+    printed = capsys.readouterr().out
+    assert re.search(r"'counter': \['(edge|cloud)', '(edge|cloud)'\]", printed)
+    assert "Bucket(first=" in printed
 
 
 def test_operators_move_to_the_nodes_whose_resources_they_are_told_to_demand():

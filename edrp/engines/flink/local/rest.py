@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
 from collections.abc import Callable
@@ -10,19 +9,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edrp.engines.errors import EngineError
+from edrp.engines.flink.client import FlinkClient
 from edrp.engines.flink.local.processes import LOOPBACK
 
 Found = TypeVar("Found")
 
 SECONDS_BETWEEN_LOOKS = 0.1
 
+SECONDS_TO_ANSWER = 60.0
+
 
 class LocalRest:
     """The REST API of a cluster that this process has started."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
         self.address = f"http://{LOOPBACK}:{port}"
+        self._client = FlinkClient(self.address, SECONDS_TO_ANSWER)
 
     def get(self, path: str) -> Any:
         """The JSON of a path."""
@@ -53,20 +55,14 @@ class LocalRest:
         """Whether the API answers."""
         try:
             self.get("/overview")
-        except (EngineError, OSError, http.client.HTTPException):
+        except EngineError:
             return False
         return True
 
     def _call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> Any:
-        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=60)
-        try:
-            connection.request(method, path, body, {"Content-Type": kind} if body is not None else {})
-            response = connection.getresponse()
-            content = response.read()
-        finally:
-            connection.close()
-        if response.status >= 400:
-            raise EngineError(self.address, f"answers {method} {path} with HTTP {response.status}: {_reason(content)}")
+        status, content = self._client.exchange(path, method, body, kind)
+        if status >= 400:
+            raise EngineError(self.address, f"answers {method} {path} with HTTP {status}: {_reason(content)}")
         return json.loads(content) if content else None
 
 
