@@ -36,7 +36,7 @@ from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
-from edrp.engines.predictions import is_waiting, predict, throughput
+from edrp.engines.predictions import is_waiting, possible_share, predict, throughput
 from edrp.placement.deployment import Deployment
 
 SERVICE = {"parser": 0.006, "counter": 0.010, "enricher": 0.008, "join": 0.010}
@@ -142,7 +142,7 @@ def changed(flink: LocalFlink, run: LabRun, before: Measured, replicas: dict[str
     ]
     for operator in after.fit.operators:
         if operator.name in replicas and operator.name in prediction.busy and operator.busy is not None:
-            ends = _ends(prediction.busy[operator.name])
+            ends = _ends(possible_share(prediction.busy[operator.name]))
             busy = {"name": operator.name, **ends, "measured": operator.busy, "ds2": ds2[operator.name] * ds2_processed}
             found.append({"quantity": "busy", **busy})
     if latency is not None and kept_up:

@@ -44,7 +44,7 @@ class Prediction:
     replicas : of each operator, to which this applies.
     throughput : tuples/s that all sources send.
     rates : tuples/s that each operator receives; the busy shares are in proportion to them.
-    busy : share of time that the busiest replica of each operator is busy.
+    busy : share of time that the busiest replica of each operator is busy; ends of intervals may be above 1.
     downtime : seconds without processing of the change that leads there; None without a change.
     """
 
@@ -110,7 +110,7 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
         replicas={name: plan.degree(name) for name in plan},
         throughput=widen(processed, widths.get(THROUGHPUT, 1.0)),
         rates={operator.name: operator.rate * share.value for operator in fit.operators},
-        busy={name: _at_most_one(widen(shares.scaled(share.value), widths.get(name, 1.0))) for name, shares in busy.items()},
+        busy={name: widen(shares.scaled(share.value), widths.get(name, 1.0)) for name, shares in busy.items()},
         downtime=None if downtime is None else widen(downtime, widths.get(DOWNTIME, 1.0)),
     )
 
@@ -127,7 +127,7 @@ def judge(prediction: Prediction, fit: JobFit, downtime: float | None = None) ->
         before = prediction.rates.get(operator.name, 0.0)
         if operator.name not in prediction.busy or operator.busy is None or before <= 0.0:
             continue
-        expected = _at_most_one(prediction.busy[operator.name].scaled(operator.rate / before))
+        expected = possible_share(prediction.busy[operator.name].scaled(operator.rate / before))
         covered = expected.low - BUSY_TOLERANCE <= operator.busy <= expected.high + BUSY_TOLERANCE
         yield Judgement(operator.name, expected, operator.busy, covered)
     if prediction.downtime is not None and downtime is not None:
@@ -158,6 +158,11 @@ def widen(estimate: Estimate, width: float) -> Estimate:
     return Estimate(value, max(0.0, value - width * (value - estimate.low)), value + width * (estimate.high - value))
 
 
+def possible_share(estimate: Estimate) -> Estimate:
+    """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
+    return Estimate(min(1.0, estimate.value), min(FULL, estimate.low), min(1.0, estimate.high))
+
+
 def _busy(operator: OperatorFit, replicas: int) -> Estimate:
     assert operator.service is not None
     service = operator.service
@@ -170,11 +175,6 @@ def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
     ends = (lambda e: e.value), (lambda e: e.high), (lambda e: e.low)
     fullest = (max((end(shares) for shares in busy.values()), default=0.0) for end in ends)
     return Estimate(*(min(1.0, 1.0 / most) if most > 0 else 1.0 for most in fullest))
-
-
-def _at_most_one(estimate: Estimate) -> Estimate:
-    """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
-    return Estimate(min(1.0, estimate.value), min(FULL, estimate.low), min(1.0, estimate.high))
 
 
 def _rate_spread(fit: JobFit) -> float:

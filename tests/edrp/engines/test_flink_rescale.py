@@ -219,8 +219,8 @@ def test_a_downtime_that_was_longer_than_predicted_counts_against_the_next_chang
     downtime = next(found for found in first["judgements"] if found["quantity"] == "downtime")
     assert downtime["measured"] == pytest.approx(3.0 + 0.51)
     assert not downtime["covered"]
-    assert "missed: downtime of at most 1.02 s predicted, 3.51 s measured" in words(result.out)
-    assert "above --max-downtime 2" in words(result.out)
+    assert "missed: downtime of at most 2.15 s predicted, 3.51 s measured" in words(result.out)
+    assert "above --max-downtime 4" in words(result.out)
     assert puts(flink) == [2]
 
 

@@ -15,7 +15,7 @@ from fake_flink import serving
 from edrp.core.sealed_lines import read_sealed_line
 from edrp.engines.watch_journal import FORMAT, Entry
 
-LIMITS = ("--max-downtime", "2", "--cooldown", "150", "--replicas", "1:5")
+LIMITS = ("--max-downtime", "4", "--cooldown", "150", "--replicas", "1:5")
 RESCALE = ("--apply", "rescale", *LIMITS)
 
 
