@@ -172,8 +172,8 @@ def _busy(operator: OperatorFit, replicas: int) -> Estimate:
 
 def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
     """Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others."""
-    ends = (lambda e: e.value), (lambda e: e.high), (lambda e: e.low)
-    fullest = (max((end(shares) for shares in busy.values()), default=0.0) for end in ends)
+    ends = zip(*((shares.value, shares.high, shares.low) for shares in busy.values()), strict=True)
+    fullest = [max(shares) for shares in ends] or [0.0, 0.0, 0.0]
     return Estimate(*(min(1.0, 1.0 / most) if most > 0 else 1.0 for most in fullest))
 
 
