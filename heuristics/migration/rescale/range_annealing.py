@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
@@ -66,11 +67,13 @@ class RangeAnnealing(Method):
         if clashes := problem.clashes():
             return Answer("none", "finished", notes=clashes)
         arrays = compile_rescale(problem)
-        kernel_arrays = range_arrays(arrays)
         starts = plain_starts(arrays, options)
-        if options.remaining > 0:
+        try:
+            kernel_arrays = range_arrays(arrays)
             starts += sequential_starts(arrays, even_places(arrays, kernel_arrays, starts, options))
-        search = RangeSearch(kernel_arrays, starts)
+            search = RangeSearch(kernel_arrays, starts)
+        except OutOfTimeError:
+            return stopped_at_starts(arrays, starts)
         steps = parameters.steps or 20_000 * len(arrays.tasks)
         stopped = search.anneal(options, parameters.runs, steps, (parameters.hot, parameters.cold))
         # Limits that hold up to rounding are judged by the evaluator; a start that it accepts is not lost.
@@ -83,8 +86,13 @@ class RangeAnnealing(Method):
         if clashes := problem.clashes():
             return Answer("none", "time_limit", notes=clashes)
         arrays = compile_rescale(problem)
-        best = best_answer(arrays, plain_starts(arrays, options), "a start")
-        return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
+        return stopped_at_starts(arrays, plain_starts(arrays, options))
+
+
+def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
+    """The answer of a search whose time was over before it began: the best of its starts."""
+    best = best_answer(arrays, starts, "a start")
+    return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
