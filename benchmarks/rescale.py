@@ -1,6 +1,7 @@
 """Rescaling: agreement with brute force, EDRP and SSM, the search against baselines, and what the search needs.
 
     python benchmarks/rescale.py agree --count 300      # program and search against brute force on tiny problems
+    python benchmarks/rescale.py special --count 300    # without tasks against EDRP, one operator against SSM
     python benchmarks/rescale.py table --count 50       # baselines above the best known, family by family
     python benchmarks/rescale.py times --count 10       # the search after 0.2, 1 and 5 s, above the best known
 
@@ -21,10 +22,13 @@ from rich.table import Table
 
 import edrp
 from edrp.core.kinds import get_kind
+from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.registry import generate
 from edrp.migration.rescale.problem import RescaleSolution
 from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
+from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 
 SAME = 1e-7
 """Difference of objectives that is a solver's tolerance."""
@@ -71,6 +75,36 @@ def agree(
     console.print(f"{count} problems: {told}; the program differs from brute force on {wrong}, the search misses {missed} optima")
     console.print("seconds of brute force, program and search: " + ", ".join(f"{value:.1f}" for value in seconds))
     sys.exit(wrong > 0)
+
+
+@application.command()
+def special(
+    count: Annotated[int, typer.Option(help="Problems of either kind.")] = 300,
+    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
+) -> None:
+    """Placements without tasks against kind `edrp`, one operator on equal nodes against SSM."""
+    wrong, told = 0, Counter[str]()
+    for seed in range(first, first + count):
+        rescale, plain = without_tasks(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
+        found, known = edrp.solve(rescale, "highs"), edrp.solve(plain, "highs")
+        wrong += not _same("edrp", seed, _held(found), _held(known), told)
+        migration = random_migration(seed).replace(allow_empty=False)
+        if migration.nodes <= len(migration.work) and sum(migration.work) and sum(migration.state_size):
+            ours, ssm = edrp.solve(as_one_operator(migration), "highs"), edrp.solve(migration, "ssm")
+            state = sum(migration.state_size)
+            known_share = np.inf if ssm.objective is None else ssm.objective / state
+            wrong += not _same("migration", seed, _held(ours), known_share, told)
+    console.print(", ".join(f"{number} of kind {name}" for name, number in told.items()) + f"; {wrong} differ")
+    sys.exit(wrong > 0)
+
+
+def _same(kind: str, seed: int, ours: float, theirs: float, told: Counter[str]) -> bool:
+    """Whether two optima are the same, infinite where nothing is feasible."""
+    told[kind] += 1
+    same = ours == theirs or abs(ours - theirs) <= SAME * max(1.0, abs(theirs))
+    if not same:
+        console.print(f"{kind}, seed {seed}: {ours} as a rescaling, {theirs}")
+    return same
 
 
 @application.command()

@@ -12,9 +12,9 @@ import edrp
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.errors import InvalidInstanceError
-from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.metrics import Cost, Downtime, ResponseTime
+from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 
 
 @pytest.fixture
@@ -146,19 +146,9 @@ def test_by_way_of_the_store_tasks_are_uploaded_and_downloaded(document):
     assert problem.evaluate(moved).metrics["downtime"] == pytest.approx(expected)
 
 
-def as_rescale(problem):
-    """A problem of kind `edrp` without tasks as one of kind `rescale`, on the metrics that both have."""
-    described = problem.model_dump(exclude={"kind", "weights", "limits", "priorities", "reconfiguration", "current"})
-    limits = {"response_time": 5.0, "cost": 60.0, "downtime": 40.0}
-    weights = {"response_time": 0.5, "cost": 0.3, "downtime": 0.2}
-    current = None if problem.current is None else KeyedDeployment(dict(problem.current))
-    rescale = RescaleProblem(**described, weights=weights, limits=limits, current=current)
-    return rescale, problem.replace(weights=weights, limits=limits, priorities=(), reconfiguration="pause-and-resume")
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_without_tasks_it_is_edrp(seed):
-    rescale, plain = as_rescale(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
+    rescale, plain = without_tasks(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
     random = np.random.default_rng(seed)
     nodes = list(plain.network.by_name)
     for _ in range(20):
@@ -174,22 +164,6 @@ def test_without_tasks_it_is_edrp(seed):
     found, known = edrp.solve(rescale, "highs"), edrp.solve(plain, "highs")
     assert (found.status == "infeasible") == (known.status == "infeasible")
     assert found.objective == pytest.approx(known.objective, rel=1e-7)
-
-
-def as_one_operator(migration):
-    """A migration as a rescaling of one operator on equal nodes of one seat each, where only bytes count."""
-    size = max(len(migration.intervals), migration.nodes)
-    replicas = {"min_replicas": migration.nodes, "max_replicas": migration.nodes}
-    tasks = {"work": migration.work, "state_size": migration.state_size}
-    held = [{"node": f"n{u}", "tasks": i} for u, i in enumerate(migration.intervals) if i[0] < i[1]]
-    return RescaleProblem(
-        application={"operators": [{"name": "work", "tasks": tasks, **replicas}]},
-        network={"nodes": [{"name": f"n{u}", "resources": 1} for u in range(size)]},
-        tolerance=migration.tolerance,
-        weights={"moved_state": 1.0},
-        limits={"moved_state": sum(migration.state_size)},
-        current={"work": held},
-    )
 
 
 @pytest.mark.parametrize("seed", range(25))
