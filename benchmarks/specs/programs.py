@@ -13,8 +13,10 @@ from registry import BenchSpec, register
 import edrp
 from edrp.backends.base import SolverOptions
 from edrp.backends.highs import HighsBackend
+from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.debs2015 import debs2015
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -46,6 +48,11 @@ def migration(size: tuple[int, int]) -> MigrationProblem:
         nodes=nodes + 1,
         tolerance=0.2,
     )
+
+
+def rescaling(tasks: int) -> RescaleProblem:
+    """A scale-out to one and a half times the load with so many skewed tasks in each keyed operator."""
+    return rescaled(tasks, np.random.default_rng(0), zipf_tasks, 1.5)
 
 
 def formulated(program: str, problem: Any) -> Callable[[], object]:
@@ -81,3 +88,4 @@ register(BenchSpec("restricted program", grown, PLACEMENTS, program_phases("rest
 register(
     BenchSpec("intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True))
 )
+register(BenchSpec("ranges program", rescaling, {"6 tasks": 6, "12 tasks": 12}, program_phases("ranges", solve=True)))

@@ -93,7 +93,7 @@ def next_duration(seconds: Sequence[float]) -> Estimate | None:
     --------
     >>> single, several = next_duration([0.4]), next_duration([0.4, 0.4, 0.4, 0.4])
     >>> round(single.low, 2), single.value, round(single.high, 2)
-    (0.12, 0.4, 1.31)
+    (0.12, 0.4, 1.3)
     >>> several.high < single.high
     True
     """

@@ -23,8 +23,12 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
+from edrp.placement.scales import cost_scale
 
-BELOW = (1 - LIMIT_SLACK) * (1 - 1e-12)
+ROUNDED = 1 - 1e-12
+"""Share of a peak load that is below it in spite of rounding."""
+
+BELOW = (1 - LIMIT_SLACK) * ROUNDED
 """Share of a peak load that, as a limit, no longer allows it."""
 
 WIDE = 1.01
@@ -140,9 +144,11 @@ class PeakSearch:
             part = part._replace(rest=max(part.rest, self.others * answer.bound))
         self._hold(answer.decision)
         peak = np.inf if answer.decision is None else self.problem.evaluate(answer.decision).metrics[self.metric]
-        below = max(part.low, BELOW * min(peak, part.high))
+        reached = min(peak, part.high)
+        below = max(part.low, BELOW * reached)
         if answer.decision is not None and (answer.status == "optimal" or self.others <= 0):
-            self.closed = min(self.closed, part.rest + self.weight * below)
+            # The limit `below` allows all up to here, by its slack.
+            self.closed = min(self.closed, part.rest + self.weight * max(part.low, ROUNDED * reached))
             if below > part.low:
                 self.ranges.append(part._replace(high=below))
         else:
@@ -161,6 +167,10 @@ class PeakSearch:
         """The problem without the weight, and with a limit instead; money is to be saved where nothing else has a weight."""
         weights = {t.metric: t.weight / self.others for t in self.problem.terms if t.metric != self.metric and t.weight > 0}
         limits = self.problem.limits if np.isinf(high) else self.problem.limits.with_limit(self.metric, high)
+        compiled = compile_problem(self.problem)
+        if not weights and np.isinf(compiled.limit["cost"]):
+            # The weight of money asks for a limit that normalises it; this one excludes nothing.
+            limits = limits.with_limit("cost", 2 * cost_scale(compiled))
         return self.problem.replace(weights=Weights.of_metrics(weights or {"cost": 1.0}), limits=limits)
 
     def _hold(self, deployment: Deployment | None) -> None:
