@@ -107,7 +107,7 @@ def chain(instances: list[int], cpu: list[float], streams: list[tuple[int, int, 
     return LatencyAwareProblem(application={"operators": operators, "streams": joined}, network=net, **fields)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1_000_000), st.sampled_from([0.3, 0.8, 1.3]))
 def test_value_and_counts_are_what_the_problem_says(seed: int, load: float) -> None:
     """After the opening, every step of a climb, of kicks and of a colony; above load 1 nothing fits."""
