@@ -17,6 +17,7 @@ from edrp.placement.deployment import Deployment
 
 
 def with_replicas(fit, **replicas):
+    """All operators on one node, with one replica each unless told."""
     return Deployment({operator.name: ("node",) * replicas.get(operator.name, 1) for operator in fit.operators})
 
 

@@ -23,7 +23,7 @@ def as_edrp(problem: RescaleProblem) -> EdrpProblem:
     total = sum(weights.values())
     limits = {name: limit for name in weights if (limit := problem.limits.of(name)) is not None}
     if not total:
-        weights, limits = {"cost": 1.0}, {"cost": MOST_MONEY, **limits}
+        weights, limits = {"cost": 1.0}, {"cost": MAX_MONEY, **limits}
     application = problem.application
     return EdrpProblem(
         application=Application(
@@ -37,7 +37,7 @@ def as_edrp(problem: RescaleProblem) -> EdrpProblem:
     )
 
 
-MOST_MONEY = 1e9
+MAX_MONEY = 1e9
 """A limit on cost that is none: the largest number of money per hour that documents take."""
 
 

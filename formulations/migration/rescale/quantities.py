@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.errors import UnsupportedProblemError
 from edrp.core.program import Linear, Program
 from edrp.formulations.migration.rescale.columns import RangeColumns, add_operator_columns
 from edrp.formulations.migration.rescale.traffic import StreamShares
@@ -187,12 +188,12 @@ class RangeQuantities(PlacementExpressions):
         return Linear.total(self.traffic(e).total(weights[e]) for e in range(len(weights)) if weights[e].any())
 
     def node_in_use(self) -> Ints:
-        """No metric of this kind asks for it."""
-        raise NotImplementedError
+        """Refuse: no metric of rescalings counts a node once for all operators."""
+        raise UnsupportedProblemError("the program of rescalings does not say which nodes are in use, only who runs on them")
 
     def link_in_use(self) -> Ints:
-        """No metric of this kind asks for it."""
-        raise NotImplementedError
+        """Refuse: no metric of rescalings counts a link once for all streams."""
+        raise UnsupportedProblemError("the program of rescalings does not say which links are in use, only what flows on them")
 
     def moved_state(self) -> Linear:
         """Σ over operators and nodes of the bytes that arrive."""
