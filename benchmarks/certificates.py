@@ -32,6 +32,7 @@ SIZES = {
     "leasing": (4, 8),
     "mapping": (4, 8),
     "link-allocation": (6, 12),
+    "rescale": (4, 8),
 }
 """Small and middle size of each kind, in what its families count."""
 
@@ -42,8 +43,8 @@ HEAD = """\
 """Leaves, bytes and seconds are median and most; certifying includes a first check."""
 
 
-def instances(row: str, size: int, count: int) -> Iterator[tuple[str, Any]]:
-    """Instances that backends take, family by family."""
+def instances(row: str, size: int, count: int, skipped: int = 0) -> Iterator[tuple[str, Any]]:
+    """Instances that backends take, family by family, without the first ones."""
     kind = row.removesuffix("-clusters")
     families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages and f.least_size <= size]
     families = [f for f in families if ("cluster" in f.name) == (row != kind)]
@@ -54,7 +55,8 @@ def instances(row: str, size: int, count: int) -> Iterator[tuple[str, Any]]:
         seed += 1
         if refuse is None or refuse(problem) is None:
             made += 1
-            yield f"{family.name}-{seed}", problem
+            if made > skipped:
+                yield f"{family.name}-{seed}", problem
 
 
 def measured(problem: Any, seconds: float) -> dict[str, Any]:
@@ -94,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", choices=[[], *SIZES], help="default: all")
     parser.add_argument("--count", type=int, default=100, help="instances of each kind and size")
+    parser.add_argument("--skip", type=int, default=0, help="how many of them were measured before, and are left out")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of solving, and of certifying")
     parser.add_argument("--sizes", choices=["small", "middle", "both"], default="both")
     parser.add_argument("--rows", help="append a JSON line for each instance to this file")
@@ -104,7 +107,7 @@ def main() -> None:
             continue
         for kind in asked.kinds or SIZES:
             rows = []
-            for name, problem in instances(kind, SIZES[kind][which], asked.count):
+            for name, problem in instances(kind, SIZES[kind][which], asked.count, asked.skip):
                 rows.append(measured(problem, asked.seconds))
                 if asked.rows:
                     with Path(asked.rows).open("a") as file:

@@ -36,10 +36,20 @@ RULES = {
     "leasing": (),
     "mapping": ("process-map", "random-neighbor"),
     "link-allocation": ("greedy-reallocation",),
+    "rescale": ("sticky-ranges", "even-ranges"),
 }
 """Methods whose decisions are handed over as starts, in turn with the current one."""
 
-SIZES = {"edrp": 4, "latency-aware": 4, "migration": 12, "enactment": 3, "leasing": 3, "mapping": 3, "link-allocation": 4}
+SIZES = {
+    "edrp": 4,
+    "latency-aware": 4,
+    "migration": 12,
+    "enactment": 3,
+    "leasing": 3,
+    "mapping": 3,
+    "link-allocation": 4,
+    "rescale": 5,
+}
 """Largest size of an instance, in what its families count."""
 
 MAX_COLUMNS = 1_000

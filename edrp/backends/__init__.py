@@ -27,6 +27,12 @@ BACKENDS: dict[str, Backend] = {
 }
 """Every backend by name, installed or not."""
 
+LARGEST_ENTRY = 1e15
+"""Coefficient that HiGHS takes for infinite."""
+
+ROUNDING_STEPS = 64
+"""Relative rounding errors of the largest cost that a bound may have gathered."""
+
 UNCONFIRMED = "where coefficients are tiny an optimum has to be found twice; the second run did not"
 """Note of an answer that the first run alone calls optimal."""
 
@@ -109,12 +115,15 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
     check_numbers(program, arrays)
+    too_large = _too_large(program, arrays)
+    if too_large:
+        return ProgramResult("none", "error", None, None, None, 0.0, (too_large,))
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
     try:
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
         settle = _settled if settings.tiny else _solved_once
-        result = settle(scaled, backend, settings, scale)
+        result = _within_rounding(scaled, settle(scaled, backend, settings, scale))
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
@@ -139,6 +148,18 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
     broken = np.zeros(program.rows, bool)
     broken[np.searchsorted(arrays.matrix.indptr, np.flatnonzero(~np.isfinite(arrays.matrix.data)), side="right") - 1] = True
     _refuse(program, "coefficients", broken, rows=True)
+
+
+def _too_large(program: Program, arrays: Arrays) -> str:
+    """Why solvers would refuse a program, or an empty string."""
+    entries = np.abs(arrays.matrix.data)
+    if not entries.size or entries.max() < LARGEST_ENTRY:
+        return ""
+    row = int(np.searchsorted(arrays.matrix.indptr, int(np.argmax(entries)), side="right")) - 1
+    return (
+        f"the numbers of {program.row_name(row)} lie too far apart for solvers: "
+        f"a coefficient of {entries.max():.2g} where they take less than {LARGEST_ENTRY:.0e}"
+    )
 
 
 def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
@@ -284,6 +305,14 @@ def _bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
         return result
     note = f"the solver ends with a gap of {relative_gap(result.objective, result.bound):.2g}, which its own tolerances allow"
     return replace(result, status="feasible", notes=(*result.notes, note))
+
+
+def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
+    """The same result, its bound no higher than its objective where rounding of the largest cost alone makes the difference."""
+    if result.objective is None or result.bound is None or result.bound <= result.objective:
+        return result
+    rounding = ROUNDING_STEPS * float(np.finfo(float).eps * np.abs(arrays.objective).max(initial=0.0))
+    return replace(result, bound=result.objective) if result.bound - result.objective <= rounding else result
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

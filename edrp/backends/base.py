@@ -32,9 +32,11 @@ HIGHS_TOLERANCES = {
     "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "small_matrix_value": 1e-3 * FEASIBILITY_TOLERANCE,
+    "mip_allow_restart": False,
 }
 """Options of HiGHS, in every backend that calls it.
 
+Restarts at the root, where it presolves again, have cost optima (docs/explanation/wrong_optima.md).
 The option for small matrix values is also its epsilon, the rounding error that it reckons with. By default that is a thousandth
 of the tolerances; as large as these, it lets HiGHS cut optima off (docs/explanation/wrong_optima.md).
 """
@@ -43,6 +45,7 @@ HIGHS_WITH_TINY = {
     "presolve": "off",
     "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "mip_allow_restart": False,
 }
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
@@ -195,3 +198,25 @@ def _leave(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
     atexit.register(thread.join)
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(OutOfTimeError))
+
+
+def bounds_prove(arrays: Arrays, objective: float) -> bool:
+    """Whether the bounds of the columns alone prove that nothing is better than an objective, up to rounding.
+
+    Examples
+    --------
+    >>> from edrp.core.program import Linear, Program
+    >>> program = Program()
+    >>> program.minimise(Linear.of(program.add_columns("take", 2, lower=1), [3, 4]))
+    >>> bounds_prove(program.arrays(), 7.0), bounds_prove(program.arrays(), 7.5)
+    (True, False)
+    """
+    cost = arrays.objective
+    used = cost != 0
+    best = float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
+    return objective <= above(best)
+
+
+def above(bound: float) -> float:
+    """The largest value that a bound proves optimal, up to rounding."""
+    return bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound))

@@ -10,9 +10,10 @@ import highspy
 import numpy as np
 
 from edrp.backends.base import (
-    FEASIBILITY_TOLERANCE,
     ProgramResult,
     SolverOptions,
+    above,
+    bounds_prove,
     finite_or_none,
     highs_settings,
     in_fresh_thread,
@@ -132,15 +133,13 @@ def _suspicious(solver: Any, arrays: Arrays, start: Floats) -> bool:
     Where presolve leaves an objective that is constant, HiGHS counts it as a multiple of 1, and cuts off all points that are
     better than the start by less than a half (docs/explanation/wrong_optima.md). It ends before the first node then.
     """
-    info, cost = solver.getInfo(), arrays.objective
+    info = solver.getInfo()
     if solver.getModelStatus() != _Status.kOptimal or info.mip_node_count > 0 or info.simplex_iteration_count > 0:
         return False
     objective = float(solver.getObjectiveValue())
-    if float(cost @ start) + arrays.constant > _above(objective):  # NaN where columns were left to HiGHS
+    if float(arrays.objective @ start) + arrays.constant > above(objective):  # NaN where columns were left to HiGHS
         return False
-    used = cost != 0
-    best = float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
-    return objective > _above(best)
+    return not bounds_prove(arrays, objective)
 
 
 def _without_start(solver: Any, arrays: Arrays, until: float, first: ProgramResult) -> ProgramResult:
@@ -154,7 +153,7 @@ def _without_start(solver: Any, arrays: Arrays, until: float, first: ProgramResu
         solver.clearSolver()
         solver.setOptionValue("solve_relaxation", True)
         _run(solver, until)
-        proven = solver.getModelStatus() == _Status.kOptimal and first.objective <= _above(solver.getObjectiveValue())
+        proven = solver.getModelStatus() == _Status.kOptimal and first.objective <= above(solver.getObjectiveValue())
         solver.setOptionValue("solve_relaxation", False)
         if proven:
             return replace(first, seconds=first.seconds + now() - started)
@@ -165,11 +164,6 @@ def _without_start(solver: Any, arrays: Arrays, until: float, first: ProgramResu
     if again.status == "optimal":
         return again
     return replace(held, stopped_because=again.stopped_because, bound=again.bound, seconds=again.seconds)
-
-
-def _above(bound: float) -> float:
-    """The largest value that a bound proves optimal, up to rounding."""
-    return bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound))
 
 
 def _run(solver: Any, until: float) -> Any:

@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from edrp.backends.base import ProgramResult, SolverOptions, finite_or_none, in_fresh_thread, seconds_for_solver
+from edrp.backends.base import (
+    ProgramResult,
+    SolverOptions,
+    bounds_prove,
+    finite_or_none,
+    in_fresh_thread,
+    seconds_for_solver,
+)
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
 
@@ -37,21 +45,11 @@ class ScipyBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
         scale = _scale(arrays.objective)
-        objective = scale * arrays.objective
-        settings: Any = {"mip_rel_gap": options.gap, "presolve": not options.tiny}
-        bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
-        rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
-        integral = arrays.integer.astype(int)
-        limit = seconds_for_solver(options)
-        if limit is not None:
-            settings["time_limit"] = limit
         started = now()
-        answer = in_fresh_thread(
-            lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
-        )
+        answer = _milp(arrays, options, scale, presolve=not options.tiny)
+        if _suspicious(arrays, answer, scale):
+            answer = _again(arrays, options, scale, answer)
         seconds = now() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
@@ -61,6 +59,46 @@ class ScipyBackend:
             held: Status = status if status in ("infeasible", "unbounded") else "none"
             return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
         return ProgramResult(status, stopped, answer.x, float(answer.fun) / scale + arrays.constant, bound, seconds)
+
+
+def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) -> Any:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    objective = scale * arrays.objective
+    settings: Any = {"mip_rel_gap": options.gap, "presolve": presolve}
+    bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
+    rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
+    integral = arrays.integer.astype(int)
+    limit = seconds_for_solver(options)
+    if limit is not None:
+        settings["time_limit"] = limit
+    return in_fresh_thread(
+        lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
+    )
+
+
+def _suspicious(arrays: Arrays, answer: Any, scale: float) -> bool:
+    """Whether HiGHS calls a point optimal before the first node, which it does wrongly where a restart presolves all costs away.
+
+    SciPy cannot forbid restarts; without presolve there are none.
+    """
+    if answer.status != 0 or answer.mip_node_count != 0:
+        return False
+    return not bounds_prove(arrays, float(answer.fun) / scale + arrays.constant)
+
+
+def _again(arrays: Arrays, options: SolverOptions, scale: float, first: Any) -> Any:
+    """The better of the first answer and one without presolve, with the bound of the latter; without that it is not proven."""
+    try:
+        second = _milp(arrays, options, scale, presolve=False)
+    except OutOfTimeError:
+        second = None
+    if second is None or second.x is None:
+        first.status, first.mip_dual_bound = 1, None
+        return first
+    best = min(first, second, key=lambda answer: float(answer.fun))
+    best.status, best.mip_dual_bound = second.status, second.mip_dual_bound
+    return best
 
 
 def _scale(objective: Floats) -> float:

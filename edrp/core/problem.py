@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
+from edrp.core.plugins import own
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
 
@@ -191,6 +192,10 @@ class Problem(Document):
     @abstractmethod
     def solution(self, decision: Any, fields: dict[str, Any]) -> Solution:
         """The solution that a checked decision (or None) makes; `fields` are those of every `Solution`."""
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return str(own("edrp.notebook")(self))
 
     def clashes(self) -> tuple[str, ...]:
         """Why no decision is feasible, in words; empty where the kind cannot tell without solving."""

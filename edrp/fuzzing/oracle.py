@@ -28,6 +28,9 @@ GRACE = 2.0
 AGREEMENT = 1e-8
 """Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
 
+MOST_OF_SLACK = 0.9e-9
+"""By how much, relatively, limits are narrower where a decision may not live on the slack of a billionth for rounding."""
+
 WAITING = 30.0
 """Seconds beyond the time limit within which it must be there on a machine that is too busy to let the process work."""
 
@@ -155,15 +158,41 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
     compared = [solution for solution in solutions if not _is_estimate(solution)]
     held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]
     for one in compared:
-        if one.status == "infeasible" and held:
+        if one.status == "infeasible" and held and _keeps_limits(problem, held[0]):
             found.append(f"{one.method} says infeasible, {held[0].method} holds a decision: {problem.kind}")
         bound, _ = _first_stage(one)
         for other in held:
             _, value = _first_stage(other)
             slack = max(AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
-            if one is not other and bound is not None and bound > (value or 0.0) + slack:
+            refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
+            if refuted and _keeps_limits(problem, other):
                 found.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
     return found
+
+
+def _keeps_limits(problem: Problem, solution: Solution) -> bool:
+    """Whether a decision keeps all limits without the slack for rounding, up to a tenth of it.
+
+    What needs a billionth more than a node has is accepted as rounding, and may be cut off by a solver as too much.
+    """
+    if solution.decision is None:
+        return True
+    document = json.loads(problem.model_dump_json())
+    for holder, names in [(document, ["limits"]), *((node, ["resources", "capacity"]) for node in _nodes(document))]:
+        holder.update({name: _narrower(holder[name]) for name in names if name in holder})
+    narrower: Problem = type(problem).model_validate(document)
+    return not narrower.evaluate(solution.decision).broken
+
+
+def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((document.get("network") or {}).get("nodes", ()))
+
+
+def _narrower(value: Any) -> Any:
+    """All numbers of a limit, a table of limits or nothing, smaller by `MOST_OF_SLACK`."""
+    if isinstance(value, dict):
+        return {name: _narrower(inner) for name, inner in value.items()}
+    return value * (1 - MOST_OF_SLACK) if isinstance(value, float) else value
 
 
 def _first_stage(solution: Solution) -> tuple[float | None, float | None]:

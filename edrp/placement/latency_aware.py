@@ -20,6 +20,9 @@ from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
 
+ROUNDING_OF_WEIGHTS = 4e-15
+"""Relative rounding of a sum of a few numbers as large as a weight."""
+
 WEIGHTS_BY_METRIC = {"path_latency": "latency", "supervisors": "supervisors", "colocation": "colocation", "events": "events"}
 """Weight of each metric."""
 
@@ -83,6 +86,11 @@ class LatencyAwareProblem(PlacementProblem):
         """Latency-aware placement, eq. 1."""
         weights = {metric: getattr(self.weights, name) for metric, name in WEIGHTS_BY_METRIC.items()}
         return tuple(Term(metric, weight, None, weight) for metric, weight in weights.items())
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of a number as large as the largest weight: shares of 1 are sums that end near it."""
+        return ROUNDING_OF_WEIGHTS * max(term.coefficient for term in self.terms)
 
     def edrp_terms(self) -> EdrpTerms:
         """The objective (latency-aware placement, eq. 1) in the terms of EDRP.

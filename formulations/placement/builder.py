@@ -83,6 +83,15 @@ def breaks_limit(values: Floats, limit: float) -> Bools:
     return ~(values <= limit * (1 + LIMIT_SLACK))
 
 
+HOPELESS = 1e9
+"""Share of a node's resource beyond which it makes no difference how much more is needed; solvers refuse coefficients of 1e15."""
+
+
+def share_of_room(need: Floats, room: Floats) -> Floats:
+    """Needs as shares of what nodes have, at most `HOPELESS`."""
+    return np.minimum(need / room, HOPELESS)
+
+
 def add_capacity_rows(expressions: PlacementExpressions) -> None:
     """EDRP, eq. 18: Σ_i Σ_U U(u)·Res_i·x_{i,U} ≤ Res_u, for each resource; rows are relative to Res_u.
 
@@ -98,7 +107,7 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
         for resource in np.flatnonzero(compiled.demand[i]):
             at = row[held.nodes, resource]
             used = at >= 0
-            share = held.counts[used] * compiled.demand[i, resource] / compiled.capacity[held.nodes[used], resource]
+            share = share_of_room(held.counts[used] * compiled.demand[i, resource], compiled.capacity[held.nodes[used], resource])
             entries.append((at[used], held.columns[used], share))
     expressions.program.add_rows("capacity", int(limited.sum()), entries, upper=1.0)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.builder import exceeds_capacity
+from edrp.formulations.placement.builder import exceeds_capacity, share_of_room
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
 
@@ -278,12 +278,12 @@ class PairSums:
                 row[here] = np.arange(here.size)
                 room = compiled.capacity[:, resource]
                 at = np.flatnonzero(row[own.nodes] >= 0)
-                need = own.counts * compiled.demand[j, resource] / room[own.nodes[at], None]
+                need = share_of_room(own.counts * compiled.demand[j, resource], room[own.nodes[at], None])
                 entries = [(row[own.nodes[at]][:, None], own.pattern[at], need), (row[own.nodes[at]], own.present[at], -1.0)]
                 for stay in around:
                     other = stay.taker if stay.giver == j else stay.giver
                     k = np.flatnonzero(row[stay.nodes] >= 0)
-                    need = compiled.demand[other, resource] / room[stay.nodes[k], None]
+                    need = share_of_room(compiled.demand[other, resource], room[stay.nodes[k], None])
                     entries.append((row[stay.nodes[k]][:, None], stay.columns[k], need))
                 self.program.add_rows(
                     f"room next to {compiled.operators[j]}: {compiled.resources[resource]}", here.size, entries, upper=0.0

@@ -1,4 +1,4 @@
-"""From a method of our own to the compact program, for what is left of a gap."""
+"""From a method of our own to the first program of the kind, for what is left of a gap."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import replace
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.formulations.methods import HIGHS
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import StreamPlacement
 
 
-def finish_by_program(problem: PlacementProblem, answer: Answer, options: Options, name: str, why: str) -> Answer:
-    """The answer where it is proven or time is up, else the better one of it and of the compact program that goes on from it.
+def finish_by_program(problem: StreamPlacement, answer: Answer, options: Options, name: str, why: str) -> Answer:
+    """The answer where it is proven or time is up, else the better one of it and of the program that goes on from it.
 
     Parameters
     ----------
     problem
-        Any that the compact program takes.
+        Any that the first program of its kind takes.
     answer
         Answer that the method `name` has found.
     options

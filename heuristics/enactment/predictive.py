@@ -19,6 +19,9 @@ from edrp.heuristics.enactment.predictive_targets import TAIL, targets
 MIN_ROUNDS = 10
 """Smallest number of rounds to look ahead."""
 
+MANY_HOSTS = 10_000
+"""How many more hosts are looked at in a round."""
+
 SOON = 3
 """Rounds for which the instances on hosts must suffice: new ones for a need that shows in the first serve in the third."""
 
@@ -194,7 +197,8 @@ class PredictivePolicy:
         kind = seen.host_type
         ahead = load_paths.levels.shape[1] - 1
         top = float(load_paths.levels.max())
-        types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, int(np.ceil(1.5 * top)) + 2)
+        wanted = int(min(np.ceil(1.5 * top) + 2, MANY_HOSTS))
+        types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, wanted)
         if not types:
             return 0
         sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(host_type) for host_type in types)])

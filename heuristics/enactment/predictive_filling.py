@@ -15,6 +15,9 @@ from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 MAX_COVERAGE = 2.0
 """Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
 
+MANY_INSTANCES = 20_000
+"""How many instances of an operator are looked at."""
+
 
 def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) -> Floats:
     """Largest multiple of the load that hosts bear when instances are fully used.
@@ -46,6 +49,7 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
     [0.0, 0.5, 1.0, 2.0]
     """
     most = np.minimum(flow.max_instances, np.maximum(np.ceil(largest * busy), flow.min_instances))
+    most = np.minimum(most, MANY_INSTANCES)
     multiples = np.concatenate([np.arange(count) / max(occupied, 1e-9) for count, occupied in zip(most, busy, strict=True)])
     multiples[np.concatenate([np.arange(count) < minimum for count, minimum in zip(most, flow.min_instances, strict=True)])] = 0.0
     order = np.argsort(multiples, kind="stable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
@@ -58,7 +58,7 @@ class Downtime(PlainMetric):
         pairs = [(u, v) for u in before for v in after if u != v]
         # Eq. 26; with no such pair everything stays on one node and only the synchronisation counts.
         return problem.synchronisation_time + max(
-            (_pair_time(problem, operator, state, u, v, before, after) for u, v in pairs), default=0.0
+            (pair_phases(problem, operator, state, u, v, before, after).seconds for u, v in pairs), default=0.0
         )
 
     def _storm(
@@ -84,10 +84,23 @@ def transfer_time(problem: Reconfiguration, node: str, size: float) -> float:
     return 2 * delay + (size / bandwidth if bandwidth else 0.0)
 
 
-def _pair_time(
+class PairPhases(NamedTuple):
+    """Seconds that state on one node takes to replicas on another: into the store (or the code out of it), out of it, start."""
+
+    store: float
+    fetch: float
+    spawn: float
+
+    @property
+    def seconds(self) -> float:
+        """All phases, one after the other."""
+        return self.store + self.fetch + self.spawn
+
+
+def pair_phases(
     problem: Reconfiguration, operator: str, state: float, u: str, v: str, before: Counter[str], after: Counter[str]
-) -> float:
-    """EDRP, eqs. 27, 31, 32."""
+) -> PairPhases:
+    """EDRP, eqs. 27, 31, 32: the phases between a node `u` before and a node `v` after."""
     old, new = before.total(), after.total()
     leaving, arriving = max(before[u] - after[u], 0), max(after[v] - before[v], 0)
     uploaded, downloaded = state * leaving / old, state * arriving / new
@@ -97,7 +110,7 @@ def _pair_time(
         downloaded += state * min(before[v], after[v]) * (old - new) / (old * new)
     code = transfer_time(problem, v, problem.application.by_name[operator].code_size) if before[v] == 0 else 0.0
     spawn = problem.network.by_name[v].spawn_time if after[v] > before[v] else 0.0
-    return max(code, transfer_time(problem, u, uploaded)) + transfer_time(problem, v, downloaded) + spawn
+    return PairPhases(max(code, transfer_time(problem, u, uploaded)), transfer_time(problem, v, downloaded), spawn)
 
 
 def _storm_pair_time(problem: Reconfiguration, operator: str, u: str, v: str, before: Counter[str], after: Counter[str]) -> float:

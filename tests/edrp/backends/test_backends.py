@@ -284,3 +284,16 @@ def test_every_backend_places_alike(seed):
         assert answer.objective == (None if best is None else pytest.approx(best, abs=1e-6 if backend == "scipy" else 1e-9)), (
             backend
         )
+
+
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_numbers_too_far_apart_for_solvers_are_named(backend):
+    program = Program()
+    take = program.add_columns("take", 2, upper=1, integer=True)
+    program.add_row("near", Linear.of(take, 1.0), lower=1)
+    program.add_row("far", Linear.of(take, [1.0, 1e16]), upper=2)
+    program.minimise(Linear.of(take, 1.0))
+    result = solve_program(program, backend)
+    assert (result.status, result.values) == ("none", None)
+    assert "far" in result.notes[0]
+    assert "1e+16" in result.notes[0]

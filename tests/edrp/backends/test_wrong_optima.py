@@ -1,4 +1,4 @@
-"""Programs on which HiGHS calls a start optimal that is not."""
+"""Programs on which HiGHS calls a point optimal that is not."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pytest
 from scipy import sparse
 
 import edrp
-from edrp.backends import solve_program
+from edrp.backends import scipy_milp, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.highs import HighsBackend, solve_arrays
+from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
+from edrp.formulations.methods import formulate
+from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
 
@@ -50,6 +53,53 @@ def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
     solution = edrp.solve(problem, backend, seed=3)
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(5.950183328288335, rel=1e-9)
+
+
+RESTARTED = {846: 0.10921057607764079, 884: 0.07282981037603109, 1373: 0.07271032644584088}
+"""Optima of rescalings, as HiGHS finds them without presolve and the evaluator confirms."""
+
+
+@pytest.mark.parametrize("number", RESTARTED)
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_rescalings_of_which_an_incumbent_was_called_optimal_after_a_restart(number, backend):
+    """Without any start, 0.2 to 1.9 % above the optimum: HiGHS had presolved all costs away when it began again at the root."""
+    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
+    problem = edrp.load(CASES[0].parent / "restarts" / f"rescale_{number}.json")
+    solution = edrp.solve(problem, backend)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(RESTARTED[number], rel=1e-8)
+
+
+def test_a_start_far_from_the_optimum_does_not_lead_past_it():
+    """HiGHS restarted twice, and its bound passed the optimum: 4 % above it."""
+    problem = edrp.load(CASES[0].parent / "restarts" / "rescale_1824.json")
+    keyed0 = [("node0", (0, 1)), ("node2", (1, 3)), ("node2", (3, 4))]
+    keyed1 = [("node0", (0, 1)), ("node2", (1, 2)), ("node1", (2, 4))]
+    ranges = {
+        name: tuple(KeyRange(node=node, tasks=tasks) for node, tasks in held)
+        for name, held in (("keyed0", keyed0), ("keyed1", keyed1))
+    }
+    formulation = formulate(problem, None)
+    start = formulation.encode(KeyedDeployment({"source": ("node1",), **ranges}))
+    found = solve_program(formulation.program, "highs", start=start)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(0.08354082176340698, rel=1e-8))
+
+
+def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optimal(monkeypatch):
+    problem = edrp.load(CASES[0].parent / "restarts" / "rescale_884.json")
+    searched = scipy_milp.in_fresh_thread
+    calls = []
+
+    def once(*arguments, **named):
+        calls.append(1)
+        if len(calls) > 1:
+            raise OutOfTimeError("no time is left")
+        return searched(*arguments, **named)
+
+    monkeypatch.setattr(scipy_milp, "in_fresh_thread", once)
+    solution = edrp.solve(problem, "scipy")
+    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    assert solution.objective > RESTARTED[884] + 1e-4
 
 
 def reservations(share: float) -> Program:

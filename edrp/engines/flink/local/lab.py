@@ -147,10 +147,9 @@ class LabRun:
         return [bucket for bucket in self._read() if bucket.first >= since]
 
     def silence(self, since: int) -> float:
-        """Longest time in seconds without a tuple at the writer since a time, between two that were measured."""
-        buckets = self.buckets(since)
-        gaps = (later.first - earlier.last for earlier, later in itertools.pairwise(buckets))
-        return max(gaps, default=0) / 1000
+        """Longest time in seconds without a tuple at the writer since a time, up to one that was measured."""
+        gaps = (later.first - max(since, earlier.last) for earlier, later in itertools.pairwise(self.buckets(0)))
+        return max((0, *gaps)) / 1000
 
     def _read(self) -> Iterator[Bucket]:
         path = self._folder / "latency-0.txt"
