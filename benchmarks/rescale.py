@@ -1,9 +1,14 @@
-"""Rescaling: agreement with brute force, EDRP and SSM, the search against baselines, and what the search needs.
+"""Rescaling: agreement with brute force, EDRP and SSM, what the search needs, and the search against baselines.
 
-    python benchmarks/rescale.py agree --count 300      # program and search against brute force on tiny problems
+    python benchmarks/rescale.py agree --count 300      # program, decomposition and search against brute force on tiny problems
     python benchmarks/rescale.py special --count 300    # without tasks against EDRP, one operator against SSM
-    python benchmarks/rescale.py table --count 50       # baselines above the best known, family by family
     python benchmarks/rescale.py times --count 10       # the search after 0.2, 1 and 5 s, above the best known
+    python benchmarks/rescale.py table run rows.jsonl   # methods above the best known, family by family; goes on
+    python benchmarks/rescale.py table show rows.jsonl
+    python benchmarks/rescale.py gaps run rows.jsonl    # answers, bounds and proofs after 1 and 10 s; `gaps run --help`
+    python benchmarks/rescale.py gaps show rows.jsonl
+    python benchmarks/rescale.py keys                   # methods over a day of real keys, hour by hour
+    python benchmarks/rescale.py ahead                  # decisions for the load of now and for load scenarios, over days
 
 Kernels are compiled before anything is timed.
 """
@@ -16,7 +21,12 @@ from time import perf_counter
 from typing import Annotated
 
 import numpy as np
+import rescale_ahead
+import rescale_days
+import rescale_gaps
+import rescale_table
 import typer
+from rescale_table import warm_up
 from rich.console import Console
 from rich.table import Table
 
@@ -33,7 +43,6 @@ from edrp.validation.oracles.migration.rescale_special_cases import as_one_opera
 SAME = 1e-7
 """Difference of objectives that is a solver's tolerance."""
 
-BASELINES = ("edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges", "keep")
 LIMITS = (0.2, 1.0, 5.0)
 SHAPES = (
     {"keyed": (1, 2), "tasks": (3, 6), "nodes": (2, 3)},
@@ -43,6 +52,10 @@ SHAPES = (
 """Sizes of tiny problems, in turn."""
 
 application = typer.Typer(help=__doc__, add_completion=False)
+application.add_typer(rescale_table.application, name="table")
+application.add_typer(rescale_gaps.application, name="gaps")
+application.command()(rescale_days.keys)
+application.command()(rescale_ahead.ahead)
 console = Console(width=130)
 
 
@@ -50,31 +63,41 @@ console = Console(width=130)
 def agree(
     count: Annotated[int, typer.Option(help="Problems.")] = 300,
     first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
+    scenarios: Annotated[bool, typer.Option(help="With load scenarios, which the decomposition does not take.")] = False,
 ) -> None:
-    """Brute force, the program in HiGHS and the search on the same tiny problems."""
-    statuses, missed, wrong, seconds = Counter[str](), 0, 0, np.zeros(3)
+    """Brute force, the program in HiGHS, the decomposition and the search on the same tiny problems."""
+    statuses, missed, wrong, seconds = Counter[str](), 0, 0, np.zeros(4)
     for seed in range(first, first + count):
-        problem = random_rescale(seed, **SHAPES[seed % len(SHAPES)])
+        problem = random_rescale(seed, scenarios=scenarios, **SHAPES[seed % len(SHAPES)])
         marks = [perf_counter()]
         optimum, _ = brute_force_rescale(problem)
         marks.append(perf_counter())
         proven = edrp.solve(problem, "highs")
         marks.append(perf_counter())
+        decomposed = proven if scenarios else edrp.solve(problem, "range-decomposition")  # which refuses scenarios
+        marks.append(perf_counter())
         found = edrp.solve(problem, "range-annealing", runs=3)
         marks.append(perf_counter())
         seconds += np.diff(marks)
         statuses[proven.status] += 1
-        expected = "infeasible" if optimum is None else "optimal"
-        agrees = proven.status == expected and (optimum is None or abs(_held(proven) - optimum) <= SAME)
-        bounded = optimum is None or proven.bound is None or proven.bound <= optimum + SAME
-        if not agrees or not bounded:
-            wrong += 1
-            console.print(f"seed {seed}: brute force {optimum}, program {proven.status} {proven.objective}")
+        for name, answer in (("program", proven), ("decomposition", decomposed)):
+            if not _agrees(answer, optimum):
+                wrong += 1
+                console.print(f"seed {seed}: brute force {optimum}, {name} {answer.status} {answer.objective}, {answer.bound}")
         missed += optimum is not None and (found.objective is None or found.objective > optimum + SAME)
     told = ", ".join(f"{number} {name}" for name, number in statuses.items())
-    console.print(f"{count} problems: {told}; the program differs from brute force on {wrong}, the search misses {missed} optima")
-    console.print("seconds of brute force, program and search: " + ", ".join(f"{value:.1f}" for value in seconds))
+    console.print(f"{count} problems: {told}; program and decomposition differ from brute force {wrong} times")
+    console.print(f"the search misses {missed} optima")
+    console.print("seconds of brute force, program, decomposition and search: " + ", ".join(f"{value:.1f}" for value in seconds))
     sys.exit(wrong > 0)
+
+
+def _agrees(answer: RescaleSolution, optimum: float | None) -> bool:
+    """Whether status, objective and bound are those of brute force."""
+    if optimum is None:
+        return answer.status == "infeasible"
+    bounded = answer.bound is None or answer.bound <= optimum + SAME
+    return answer.status == "optimal" and bounded and abs(_held(answer) - optimum) <= SAME
 
 
 @application.command()
@@ -108,29 +131,6 @@ def _same(kind: str, seed: int, ours: float, theirs: float, told: Counter[str]) 
 
 
 @application.command()
-def table(
-    count: Annotated[int, typer.Option(help="Instances of each family.")] = 50,
-    seed: Annotated[int, typer.Option(help="Seed of the set.")] = 1,
-    tasks: Annotated[int, typer.Option(help="Tasks of each operator.")] = 128,
-    limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 2.0,
-) -> None:
-    """How far baselines are above the best known, in percent, and how many of them are feasible."""
-    shown = Table("", *BASELINES, title=f"percent above the best known: median (90 %), feasible of {count}")
-    _warm_up()
-    for family in _families():
-        instances = [problem for _, problem in generate("rescale", count, seed, families=[family], size=tasks)]
-        rows: dict[str, list[float]] = {name: [] for name in BASELINES}
-        for problem in instances:
-            best = _held(edrp.solve(problem, "range-annealing", time_limit=limit))
-            values = {name: _held(edrp.solve(problem, name, time_limit=limit)) for name in BASELINES}
-            best = min(best, *values.values())
-            for name, value in values.items():
-                rows[name].append(100 * (value / best - 1) if np.isfinite(value) else np.inf)
-        shown.add_row(family, *(_cell(rows[name]) for name in BASELINES))
-    console.print(shown)
-
-
-@application.command()
 def times(
     count: Annotated[int, typer.Option(help="Instances of each family.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the set.")] = 2,
@@ -139,7 +139,7 @@ def times(
 ) -> None:
     """The answer of the search after some seconds, in percent above the best of longer runs."""
     shown = Table("", *(f"{limit:g} s" for limit in LIMITS), title="percent above the best known: median (worst)")
-    _warm_up()
+    warm_up()
     for family in _families():
         gaps = []
         for _, problem in generate("rescale", count, seed, families=[family], size=tasks):
@@ -156,20 +156,8 @@ def _families() -> list[str]:
     return [family.name for family in get_kind("rescale").families]
 
 
-def _warm_up() -> None:
-    """Every kernel is compiled, or loaded."""
-    problem = next(problem for _, problem in generate("rescale", 1, 0, size=8))
-    for name in ("range-annealing", *BASELINES):
-        edrp.solve(problem, name)
-
-
 def _held(solution: RescaleSolution) -> float:
     return np.inf if solution.objective is None else solution.objective
-
-
-def _cell(values: list[float]) -> str:
-    held = [value for value in values if np.isfinite(value)]
-    return f"{np.median(held):.1f} ({np.quantile(held, 0.9):.1f}), {len(held)}" if held else "none feasible"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from edrp.core.errors import BackendUnavailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FlightKey = Literal["route", "aircraft"]
+FlightKey = Literal["route", "airport", "carrier", "aircraft"]
 MINUTE = 60.0
 DAY = 86_400.0
 
@@ -55,7 +55,9 @@ class KeyedStream:
 
 
 def flights(key: FlightKey = "route") -> KeyedStream:
-    """All 336,776 departures of 2013 by scheduled local time, keyed by route ("EWR-IAH") or aircraft ("N14228").
+    """All 336,776 departures of 2013 by scheduled local time, by key.
+
+    Keys are the route ("EWR-IAH"), the airport of destination ("IAH"), the carrier ("UA") or the aircraft ("N14228").
 
     The scheduled time is taken because 8,255 flights were cancelled and never left. Time counts from the
     beginning of the year, without summer time. The aircraft is not known for 2,512 departures, which are left out when
@@ -93,14 +95,13 @@ def flight_table(key: FlightKey = "route") -> Any:
     import pandas
 
     # Importing the package needs pkg_resources, which newer setuptools no longer bring: read its table ourselves.
-    columns = ["month", "day", "hour", "minute", "origin", "dest", "tailnum"]
+    columns = ["month", "day", "hour", "minute", "origin", "dest", "carrier", "tailnum"]
     table = pandas.read_csv(Path(package.origin).with_name("data") / "flights.csv.zip", usecols=columns)
     first_day = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
     day = first_day[table["month"].to_numpy() - 1] + table["day"].to_numpy() - 1
     time = day * DAY + table["hour"].to_numpy() * 3600.0 + table["minute"].to_numpy() * MINUTE
-    return pandas.DataFrame(
-        {"time": time, "key": table["tailnum"] if key == "aircraft" else table["origin"] + "-" + table["dest"]}
-    )
+    names = {"airport": "dest", "carrier": "carrier", "aircraft": "tailnum"}
+    return pandas.DataFrame({"time": time, "key": table["origin"] + "-" + table["dest"] if key == "route" else table[names[key]]})
 
 
 def flight_events(spark: SparkSession, key: FlightKey = "route") -> DataFrame:

@@ -166,15 +166,21 @@ MAX_RANGES = 60_000
 
 
 def choose_for_rescale(problem: RescaleProblem) -> Method:
-    """`highs` for small programs over ranges; else the search, and then a proof from its answer where one may come to an end."""
+    """`highs` for small programs over ranges; else a repair of what runs, search and bound, and a proof that may come to an end.
+
+    The search alone where the bound does not take the problem.
+    """
     columns = estimated_ranges(problem)
-    highs, search = (get_method(name, problem.kind) for name in ("highs", "range-annealing"))
+    highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
     if columns <= SMALL_RANGES:
         return highs
-    keep = get_method("keep", problem.kind)
+    plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
+    first = Stage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
+    bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:
-        return Portfolio([Stage(search, 1.0)], [keep])
-    return Portfolio([Stage(search, 0.3), Stage(highs, 1.0)], [keep, highs])
+        return Portfolio([first, Stage(bound if bounded else search, 1.0)], plain)
+    second = Stage(bound, 0.5) if bounded else Stage(search, 0.3)
+    return Portfolio([first, second, Stage(highs, 1.0)], [*plain, highs])
 
 
 MAX_PROVEN_CONTAINERS = 2_000
@@ -236,7 +242,7 @@ class Auto(Method):
     summary = (
         "for deployments highs on small programs, equal-nodes or fixed-tasks on clusters, else eliminate or column-generation, "
         "a search and highs in turn; "
-        "ssm, oms, pmc for migrations; highs or a search, then highs, for rescalings; "
+        "ssm, oms, pmc for migrations; highs, or a search and bounds, then highs, for rescalings; "
         "highs or first fit for leased hosts; for runs the policy that does best; "
         "label-setting for maps of tasks, the least-cost map where costs do not add up; highs or the greedy rule for flows"
     )

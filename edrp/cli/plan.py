@@ -1,33 +1,38 @@
-"""`edrp plan`: a migration as work to be done."""
+"""`edrp plan`: a migration or rescaling as work to be done."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from edrp.cli.app import outcome_code
-from edrp.cli.display.migration import move_lines
-from edrp.cli.options import Method, SolutionFile, finite, read_solution
-from edrp.cli.terminal import output, say, table
+from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
+from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, finite, read_solution
+from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.files import refuse_target
 from edrp.core.instances import load
+from edrp.core.solution import write_json
 from edrp.core.solve import solve
 from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
+from edrp.mdp.transfer.rescale_plan import RescalePlan, plan_rescale
 from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.single_step import MigrationProblem
 
-SHOWN_PHASES = 40
-
-Rate = Annotated[float, typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s.")]
+UPLINK = 1.25e8
+"""Bytes/s of a node of a migration where none are given."""
 
 
 def plan_file(
-    file: Annotated[Path, typer.Argument(help="Instance of kind migration or migration-policy.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Instance of kind migration, migration-policy or rescale.", show_default=False)],
     solution_file: SolutionFile = None,
-    uplink: Rate = 1.25e8,
+    uplink: Annotated[
+        float | None,
+        typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s; default: 1.25e8."),
+    ] = None,
     downlink: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="Download rate of a node in bytes/s; default: as --uplink.")
     ] = None,
@@ -35,54 +40,55 @@ def plan_file(
         int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
     ] = None,
     method: Method = "auto",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan as JSON.", show_default=False)] = None,
+    force: Force = False,
 ) -> None:
-    """Plan a migration: what stays and moves on each node, in which steps, and transfers as fast as links allow."""
+    """Plan a migration or rescaling: what stays and moves on each node, in which steps, and when, as fast as links allow."""
     problem = load(file)
-    if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem)):
-        raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration or migration-policy")], str(file))
-    solution: Any = solve(problem, method) if solution_file is None else read_solution(problem, solution_file)
-    if solution.intervals is None:
+    if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
+        raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration, migration-policy or rescale")], str(file))
+    if out is not None:
+        refuse_target(out, replace=force)
+    if isinstance(problem, RescaleProblem):
+        _refuse_rates(uplink, downlink)
+    solution: Any = read_solution(problem, solution_file) if solution_file is not None else None
+    if solution is None:
+        with progress(f"solving {file}"):
+            solution = solve(problem, method, time_limit=time_limit)
+    if solution.decision is None:
         for clash in solution.clashes:
             say(output(), f"• {clash}")
         raise typer.Exit(outcome_code(solution))
-    plan = plan_migration(
-        problem.intervals,
-        solution.intervals,
-        problem.work,
-        problem.state_size,
-        uplink=uplink,
-        downlink=downlink,
-        most_move_ins=most_move_ins,
-    )
-    _print(str(file), plan)
+    say(output(), str(file), "bold")
+    plan: MigrationPlan | RescalePlan
+    if isinstance(problem, RescaleProblem):
+        plan = plan_rescale(problem, solution.deployment, most_move_ins=most_move_ins)
+        show(output(), rescale_plan_parts(plan))
+        document = rescale_plan_document(plan)
+    else:
+        plan = plan_migration(
+            problem.intervals,
+            solution.intervals,
+            problem.work,
+            problem.state_size,
+            uplink=UPLINK if uplink is None else uplink,
+            downlink=downlink,
+            most_move_ins=most_move_ins,
+        )
+        show(output(), migration_plan_parts(plan))
+        document = migration_plan_document(plan)
+    if out is not None:
+        write_json(out, document)
+        say(output(), f"written to {out}")
 
 
-def _print(name: str, plan: MigrationPlan) -> None:
-    console = output()
-    say(console, name, "bold")
-    rows = [(str(node), *(_ranges(tasks) for tasks in role)) for node, role in enumerate(plan.roles)]
-    console.print(table(("node", "to stay", "to move out", "to move in"), rows))
-    for number, step in enumerate(plan.steps):
-        schedule = step.schedule
-        few = f"{len(schedule.phases)} phase" + "s" * (len(schedule.phases) != 1)
-        say(console, f"step {number}: {schedule.total_seconds:.6g} s in {few}; fullest node holds work {step.largest_load:.6g}")
-        for line in move_lines(step.moves):
-            say(console, line)
-        phases = [
-            (
-                f"{phase.start:.6g}",
-                f"{phase.duration:.6g}",
-                ", ".join(f"{t.source} → {t.target}: {t.size:.6g}" for t in phase.transfers),
-            )
-            for phase in schedule.phases[:SHOWN_PHASES]
-        ]
-        console.print(table(("start (s)", "lasts (s)", "from → to (B)"), phases, right=("start (s)", "lasts (s)")))
-        if len(schedule.phases) > SHOWN_PHASES:
-            say(console, f"… and {len(schedule.phases) - SHOWN_PHASES} more phases")
-    say(console, f"{plan.total_seconds:.6g} s in all; no schedule with one transfer at a time per link is shorter")
-
-
-def _ranges(tasks: np.ndarray) -> str:
-    """Task numbers with runs shortened: 0–3, 7."""
-    runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
-    return ", ".join(str(run[0]) if run.size == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+def _refuse_rates(uplink: float | None, downlink: float | None) -> None:
+    """Nodes of a rescaling have rates of their own."""
+    faults = [
+        Fault(name, f"{rate:g}", "goes with migrations; the nodes of a rescaling have `up_rate` and `down_rate` in the document")
+        for name, rate in (("--uplink", uplink), ("--downlink", downlink))
+        if rate is not None
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)

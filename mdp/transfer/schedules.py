@@ -106,7 +106,7 @@ def schedule_transfers(
     sending, receiving = _checked_links(uplink, downlink, len(sizes))
     source, target = np.nonzero(sizes)
     size = sizes[source, target]
-    fluid = max((sizes.sum(axis=1) / sending).max(initial=0.0), (sizes.sum(axis=0) / receiving).max(initial=0.0))
+    fluid = float(max((sizes.sum(axis=1) / sending).max(initial=0.0), (sizes.sum(axis=0) / receiving).max(initial=0.0)))
     if not exclusive:
         together = tuple(Transfer(*transfer) for transfer in zip(source.tolist(), target.tolist(), size.tolist(), strict=True))
         return TransferSchedule((Phase(0.0, fluid, together),) if together else (), fluid, fluid, fluid)

@@ -19,7 +19,7 @@ KIND_METHODS: dict[str, tuple[str, ...]] = {
     "migration": suites.MIGRATION,
     "migration-sequence": suites.MIGRATION,
     "migration-policy": ("auto", "pmc", "fitted"),
-    "rescale": ("auto", "range-annealing", "even-ranges", "edrp-then-ssm", "ds2-even-ranges", "sticky-ranges", "keep"),
+    "rescale": suites.RESCALE,
     "enactment": suites.ENACTMENT,
     "leasing": ("auto", "highs"),
     "enactment-scenario": suites.POLICIES,

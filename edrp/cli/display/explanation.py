@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -10,9 +10,10 @@ from rich.text import Text
 from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
-from edrp.explanation import Explanation, Margin, explain
+from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.placement.metrics.paths import PathPart
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.throughput import Throughput
 
@@ -27,28 +28,34 @@ def explanation_parts(
 ) -> Iterator[Part]:
     """One table per question: where replicas run, the objective, the critical path, cost, traffic, actions, limits, rivals."""
     explanation = explain(problem, solution, time_limit=time_limit)
+    if explanation.deployment is not None:
+        yield placement_table(problem, explanation.deployment)
+    yield from explained_parts(explanation, running=problem.current is not None)
+
+
+def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
+    """What an explanation says besides where replicas run; actions only where something runs already."""
     if explanation.deployment is None or explanation.evaluation is None:
         why = "Infeasible. These cannot hold together:" if explanation.clashes else "No deployment to explain."
         yield Text(why, "red")
         yield from (f"• {clash}" for clash in explanation.clashes)
         return
-    yield placement_table(problem, explanation.deployment)
     yield from (f"Nodes {_listed(group)} are alike: exchanging them changes nothing." for group in explanation.alike)
     for scaling in explanation.scalings:
         served = f"{scaling.rate:.6g} tuples/s, {100 * scaling.share:.1f} % of what a single replica serves"
         yield f"{scaling.operator}: each of {scaling.replicas} serves {served}."
-    yield from _objective(explanation, explanation.evaluation)
-    yield _critical_path(explanation)
+    yield from objective_parts(explanation.shares, explanation.evaluation)
+    yield path_table(explanation.critical_path)
     if explanation.cost_parts:
-        yield _cost(explanation)
+        yield cost_table(explanation.cost_parts)
     if explanation.crossings:
         yield _crossings(explanation)
     if explanation.throughput is not None:
         yield from _throughput(explanation.throughput)
-    if problem.current is not None:
+    if running:
         yield from _actions(explanation)
     if explanation.margins:
-        yield _margins(explanation.margins)
+        yield margin_table(explanation.margins)
     yield from _second_best(explanation, explanation.evaluation)
 
 
@@ -61,31 +68,34 @@ def _listed(nodes: tuple[str, ...]) -> str:
     return ", ".join(nodes)
 
 
-def _objective(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
+def objective_parts(shares: Sequence[Share], evaluation: Evaluation) -> Iterator[Part]:
+    """The objective by metrics, and what is broken."""
     rows = [
-        (share.metric, f"{share.weight:g}", f"{share.amount:.6g}", _percent(share.amount, evaluation.objective))
-        for share in explanation.shares
+        (share.metric, f"{share.weight:g}", f"{share.amount:.6g}", percent(share.amount, evaluation.objective))
+        for share in shares
     ]
     title = f"Objective {evaluation.objective:.9g}"
     yield table(("metric", "weight", "part", "share"), rows, title, right=("weight", "part", "share"))
     yield from (Text(f"Broken: {broken}", "red") for broken in evaluation.broken)
 
 
-def _critical_path(explanation: Explanation) -> Table:
-    total = sum(part.seconds for part in explanation.critical_path)
+def path_table(path: Sequence[PathPart]) -> Table:
+    """The critical path leg by leg."""
+    total = sum(part.seconds for part in path)
     rows = [
-        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", _percent(part.seconds, total))
-        for part in explanation.critical_path
+        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", percent(part.seconds, total))
+        for part in path
     ]
     title = f"Critical path, {total:.6g} s"
     return table(("part", "what", "seconds", "share"), rows, title, right=("seconds", "share"))
 
 
-def _cost(explanation: Explanation) -> Table:
-    total = sum(part.money for part in explanation.cost_parts)
+def cost_table(parts: Sequence[CostPart]) -> Table:
+    """Money by operator and stream."""
+    total = sum(part.money for part in parts)
     rows = [
-        (part.name, "stream" if part.is_stream else "operator", f"{part.money:.6g}", _percent(part.money, total))
-        for part in explanation.cost_parts
+        (part.name, "stream" if part.is_stream else "operator", f"{part.money:.6g}", percent(part.money, total))
+        for part in parts
         if part.money
     ]
     title = f"Cost, {total:.6g} money/h"
@@ -124,7 +134,8 @@ def _actions(explanation: Explanation) -> Iterator[Part]:
     yield table(("action", "seconds", ""), rows, "Reconfiguration, operators in parallel", right=("seconds",))
 
 
-def _margins(margins: tuple[Margin, ...]) -> Table:
+def margin_table(margins: Sequence[Margin]) -> Table:
+    """The distance of every limit."""
     rows = [
         (
             margin.name,
@@ -149,7 +160,7 @@ def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[P
         why = "there is no other deployment within all limits" if second.finished else "none found in time"
         yield f"Second best: {why}{_proven(second.least_distance)}"
         return
-    difference = f"{second.distance:+.3g} ({_percent(second.distance, evaluation.objective)})"
+    difference = f"{second.distance:+.3g} ({percent(second.distance, evaluation.objective)})"
     if evaluation.broken:
         found = Text(f"Best deployment within all limits: objective {second.objective:.9g}, {difference}", "bold")
     elif second.better:
@@ -166,5 +177,6 @@ def _proven(least_distance: float | None) -> str:
     return "" if least_distance is None else f"; any other is at least {least_distance:+.3g} away"
 
 
-def _percent(part: float, whole: float) -> str:
+def percent(part: float, whole: float) -> str:
+    """A share in percent; nothing of nothing."""
     return f"{100 * part / whole:.1f} %" if whole else ""

@@ -30,6 +30,7 @@ def _overload(problem: Any, operator: KeyedOperator) -> str:
     most, load = operator.most_replicas, problem.application.load(operator.name)
     replicas = f"{most} replicas at most" if most > 1 else "a single replica"
     below = f" below utilisation {problem.utilisation:g}" if problem.utilisation < 1 else ""
+    below += problem.heaviest_text
     if operator.tasks is None or most == 1:
         return f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s{below}"
     tolerated = "" if problem.tolerance is None else f" and within tolerance {problem.tolerance:g}"

@@ -11,6 +11,7 @@ from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares
 from edrp.placement.metrics.base import Expressions, PlainMetric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Downtime, transfer_time
+from edrp.placement.metrics.paths import PathPart
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 
@@ -24,7 +25,17 @@ class KeyedExpressions(Expressions):
 
 
 class KeyedResponseTime(ResponseTime):
-    """Critical-path delay in seconds (EDRP, eqs. 1, 3, 5–7), each replica at its own rate."""
+    """Critical-path delay in seconds (EDRP, eqs. 1, 3, 5–7), each replica at its own rate; expected over load scenarios."""
+
+    def evaluate(self, problem: Any, deployment: Any) -> float:
+        """The mean over scenarios of EDRP, eq. 5, at the load of each."""
+        cases = zip(problem.load_scenarios, problem.scenario_problems, strict=True)
+        return math.fsum(scenario.probability * super(KeyedResponseTime, self).evaluate(at, deployment) for scenario, at in cases)
+
+    def critical_path(self, problem: Any, deployment: Any) -> tuple[PathPart, ...]:
+        """The slowest path at the heaviest load."""
+        factors = [scenario.factor for scenario in problem.load_scenarios]
+        return super().critical_path(problem.scenario_problems[factors.index(max(factors))], deployment)
 
     def operator_latency(self, problem: Any, deployment: Any, operator: str) -> float:
         """The slowest replica's latency or the mean over tuples, in seconds; infinite when one is overloaded."""

@@ -15,6 +15,7 @@ from edrp.migration.intervals import RESOLUTION
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, RescaleNetwork
 from edrp.migration.rescale.metrics import RESCALE_METRICS
+from edrp.migration.rescale.scenarios import NOW, LoadScenario, multiplied, note_scenario_faults
 from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import LIMIT_SLACK, Metric
@@ -104,6 +105,11 @@ class RescaleProblem(StreamPlacement):
     utilisation: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0, description="share of what it serves that a replica's load must stay below", json_schema_extra={"unit": "1"}
     )
+    scenarios: tuple[LoadScenario, ...] = Field(
+        (),
+        description="loads until the next decision: every replica must be stable in each, and the response time is the expected "
+        "one; none for the load of the application alone. Other metrics are those of the load of the application",
+    )
     weights: RescaleWeights = Field(RescaleWeights(response_time=0.5, cost=0.5), description="of the metrics in the objective")
     limits: RescaleLimits = Field(RescaleLimits(), description="on the metrics; one is needed for each metric with a weight")
     current: KeyedDeployment | None = Field(
@@ -114,6 +120,25 @@ class RescaleProblem(StreamPlacement):
     def reconfiguration(self) -> str:
         """Downtime of operators without tasks is that of EDRP's pause-and-resume."""
         return "pause-and-resume"
+
+    @property
+    def load_scenarios(self) -> tuple[LoadScenario, ...]:
+        """The scenarios; where none are given, the load of the application."""
+        return self.scenarios or NOW
+
+    @cached_property
+    def scenario_problems(self) -> tuple[RescaleProblem, ...]:
+        """The problem at the load of each of `load_scenarios`."""
+        if not self.scenarios:
+            return (self,)
+        return tuple(
+            self.replace(application=multiplied(self.application, scenario.factor), scenarios=()) for scenario in self.scenarios
+        )
+
+    @property
+    def heaviest_text(self) -> str:
+        """How much more than the load of the application replicas must serve, in words; empty without scenarios."""
+        return f" at up to {max(scenario.factor for scenario in self.scenarios):g} times the load" if self.scenarios else ""
 
     @property
     def resolution(self) -> float:
@@ -143,6 +168,7 @@ class RescaleProblem(StreamPlacement):
         )
 
     def _check_kind(self, faults: Faults) -> None:
+        note_scenario_faults(self.scenarios, faults)
         names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
         if abs(math.fsum(self.weights.of(name) for name in RESCALE_METRICS) - 1.0) > 1e-9:
             faults.add(("weights",), math.fsum(self.weights.of(name) for name in RESCALE_METRICS), "must sum to 1")
@@ -188,16 +214,19 @@ class RescaleProblem(StreamPlacement):
             return []
         replicas = len(loads)
         unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas)]
+        when = self.heaviest_text
         if unstable and operator.tasks is None:
-            return [f"{operator.name} is overloaded with {replicas} replicas"]
+            return [f"{operator.name} is overloaded with {replicas} replicas{when}"]
         return [
-            f"{operator.name} is overloaded on {load.node}: {range_text(load)} bring {load.rate:.6g} tuples/s"
+            f"{operator.name} is overloaded on {load.node}: {range_text(load)} bring {load.rate:.6g} tuples/s{when}"
             for load in unstable
         ]
 
     def is_stable(self, operator: KeyedOperator, rate: float, replicas: int) -> bool:
-        """Whether each of so many replicas stays stable below the utilisation at that rate."""
-        return operator.latency is None or math.isfinite(operator.latency.at(rate / self.utilisation, replicas))
+        """Whether each of so many replicas stays stable below the utilisation at that rate, times the factor of each scenario."""
+        model = operator.latency
+        rates = [rate * scenario.factor / self.utilisation for scenario in self.load_scenarios]
+        return model is None or all(math.isfinite(model.at(reached, replicas)) for reached in rates)
 
     def _broken_ranges(self, operator: KeyedOperator, loads: list[ReplicaLoad]) -> list[str]:
         """Ranges above the tolerance, and such that are not even where they have to be."""

@@ -41,8 +41,10 @@ class RangeColumns:
         Index, node, and replicas that the column stands for.
     first, end : shape (columns,)
         Range of tasks; both 0 without tasks.
-    share, seconds : shape (columns,)
-        Share of the load of these replicas together, and latency of each on its node.
+    share : shape (columns,)
+        Share of the load of these replicas together.
+    seconds : shape (scenarios, columns)
+        Latency of each replica on its node at the load of each scenario.
     layer : shape (columns,)
         Index into `layers`.
     layers : shape (layers, 2)
@@ -127,10 +129,10 @@ def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> R
     entries, layers = _keyed_entries(arrays, index) if keyed else _plain_entries(arrays, index)
     name = arrays.compiled.operators[index]
     size = len(entries)
-    held = np.array(entries, float).reshape(size, 7).T
+    held = np.array(entries, float).reshape(size, 6 + len(arrays.problem.load_scenarios)).T
     columns = program.add_columns(f"range {name}", size, upper=1.0, integer=True)
     chosen = program.add_columns(f"replicas {name}", len(layers), upper=1.0, integer=True)
-    nodes, counts, first, end, layer = (held[part].astype(np.int64) for part in (0, 1, 2, 3, 6))
+    nodes, counts, first, end, layer = (held[part].astype(np.int64) for part in (0, 1, 2, 3, 5))
     own = RangeColumns(
         tasks=arrays.tasks[index].count,
         columns=columns,
@@ -139,7 +141,7 @@ def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> R
         first=first,
         end=end,
         share=held[4],
-        seconds=held[5],
+        seconds=held[6:],
         layer=layer,
         layers=np.array(layers, np.int64).reshape(len(layers), 2),
         chosen=chosen,
@@ -149,8 +151,8 @@ def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> R
     return own
 
 
-Entry = tuple[int, int, int, int, float, float, int]
-"""Node, replicas, first task, end, share, seconds and layer of a column."""
+Entry = tuple[float, ...]
+"""Node, replicas, first task, end, share and layer of a column, then its seconds in each scenario."""
 
 
 def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[tuple[int, int]]]:
@@ -176,7 +178,9 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
                     continue
                 share = operator.tasks.share(first, end)
                 seconds = _seconds(arrays, index, compiled.load[index] * share, replicas)
-                entries += [(u, 1, first, end, share, seconds / compiled.speedup[u], layer) for u in nodes.tolist()]
+                entries += [
+                    (u, 1, first, end, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes.tolist()
+                ]
     return entries, layers
 
 
@@ -192,7 +196,7 @@ def _plain_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
         for held in range(1, replicas + 1):
             nodes = _nodes_with_room(arrays, index, held).tolist()
             share, layer = held / replicas, len(layers)
-            entries += [(u, held, 0, 0, share, seconds / compiled.speedup[u], layer) for u in nodes]
+            entries += [(u, held, 0, 0, share, layer, *(value / compiled.speedup[u] for value in seconds)) for u in nodes]
         layers.append((replicas, replicas))
     return entries, layers
 
@@ -206,13 +210,18 @@ def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int) -> Ints:
     return nodes[(need <= room + slack).all(axis=1)]
 
 
-def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> float:
+def _seconds(arrays: KeyedArrays, index: int, rate: float, replicas: int) -> list[float]:
+    """Latency on the reference node in each scenario."""
     model = arrays.operator(index).latency
-    seconds = 0.0 if model is None else float(model.at(rate, replicas))
-    if seconds < 0:
-        position = [operator.name for operator in arrays.problem.application.operators].index(arrays.operator(index).name)
-        why = f"is negative at {rate:.6g} tuples/s; fit it over that load"
-        raise InvalidInstanceError([Fault(f"application.operators[{position}].latency", f"{seconds:.6g} s", why)])
+    rates = [rate * scenario.factor for scenario in arrays.problem.load_scenarios]
+    if model is None:
+        return [0.0] * len(rates)
+    seconds = [float(model.at(reached, replicas)) for reached in rates]
+    for reached, value in zip(rates, seconds, strict=True):
+        if value < 0:
+            position = [operator.name for operator in arrays.problem.application.operators].index(arrays.operator(index).name)
+            why = f"is negative at {reached:.6g} tuples/s; fit it over that load"
+            raise InvalidInstanceError([Fault(f"application.operators[{position}].latency", f"{value:.6g} s", why)])
     return seconds
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.program import Linear
 from edrp.formulations.migration.rescale.quantities import RangeQuantities
-from edrp.formulations.placement.builder import time_unit
+from edrp.formulations.placement.builder import breaks_limit, time_unit
 from edrp.placement.reconfiguration import code_times
+
+HOPELESS_LIMITS = 2.0
+"""Downtimes, in limits, beyond which it makes no difference how long a task takes: it cannot move."""
 
 
 def add_store_rows(quantities: RangeQuantities) -> Linear:
@@ -28,7 +32,17 @@ def add_store_rows(quantities: RangeQuantities) -> Linear:
 def _pairs(quantities: RangeQuantities, index: int) -> list[tuple[int, int]]:
     current = quantities.compiled.current
     assert current is not None
-    return [(int(u), int(v)) for u in np.flatnonzero(current[index]) for v in quantities.operators[index].support if u != v]
+    return [(int(u), int(v)) for u in np.flatnonzero(current[index]) for v in _reachable(quantities, index) if u != v]
+
+
+def _reachable(quantities: RangeQuantities, index: int) -> Ints:
+    """Nodes to which the code is brought within the limit; all others are taken from the operator."""
+    support = quantities.operators[index].support
+    code = code_times(quantities.compiled, index, support.astype(np.int32))
+    late = breaks_limit(code, quantities.compiled.limit["downtime"])
+    if late.any():
+        quantities.program.fix(quantities.presence(index)[support[late]], 0.0)
+    return support[~late]
 
 
 def _add_same(quantities: RangeQuantities, index: int) -> Linear:
@@ -99,7 +113,7 @@ def add_direct_rows(quantities: RangeQuantities) -> Linear:
     for index, name in enumerate(compiled.operators):
         current = compiled.current
         assert current is not None
-        for v in quantities.operators[index].support.tolist():
+        for v in _reachable(quantities, index).tolist():
             spawn = _spawn(quantities, index, v)
             if spawn.columns.size:
                 program.add_row(f"start {name} on {compiled.nodes[v]}", (start - spawn) * (1 / unit), lower=0.0)
@@ -110,6 +124,7 @@ def add_direct_rows(quantities: RangeQuantities) -> Linear:
     for u, node in enumerate(compiled.nodes):
         for what, amounts, rate in (("up", quantities.leaving, arrays.up_rate), ("down", quantities.arriving, arrays.down_rate)):
             if np.isfinite(rate[u]):
-                total = Linear.total([amounts(index, u) for index in range(len(compiled.operators))])
+                most = HOPELESS_LIMITS * compiled.limit["downtime"] * rate[u]
+                total = Linear.total([amounts(index, u, most) for index in range(len(compiled.operators))])
                 program.add_row(f"{what} {node}", (least - total * (1 / rate[u])) * (1 / unit), lower=0.0)
     return Linear.of(column, unit)

@@ -116,23 +116,23 @@ class RangeQuantities(PlacementExpressions):
             program.add_row(name, Linear.of(column, float(most - before)) - Linear.of(here), lower=-float(before))
         return int(program[name])
 
-    def leaving(self, index: int, node: int) -> Linear:
-        """Bytes of an operator that leave a node."""
+    def leaving(self, index: int, node: int, most: float = np.inf) -> Linear:
+        """Bytes of an operator that leave a node, where each task has at most so many."""
         own, tasks = self.operators[index], self.arrays.tasks[index]
         here = own.on(node)
         if own.tasks:
-            kept = tasks.held_before[own.end[here], node] - tasks.held_before[own.first[here], node]
-            return Linear.of(own.columns[here], -kept) + float(tasks.held_before[-1, node])
+            held = _with_at_most(tasks.held_before[:, node], most)
+            return Linear.of(own.columns[here], held[own.first[here]] - held[own.end[here]]) + float(held[-1])
         had, state = self._even_share(index, node), float(self.compiled.state_size[index])
         return Linear.of(own.columns[here], state * (np.maximum(had - own.share[here], 0.0) - had)) + state * had
 
-    def arriving(self, index: int, node: int) -> Linear:
-        """Bytes of an operator that reach a node."""
+    def arriving(self, index: int, node: int, most: float = np.inf) -> Linear:
+        """Bytes of an operator that reach a node, where each task has at most so many."""
         own, tasks = self.operators[index], self.arrays.tasks[index]
         here = own.on(node)
         if own.tasks:
-            size = tasks.missing_before[own.end[here], node] - tasks.missing_before[own.first[here], node]
-            return Linear.of(own.columns[here], size)
+            missing = _with_at_most(tasks.missing_before[:, node], most)
+            return Linear.of(own.columns[here], missing[own.end[here]] - missing[own.first[here]])
         had, state = self._even_share(index, node), float(self.compiled.state_size[index])
         return Linear.of(own.columns[here], state * np.maximum(own.share[here] - had, 0.0))
 
@@ -200,3 +200,9 @@ class RangeQuantities(PlacementExpressions):
         if self.compiled.current is None:
             return Linear.zero()
         return Linear.total(self.arriving(index, u) for index, own in enumerate(self.operators) for u in own.support.tolist())
+
+
+def _with_at_most(before: Floats, most: float) -> Floats:
+    """Sums over the tasks before each boundary, where each task counts at most so much."""
+    sizes = np.diff(before)
+    return before if (sizes <= most).all() else np.concatenate([[0.0], np.minimum(sizes, most).cumsum()])

@@ -10,32 +10,43 @@ from edrp.formulations.placement.builder import time_unit
 
 
 def add_response_rows(quantities: RangeQuantities) -> Linear:
+    """Σ_s p_s·r_s over the load scenarios s, of which each has rows of its own; delays are the same in all."""
+    unit = time_unit(quantities.compiled, "response_time")
+    delays = [_delay(quantities, stream, unit) for stream in range(len(quantities.compiled.stream_source))]
+    scenarios = quantities.arrays.problem.load_scenarios
+    responses = []
+    for index, scenario in enumerate(scenarios):
+        label = "" if len(scenarios) == 1 else f" at {scenario.factor:g} times the load"
+        responses.append(_add_path_rows(quantities, index, delays, label) * scenario.probability)
+    return Linear.total(responses) * unit
+
+
+def _add_path_rows(quantities: RangeQuantities, scenario: int, delays: list[Linear], label: str) -> Linear:
     """r ≥ f_i, f_i ≥ R_i, f_j ≥ f_i + D_ij + R_j (EDRP, eqs. 5–7, 13)."""
     compiled, program = quantities.compiled, quantities.program
-    unit = time_unit(compiled, "response_time")
     size = len(compiled.operators)
-    response = program.add_columns("response_time")
-    finish = program.add_columns("finish", size)
-    latency = [_latency(quantities, i, unit) for i in range(size)]
+    response = program.add_columns(f"response_time{label}")
+    finish = program.add_columns(f"finish{label}", size)
+    latency = [_latency(quantities, i, scenario, label) for i in range(size)]
     for i, name in enumerate(compiled.operators):
-        program.add_row(f"finish {name}", Linear.of(finish[i]) - latency[i], lower=0.0)
-        program.add_row(f"response after {name}", Linear.of(response) - Linear.of(finish[i]), lower=0.0)
+        program.add_row(f"finish {name}{label}", Linear.of(finish[i]) - latency[i], lower=0.0)
+        program.add_row(f"response after {name}{label}", Linear.of(response) - Linear.of(finish[i]), lower=0.0)
     for stream, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
-        after = Linear.of(finish[j]) - Linear.of(finish[i]) - latency[j] - _delay(quantities, stream, unit)
-        program.add_row(f"finish {compiled.operators[j]} after {compiled.operators[i]}", after, lower=0.0)
-    return Linear.of(response, unit)
+        after = Linear.of(finish[j]) - Linear.of(finish[i]) - latency[j] - delays[stream]
+        program.add_row(f"finish {compiled.operators[j]} after {compiled.operators[i]}{label}", after, lower=0.0)
+    return Linear.of(response)
 
 
-def _latency(quantities: RangeQuantities, index: int, unit: float) -> Linear:
+def _latency(quantities: RangeQuantities, index: int, scenario: int, label: str) -> Linear:
     """R_i: at least that of the replica that holds any task, or on any node; the mean is a sum."""
     own, program = quantities.operators[index], quantities.program
-    seconds = own.seconds / unit
+    seconds = own.seconds[scenario] / time_unit(quantities.compiled, "response_time")
     if not seconds.any():
         return Linear.zero()
     mean = Linear.of(own.columns, seconds * own.share)
     if quantities.arrays.problem.operator_latency == "mean":
         return mean
-    name = quantities.compiled.operators[index]
+    name = f"{quantities.compiled.operators[index]}{label}"
     column = program.add_columns(f"latency {name}")
     position, task = own.covered if own.tasks else (np.arange(own.columns.size), own.nodes)
     count = int(task.max(initial=-1)) + 1

@@ -11,6 +11,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.starts import (
     Replicas,
     answer_of,
@@ -96,11 +97,11 @@ def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
-    """What is given, what runs, and few to many replicas on nodes with room."""
+    """What is given, what runs, that repaired, and few to many replicas on nodes with room."""
     given = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
     filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
     known: list[Replicas] = []
-    for start in [*given, *filled]:
+    for start in [*given, *filled, *repaired_starts(arrays)]:
         if start is not None and start not in known:
             known.append(start)
     return known

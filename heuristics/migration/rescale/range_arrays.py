@@ -35,6 +35,8 @@ class RangeArrays(NamedTuple):
     held: Floats
     missing: Floats
     load: Floats
+    factor: Floats
+    chance: Floats
     model: Ints
     service: Floats
     points: Ints
@@ -109,6 +111,8 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         held=np.concatenate([tasks.held_before for tasks in arrays.tasks]),
         missing=np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
         load=compiled.load,
+        factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
+        chance=np.array([scenario.probability for scenario in problem.load_scenarios]),
         model=model,
         service=service,
         points=points,

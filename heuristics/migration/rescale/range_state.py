@@ -27,10 +27,11 @@ class RangeState(NamedTuple):
     number : shape (operators,)
     node, end : shape (operators, most replicas)
     share, counts, leaving, arriving : shape (operators, nodes)
-    parts : shape (operators, 6), latency, excess over what is stable or tolerated, and of a change the downtime by way of the
-        store, download of code, start of replicas, and whether there is one.
+    latency : shape (operators, scenarios)
+    parts : shape (operators, 5), excess over what is stable or tolerated, and of a change the downtime by way of the store,
+        download of code, start of replicas, and whether there is one.
     links : shape (streams, 2), delay and price.
-    finish : shape (operators,)
+    finish : shape (operators,), in the scenario that was looked at last.
     values : shape (7,), metrics, objective, violation.
     """
 
@@ -41,6 +42,7 @@ class RangeState(NamedTuple):
     counts: Ints
     leaving: Floats
     arriving: Floats
+    latency: Floats
     parts: Floats
     links: Floats
     finish: Floats
@@ -59,7 +61,8 @@ class RangeState(NamedTuple):
             np.zeros(table, np.int64),
             np.zeros(table),
             np.zeros(table),
-            np.zeros((size, 6)),
+            np.zeros((size, t.factor.size)),
+            np.zeros((size, 5)),
             np.zeros((t.rate.size, 2)),
             np.zeros(size),
             np.zeros(7),
@@ -111,7 +114,8 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
     for u in range(t.speedup.size):
         s.share[i, u], s.counts[i, u], s.arriving[i, u] = 0.0, 0, 0.0
         s.leaving[i, u] = t.held[at + m, u] if m > 0 else 0.0
-    worst, mean, excess, first = 0.0, 0.0, 0.0, 0
+    s.latency[i] = 0.0
+    excess, first = 0.0, 0
     same = t.has_current and n == t.now_number[i]
     most = (1 + t.tolerance) / n * (1 + SLACK)
     for k in range(n):
@@ -126,16 +130,17 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
                 same = same and u == t.now_node[i, k] and end == t.now_end[i, k]
             if share > most:
                 excess += share / most - 1
-        seconds = latency_at(t, i, rate, n)
-        if not np.isfinite(seconds) or not np.isfinite(latency_at(t, i, rate / t.utilisation, n)):
-            excess += 0.1 + share
-        if np.isfinite(seconds):
-            worst, mean = max(worst, seconds / t.speedup[u]), mean + share * seconds / t.speedup[u]
+        for c in range(t.factor.size):
+            seconds = latency_at(t, i, rate * t.factor[c], n)
+            if not np.isfinite(seconds) or not np.isfinite(latency_at(t, i, rate * t.factor[c] / t.utilisation, n)):
+                excess += 0.1 + share
+            if np.isfinite(seconds):
+                seconds /= t.speedup[u]
+                s.latency[i, c] = s.latency[i, c] + share * seconds if t.mean else max(s.latency[i, c], seconds)
         s.share[i, u] += share
         s.counts[i, u] += 1
         first = end
-    s.parts[i, 0] = mean if t.mean else worst
-    s.parts[i, 1] = excess
+    s.parts[i, 0] = excess
     if m == 0 and t.has_current:
         for u in range(t.speedup.size):
             same = same and s.counts[i, u] == t.now_count[i, u]
@@ -172,8 +177,8 @@ def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
                 trip = max(t.code[i, v], t.trip[u] + up * t.slowness[u]) + t.trip[v] + down * t.slowness[v] + start
                 store = max(store, trip)
         store += t.synchronisation
-    s.parts[i, 2], s.parts[i, 3], s.parts[i, 4] = store, code, spawn
-    s.parts[i, 5] = 0.0 if same or not t.has_current else 1.0
+    s.parts[i, 1], s.parts[i, 2], s.parts[i, 3] = store, code, spawn
+    s.parts[i, 4] = 0.0 if same or not t.has_current else 1.0
 
 
 @inlined
@@ -194,22 +199,33 @@ def refresh_streams(t: RangeArrays, s: RangeState, i: int) -> None:
 
 
 @inlined
+def response_time(t: RangeArrays, s: RangeState) -> float:
+    """The longest path, expected over the scenarios."""
+    expected = 0.0
+    for c in range(t.factor.size):
+        slowest = 0.0
+        for i in range(t.load.size):
+            ready = 0.0
+            for p in range(t.incoming_start[i], t.incoming_start[i + 1]):
+                e = t.incoming[p]
+                ready = max(ready, s.finish[t.source[e]] + s.links[e, 0])
+            s.finish[i] = ready + s.latency[i, c]
+            slowest = max(slowest, s.finish[i])
+        expected += t.chance[c] * slowest
+    return expected
+
+
+@inlined
 def add_up(t: RangeArrays, s: RangeState) -> None:
     """Metrics, objective and violation of a state whose parts are up to date."""
     size, nodes = t.candidate.shape
-    response, cost, moved, violation = 0.0, 0.0, 0.0, 0.0
+    cost, moved, violation = 0.0, 0.0, 0.0
     store, code, spawn, changed = 0.0, 0.0, 0.0, 0.0
     for i in range(size):
-        ready = 0.0
-        for p in range(t.incoming_start[i], t.incoming_start[i + 1]):
-            e = t.incoming[p]
-            ready = max(ready, s.finish[t.source[e]] + s.links[e, 0])
-        s.finish[i] = ready + s.parts[i, 0]
-        response = max(response, s.finish[i])
         cost += s.number[i] * t.replica_cost[i]
-        violation += s.parts[i, 1]
-        store, code = max(store, s.parts[i, 2]), max(code, s.parts[i, 3])
-        spawn, changed = max(spawn, s.parts[i, 4]), max(changed, s.parts[i, 5])
+        violation += s.parts[i, 0]
+        store, code = max(store, s.parts[i, 1]), max(code, s.parts[i, 2])
+        spawn, changed = max(spawn, s.parts[i, 3]), max(changed, s.parts[i, 4])
     for e in range(t.rate.size):
         cost += s.links[e, 1]
     transfer, peak = 0.0, 0.0
@@ -222,7 +238,7 @@ def add_up(t: RangeArrays, s: RangeState) -> None:
         violation += overload(t, s, u)
         for q in range(t.shared.shape[1]):
             peak = max(peak, shared_demand(t, s, u, q) / t.shared[u, q])
-    s.values[0], s.values[1], s.values[3], s.values[4] = response, cost, moved, peak
+    s.values[0], s.values[1], s.values[3], s.values[4] = response_time(t, s), cost, moved, peak
     s.values[2] = store
     if t.direct:
         s.values[2] = t.synchronisation + max(transfer, code) + spawn if changed > 0 else 0.0
@@ -287,6 +303,7 @@ def copy_operator(t: RangeArrays, source: RangeState, target: RangeState, i: int
     copy_vector(source.counts[i], target.counts[i])
     copy_vector(source.leaving[i], target.leaving[i])
     copy_vector(source.arriving[i], target.arriving[i])
+    copy_vector(source.latency[i], target.latency[i])
     copy_vector(source.parts[i], target.parts[i])
     for p in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         copy_vector(source.links[t.adjacent[p]], target.links[t.adjacent[p]])

@@ -14,6 +14,7 @@ from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import range_arrays
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.starts import (
     Replicas,
     answer_of,
@@ -66,6 +67,28 @@ class Keep(RescaleRule):
         if current is None:
             return Answer("none", "finished", notes=("there is no current deployment to keep",))
         return deployment_answer(arrays, current, "finished", "the current deployment")
+
+    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
+        """It needs none."""
+        return self.run(problem, options)
+
+
+class RepairRanges(RescaleRule):
+    """What runs, with overloaded ranges split, neighbours on a node joined, and replicas moved from nodes that are too full.
+
+    For three shares of what a replica serves, next to deployments that are made from scratch in the same way; the best of them
+    is the answer. It takes milliseconds, and no kernel.
+    """
+
+    name = "repair-ranges"
+    summary = "splits overloaded ranges, joins idle ones and relieves full nodes of what runs; needs no kernel"
+
+    def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
+        """The best of a few."""
+        if clashes := arrays.problem.clashes():
+            return Answer("none", "finished", notes=clashes)
+        best = best_answer(arrays, repaired_starts(arrays), "what runs as repaired")
+        return Answer("none", "finished") if best is None else best
 
     def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
         """It needs none."""
@@ -197,5 +220,5 @@ def _searched(arrays: KeyedArrays, search: RangeSearch, options: Options, name: 
 RUNS, STEPS = 4, 10_000
 """Runs of the search for nodes, and moves per operator in each."""
 
-METHODS = (Keep(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
+METHODS = (Keep(), RepairRanges(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
 """For the registry."""

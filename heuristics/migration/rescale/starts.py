@@ -68,13 +68,13 @@ def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
             return None
         number = possible[round(share * (len(possible) - 1))]
         nodes = _nodes_with_room(arrays, index, number, free, replicas)
-        ends = _ends(arrays, index, number)
+        ends = boundaries(arrays, index, number)
         replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
     return replicas
 
 
-def _ends(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
-    """Boundaries of stable ranges: even shares of the work where these will do, else the longest from the left."""
+def boundaries(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
+    """Boundaries of stable ranges: the longest from the left, those with the most work halved; even ones where asked for."""
     tasks, operator = arrays.tasks[index], arrays.operator(index)
     if not tasks.count:
         return [0] * (replicas + 1)

@@ -271,6 +271,19 @@ def test_state_follows_work_in_half_of_the_draws():
     assert 15 < sum(tied) < 45
 
 
+@pytest.mark.parametrize(("name", "keys"), [("routes", 224), ("airports", 105), ("carriers", 16)])
+def test_rescalings_of_real_keys_have_the_departures_of_whole_days(name, keys):
+    ((_, problem),) = generate("rescale", 1, seed=4, families=[f"flight-{name}-150"])
+    held = [operator.tasks for operator in problem.application.operators if operator.tasks]
+    assert held
+    for tasks in held:
+        work, state = np.array(tasks.work), np.array(tasks.state_size)
+        assert (work == np.round(work)).all()
+        assert 1 < (work > 0).sum() <= min(keys, 128)
+        assert ((state > 0) == (work > 0)).all(), "a task without keys has no state"
+        assert 300 < work.sum() < 60 * 1100
+
+
 @pytest.mark.parametrize(("kind", "method"), [("migration-sequence", "oms"), ("migration-policy", "pmc")])
 def test_sequences_and_policies_are_solved_to_the_optimum(kind, method):
     for identifier, problem in generate(kind, 3, seed=1, size=16):

@@ -13,9 +13,11 @@ from edrp.formulations.methods import formulate
 from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 
-@pytest.mark.parametrize("seed", range(40, 70))
-def test_the_program_agrees_with_brute_force(seed):
-    problem = random_rescale(seed, tasks=(3, 5))
+@pytest.mark.parametrize(
+    ("seed", "scenarios"), [*((seed, False) for seed in range(40, 70)), *((seed, True) for seed in range(16))]
+)
+def test_the_program_agrees_with_brute_force(seed, scenarios):
+    problem = random_rescale(seed, tasks=(3, 5), scenarios=scenarios)
     optimum, _ = brute_force_rescale(problem)
     solution = edrp.solve(problem, "highs")
     assert solution.status == ("infeasible" if optimum is None else "optimal")

@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.auto.choices import choose_for_rescale
+from edrp.core.budget import compiled_kernels_only, deadline, now
+from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import METRICS, range_arrays
 from edrp.heuristics.migration.rescale.range_state import OBJECTIVE
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.starts import packed_start, present_start
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
-BASELINES = ("keep", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
+BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +30,10 @@ def scale_out():
     return rescaled(24, np.random.default_rng(5), zipf_tasks, 1.5)
 
 
+@pytest.mark.parametrize("scenarios", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_kernels_and_evaluation_say_the_same(seed):
-    problem = random_rescale(seed)
+def test_kernels_and_evaluation_say_the_same(seed, scenarios):
+    problem = random_rescale(seed, scenarios=scenarios)
     arrays = compile_rescale(problem)
     for start in [present_start(arrays, problem.current), *(packed_start(arrays, share) for share in (0.0, 1.0))]:
         if start is None:
@@ -41,9 +47,9 @@ def test_kernels_and_evaluation_say_the_same(seed):
                 assert value == pytest.approx(evaluation.metrics.get(name, 0.0), rel=1e-9, abs=1e-6), name
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_search_finds_the_optima_of_tiny_problems(seed):
-    problem = random_rescale(seed)
+@pytest.mark.parametrize(("seed", "scenarios"), [*((seed, False) for seed in range(12)), *((seed, True) for seed in range(6))])
+def test_the_search_finds_the_optima_of_tiny_problems(seed, scenarios):
+    problem = random_rescale(seed, scenarios=scenarios)
     optimum, _ = brute_force_rescale(problem)
     solution = edrp.solve(problem, "range-annealing", seed=3)
     assert solution.status == ("none" if optimum is None else "feasible")
@@ -132,14 +138,37 @@ def one_operator(migration, held):
     )
 
 
-def test_one_hundred_thousand_tasks_are_taken():
+@pytest.fixture(scope="module")
+def hundred_thousand():
     problem = rescaled(100, np.random.default_rng(2), zipf_tasks, 1.5)
     random = np.random.default_rng(3)
     many = {"work": random.uniform(0.5, 1.5, 100_000).tolist(), "state_size": random.uniform(0.0, 1e4, 100_000).tolist()}
     operators = tuple(o if o.tasks is None else o.replace(tasks=many) for o in problem.application.operators)
-    large = problem.replace(application=problem.application.replace(operators=operators), current=None)
-    solution = edrp.solve(large, "range-annealing", runs=1, steps=2000)
-    assert solution.status == "feasible"
+    return problem.replace(application=problem.application.replace(operators=operators), current=None)
+
+
+def test_one_hundred_thousand_tasks_are_taken(hundred_thousand):
+    assert edrp.solve(hundred_thousand, "range-annealing", runs=1, steps=2000).status == "feasible"
+    assert edrp.solve(hundred_thousand, "repair-ranges").status == "feasible"
+
+
+def test_the_program_of_a_hundred_thousand_tasks_says_what_it_would_need(hundred_thousand):
+    with pytest.raises(edrp.errors.ProblemTooLargeError, match=r"columns .*need .* GiB"):
+        edrp.solve(hundred_thousand, "highs")
+
+
+def test_tasks_without_work_go_where_they_do_not_count(scale_out):
+    """Half of the tasks have no work; all of them are held all the same."""
+    idle = tuple(
+        o if o.tasks is None else o.replace(tasks=o.tasks.replace(work=(*o.tasks.work[:12], *(0.0,) * 12)))
+        for o in scale_out.application.operators
+    )
+    problem = scale_out.replace(application=scale_out.application.replace(operators=idle))
+    for method in ("repair-ranges", "range-annealing"):
+        solution = edrp.solve(problem, method)
+        assert solution.deployment is not None, solution.notes
+        for name in ("keyed0", "keyed1"):
+            assert solution.deployment.ranges(name)[-1].tasks[1] == 24
 
 
 def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):
@@ -150,3 +179,60 @@ def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):
     assert search.anneal(edrp.Options(time_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
     assert search.objective == before
     assert np.isfinite(search.best.values[OBJECTIVE])
+
+
+def twice(problem):
+    """Two applications side by side on twice as many nodes."""
+    streams, nodes = problem.application.streams, problem.network.nodes
+    operators = [*problem.application.operators, *(o.replace(name=f"{o.name}'") for o in problem.application.operators)]
+    copies = [stream.replace(source=f"{stream.source}'", target=f"{stream.target}'") for stream in streams]
+    placed = {name: problem.current[name] for name in problem.current}
+    return problem.replace(
+        application={"operators": operators, "streams": [*streams, *copies]},
+        network=problem.network.replace(nodes=[*nodes, *(node.replace(name=f"{node.name}'") for node in nodes)]),
+        limits={**problem.limits.model_dump(), "cost": 2 * problem.limits.cost, "downtime": 2 * problem.limits.downtime},
+        current={**placed, **{f"{name}'": held for name, held in placed.items()}},
+    )
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5, 2.0])
+@pytest.mark.parametrize("ranges", ["free", "even"])
+@pytest.mark.parametrize("current", [True, False])
+def test_a_repair_answers_without_kernels(factor, ranges, current):
+    """On 16 nodes, up to ten operators, 256 tasks each."""
+    problem = twice(rescaled(256, np.random.default_rng(1), zipf_work, factor)).replace(ranges=ranges)
+    problem = problem if current else problem.replace(current=None)
+    with compiled_kernels_only(), derived_once(problem):
+        answer = get_method("repair-ranges").run_without_kernels(problem, edrp.Options())
+    assert answer.status == "feasible", answer.notes
+
+
+def test_a_repair_comes_first_and_its_first_answer_does_not_wait_for_time(scale_out):
+    portfolio = choose_for_rescale(scale_out)
+    assert portfolio.stages[0].method.name == "repair-ranges"
+    assert [method.name for method in portfolio.without_kernels] == ["keep", "repair-ranges", "highs"]
+    with derived_once(scale_out):
+        assert compile_rescale(scale_out).compiled.delay.shape == (3, 3)
+        with deadline(now() - 1):
+            answer = get_method("repair-ranges").run(scale_out, edrp.Options(time_limit=0.0))
+    assert answer.status == "feasible"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_repaired_is_stable_and_holds_every_task(seed):
+    """Also where limits or rooms are so tight that it breaks one of them."""
+    problem = random_rescale(seed)
+    if problem.clashes():
+        assert edrp.solve(problem, "repair-ranges").status == "none"
+        return
+    arrays = compile_rescale(problem)
+    for replicas in repaired_starts(arrays):
+        broken = problem.evaluate(arrays.deployment(replicas)).broken
+        assert not any("overloaded" in why or "tolerance" in why or "ranges" in why or "replicas" in why for why in broken)
+
+
+def test_what_runs_and_has_room_to_spare_is_kept_by_repair():
+    problem = rescaled(64, np.random.default_rng(3), zipf_tasks, 0.5)
+    arrays = compile_rescale(problem)
+    repaired = arrays.deployment(repaired_starts(arrays)[0])
+    assert problem.evaluate(repaired).metrics["moved_state"] == 0

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 WIDTH = 1280
 
 DRAWN = """charts => charts.map(chart => {
@@ -41,19 +29,6 @@ DRAWN = """charts => charts.map(chart => {
 })"""
 
 
-def browser() -> str:
-    """A Chromium on this machine and the package that drives it; without them the test is skipped, unless it must run."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    why = "there is no Chromium on the PATH" if found is None else ""
-    if importlib.util.find_spec("playwright") is None:
-        why = 'the package playwright is missing: pip install "edrp[test]"'
-    if not why:
-        return str(found)
-    if os.environ.get("EDRP_REQUIRE_BROWSER"):
-        pytest.fail(why)
-    pytest.skip(why)
-
-
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory) -> tuple[Path, int, float]:
     """Folder, exit code and seconds of `edrp benchmark --suite smoke`, one seed."""
@@ -72,28 +47,23 @@ def test_smoke_suite_finds_no_defect(smoke):
     assert {path.name for path in out.iterdir()} >= {"rows", "report.html", "runs.parquet", "summary.csv", "pairs.csv"}
 
 
-def test_report_draws_its_charts_without_a_network(smoke):
-    executable = browser()
-    from playwright.sync_api import sync_playwright
-
+def test_report_draws_its_charts_without_a_network(smoke, browser):
     problems: list[str] = []
     requests: list[str] = []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, headless=True, args=list(FLAGS))
-        page = chromium.new_page(viewport={"width": WIDTH, "height": 900})
-        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto((smoke[0] / "report.html").as_uri())
-        page.wait_for_function("document.querySelectorAll('.plotly-graph-div').length > 0")
-        page.wait_for_function(
-            "[...document.querySelectorAll('.plotly-graph-div')].every(chart => chart.querySelector('svg.main-svg'))"
-        )
-        charts = page.eval_on_selector_all(".plotly-graph-div", DRAWN)
-        captions = page.eval_on_selector_all("figure", "figures => figures.map(figure => figure.getAttribute('aria-label'))")
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        picture = page.screenshot(full_page=True)
-        chromium.close()
+    page = browser.new_page(viewport={"width": WIDTH, "height": 900})
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((smoke[0] / "report.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.plotly-graph-div').length > 0")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.plotly-graph-div')].every(chart => chart.querySelector('svg.main-svg'))"
+    )
+    charts = page.eval_on_selector_all(".plotly-graph-div", DRAWN)
+    captions = page.eval_on_selector_all("figure", "figures => figures.map(figure => figure.getAttribute('aria-label'))")
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    picture = page.screenshot(full_page=True)
+    page.close()
     assert problems == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     assert len(charts) == len(captions) >= 11

@@ -40,7 +40,8 @@ class Configurations:
     share, leaving, arriving : shape (configurations, nodes)
     used : shape (configurations, nodes × resources), what replicas need of the nodes.
     demand : shape (configurations, nodes × shared resources), units/s.
-    latency, cost, store, code, spawn, changed : shape (configurations,)
+    latency : shape (configurations, scenarios)
+    cost, store, code, spawn, changed : shape (configurations,)
     """
 
     replicas: list[tuple[Any, ...]]
@@ -130,6 +131,7 @@ class _Search:
         self.order = problem.application.topological_order
         self.nodes = tuple(problem.network.by_name)
         self.tables = [_table(problem, problem.application.by_name[name], self.nodes) for name in self.order]
+        self.chances = np.array([scenario.probability for scenario in problem.load_scenarios])
         self.terms = {term.metric: term for term in problem.terms}
         self.best, self.best_row = math.inf, None
         described = problem.network.nodes
@@ -168,8 +170,8 @@ class _Search:
     def root(self) -> _Partial:
         zero, none = np.zeros(1), np.zeros((1, len(self.nodes)))
         return _Partial(
-            np.zeros((1, 0), np.int64), np.zeros((1, 0)), zero, zero, zero, zero, zero, np.zeros(1, bool), none, none,
-            np.zeros((1, self.room.size)), np.zeros((1, self.capacity.size)),
+            np.zeros((1, 0), np.int64), np.zeros((1, 0, self.chances.size)), zero, zero, zero, zero, zero, np.zeros(1, bool),
+            none, none, np.zeros((1, self.room.size)), np.zeros((1, self.capacity.size)),
         )  # fmt: skip
 
     def extend(self, partial: _Partial) -> None:
@@ -192,18 +194,19 @@ class _Search:
 
     def _grow(self, partial: _Partial, rows: Ints, new: Ints, depth: int) -> _Partial:
         table, base = self.tables[depth], partial.take(rows)
-        ready, cost, demand = np.zeros(new.size), base.cost + table.cost[new], base.demand + table.demand[new]
+        ready = np.zeros((new.size, self.chances.size))
+        cost, demand = base.cost + table.cost[new], base.demand + table.demand[new]
         for (before, after), (delay, price, stream) in self.pairs.items():
             if after == depth:
                 chosen = base.choice[:, before]
-                ready = np.maximum(ready, base.finish[:, before] + delay[chosen, new])
+                ready = np.maximum(ready, base.finish[:, before] + delay[chosen, new][:, None])
                 cost = cost + price[chosen, new]
                 demand = demand + self._sent(stream, before, chosen, depth, new)
         moved = base.moved + table.arriving[new].sum(axis=1)
         return replace(
             base,
             choice=np.column_stack([base.choice, new]),
-            finish=np.column_stack([base.finish, ready + table.latency[new]]),
+            finish=np.concatenate([base.finish, (ready + table.latency[new])[:, None]], axis=1),
             cost=cost,
             store=np.maximum(base.store, table.store[new]),
             code=np.maximum(base.code, table.code[new]),
@@ -234,7 +237,7 @@ class _Search:
             busy = problem.synchronisation_time + np.maximum(transfer, partial.code) + partial.spawn
             downtime = np.where(partial.changed, busy, 0.0)
         values = {
-            "response_time": partial.finish.max(axis=1),
+            "response_time": partial.finish.max(axis=1) @ self.chances,
             "cost": partial.cost,
             "downtime": downtime if problem.current is not None else np.zeros(len(partial.cost)),
             "moved_state": partial.moved,
@@ -253,10 +256,10 @@ def _table(problem: RescaleProblem, operator: KeyedOperator, nodes: tuple[str, .
     if not rows:
         raise _NothingStableError
     columns: Any = list(zip(*rows, strict=True))
-    tables = [np.array(column, float).reshape(len(rows), len(column[0])) for column in columns[1:6]]
-    latency, cost, store, code, spawn = (np.array(column, float) for column in columns[6:11])
+    tables = [np.array(column, float).reshape(len(rows), len(column[0])) for column in columns[1:7]]
+    cost, store, code, spawn = (np.array(column, float) for column in columns[7:11])
     changed = np.array(columns[11], bool)
-    share, leaving, arriving, used, demand = tables
+    share, leaving, arriving, used, demand, latency = tables
     return Configurations(list(columns[0]), share, leaving, arriving, used, demand, latency, cost, store, code, spawn, changed)
 
 
@@ -270,7 +273,7 @@ def _row(problem: RescaleProblem, operator: KeyedOperator, replicas: tuple[Any, 
     most = math.inf if problem.tolerance is None or operator.tasks is None else (1 + problem.tolerance) / len(loads)
     if any(load.share > most * (1 + LIMIT_SLACK) for load in loads):
         return None
-    latency = KeyedResponseTime().operator_latency(problem, alone, name)
+    latency = [KeyedResponseTime().operator_latency(at, alone, name) for at in problem.scenario_problems]
     counts, shares = alone.replicas(name), node_shares(application, alone, name)
     share = [shares.get(node, -1.0) for node in nodes]
     need = named_resources(operator.resources)

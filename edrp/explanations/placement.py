@@ -10,6 +10,7 @@ import numpy as np
 from edrp.auto.choices import proofs
 from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError
+from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
 from edrp.formulations.placement.second_best import SecondBest, second_best
@@ -22,7 +23,7 @@ from edrp.placement.metrics import Cost, Downtime
 from edrp.placement.metrics.paths import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.placement.throughput import Throughput, predict_throughput
 
 MIN_ALIKE = 3
@@ -131,12 +132,17 @@ class Explanation:
     scalings: tuple[Scaling, ...] = ()
     throughput: Throughput | None = None
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return str(own("edrp.notebook")(self))
+
 
 def explain(
     problem: PlacementProblem,
     answer: EdrpSolution | LatencyAwareSolution | DeploymentLike,
     *,
     runner_up: bool = True,
+    alike: bool = True,
     time_limit: float | None = 60.0,
 ) -> Explanation:
     """Take a deployment apart.
@@ -149,6 +155,8 @@ def explain(
         A solution of it, or any deployment; a plain dict will do.
     runner_up
         Whether to look for the second-best deployment too.
+    alike
+        Whether to look for nodes that are alike too, which takes seconds among thousands.
     time_limit
         Seconds for that; None for none.
 
@@ -180,15 +188,15 @@ def explain(
     return Explanation(
         deployment,
         evaluation,
-        _shares(problem, evaluation),
+        objective_shares(problem, evaluation),
         _critical_path(problem, deployment),
-        _cost_parts(problem, deployment) if "cost" in problem.metrics else (),
+        cost_parts(problem, deployment, Cost()) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
-        (*_limit_margins(problem, evaluation), *_node_margins(problem, deployment), *_load_margins(problem, deployment)),
+        (*limit_margins(problem, evaluation), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
-        _alike(problem),
+        _alike(problem) if alike else (),
         _scalings(problem, deployment),
         predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,
     )
@@ -231,7 +239,8 @@ def _crossings(problem: PlacementProblem, deployment: Deployment) -> tuple[Cross
     return tuple(parts)
 
 
-def _shares(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Share, ...]:
+def objective_shares(problem: StreamPlacement, evaluation: Evaluation) -> tuple[Share, ...]:
+    """Part of the objective that each metric with a weight has."""
     metrics = problem.metrics
     return tuple(
         Share(term.metric, term.weight, term.coefficient * metrics[term.metric].scaled(evaluation.metrics[term.metric]))
@@ -240,8 +249,8 @@ def _shares(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Share, .
     )
 
 
-def _cost_parts(problem: Any, deployment: Deployment) -> tuple[CostPart, ...]:
-    cost = Cost()
+def cost_parts(problem: Any, deployment: Any, cost: Cost) -> tuple[CostPart, ...]:
+    """Money per hour of each operator and each stream."""
     operators = [
         CostPart(operator.name, cost.operator_cost(problem, deployment, operator.name), False)
         for operator in problem.application.operators
@@ -264,7 +273,8 @@ def _standstills(problem: Any, deployment: Deployment) -> tuple[Standstill, ...]
     return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])
 
 
-def _limit_margins(problem: PlacementProblem, evaluation: Evaluation) -> tuple[Margin, ...]:
+def limit_margins(problem: StreamPlacement, evaluation: Evaluation) -> tuple[Margin, ...]:
+    """How much is used of every limit on a metric."""
     parts = []
     for term in problem.terms:
         if term.limit is not None:
@@ -296,7 +306,8 @@ def _scalings(problem: PlacementProblem, deployment: Deployment) -> tuple[Scalin
     return tuple(parts)
 
 
-def _node_margins(problem: PlacementProblem, deployment: Deployment) -> tuple[Margin, ...]:
+def node_margins(problem: StreamPlacement, deployment: Deployment) -> tuple[Margin, ...]:
+    """How much is used of every resource of every node in use."""
     used: dict[tuple[str, str], float] = {}
     for operator in problem.application.operators:
         for node in deployment[operator.name]:

@@ -1,0 +1,147 @@
+"""Plans of migrations and rescalings as tables, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from edrp.cli.display.migration import SHOWN_MOVES, move_lines
+from edrp.cli.terminal import table
+from edrp.mdp.transfer.migration_plan import MigrationPlan
+from edrp.mdp.transfer.rescale_plan import RescalePlan, RescaleRole, RescaleStep
+from edrp.mdp.transfer.schedules import TransferSchedule
+
+SHOWN_PHASES = 40
+
+Ranges = dict[str, tuple[tuple[int, int], ...]]
+
+
+def migration_plan_parts(plan: MigrationPlan) -> Iterator[Table | str]:
+    """Who keeps, gives and receives which tasks, then each step with its moves and phases."""
+    rows = [(str(node), *(_task_ranges(tasks) for tasks in role)) for node, role in enumerate(plan.roles)]
+    yield table(("node", "to stay", "to move out", "to move in"), rows)
+    for number, step in enumerate(plan.steps):
+        yield f"{_step_text(number, step.schedule)}; fullest node holds work {step.largest_load:.6g}"
+        yield from move_lines(step.moves)
+        yield from _phase_parts(step.schedule)
+    yield f"{plan.total_seconds:.6g} s in all; no schedule with one transfer at a time per link is shorter"
+
+
+def rescale_plan_parts(plan: RescalePlan) -> Iterator[Table | str]:
+    """What each node keeps, gives, receives, starts and stops, then each step with its moves and phases."""
+    columns = ("node", "keeps", "gives", "receives", "starts", "stops", "sends (B)", "receives (B)", "busy (s)")
+    yield table(columns, [_role_row(role) for role in plan.roles], right=columns[6:])
+    for number, step in enumerate(plan.steps):
+        yield from _rescale_step(number, step, plan.nodes)
+    if not plan.steps:
+        yield "no state moves"
+    elif len(plan.steps) == 1:
+        yield f"{plan.total_seconds:.6g} s in all, as long as the busiest network card needs: no schedule is shorter"
+    else:
+        at_once = f"all at once it would take {plan.transfer_seconds:.6g} s, as long as the busiest network card needs"
+        yield f"{plan.total_seconds:.6g} s in {len(plan.steps)} steps; {at_once}"
+
+
+def migration_plan_document(plan: MigrationPlan) -> dict[str, Any]:
+    """The plan of a migration for JSON."""
+    return {
+        "kind": "migration-plan",
+        "roles": [{name: tasks.tolist() for name, tasks in role._asdict().items()} for role in plan.roles],
+        "steps": [
+            {
+                "moves": [move.model_dump() for move in step.moves],
+                "phases": _phases(step.schedule, None),
+                "seconds": step.schedule.total_seconds,
+                "largest_load": step.largest_load,
+            }
+            for step in plan.steps
+        ],
+        "total_seconds": plan.total_seconds,
+    }
+
+
+def rescale_plan_document(plan: RescalePlan) -> dict[str, Any]:
+    """The plan of a rescaling for JSON."""
+    return {
+        "kind": "rescale-plan",
+        "roles": [{name: getattr(role, name) for name in RescaleRole.__slots__} for role in plan.roles],
+        "steps": [
+            {
+                "moves": [
+                    {"operator": m.operator, "tasks": m.tasks, "source": m.source, "target": m.target, "size": m.size}
+                    for m in step.moves
+                ],
+                "phases": _phases(step.schedule, plan.nodes),
+                "seconds": step.schedule.total_seconds,
+                "fullest_node": step.fullest[0],
+                "fullest_rate": step.fullest[1],
+            }
+            for step in plan.steps
+        ],
+        "transfer_seconds": plan.transfer_seconds,
+        "total_seconds": plan.total_seconds,
+    }
+
+
+def _phases(schedule: TransferSchedule, nodes: Sequence[str] | None) -> list[dict[str, Any]]:
+    name: Any = int if nodes is None else _names(nodes)
+    return [
+        {
+            "start": phase.start,
+            "duration": phase.duration,
+            "transfers": [{"source": name(t.source), "target": name(t.target), "size": t.size} for t in phase.transfers],
+        }
+        for phase in schedule.phases
+    ]
+
+
+def _names(nodes: Sequence[str] | None) -> Callable[[int], str]:
+    """Names of nodes by index; numbers where they have none."""
+    return str if nodes is None else nodes.__getitem__
+
+
+def _rescale_step(number: int, step: RescaleStep, nodes: Sequence[str]) -> Iterator[Table | str]:
+    node, rate = step.fullest
+    yield f"{_step_text(number, step.schedule)}; busiest node is then {node} with {rate:.6g} tuples/s"
+    yield from (f"• {move}" for move in step.moves[:SHOWN_MOVES])
+    if len(step.moves) > SHOWN_MOVES:
+        yield f"… and {len(step.moves) - SHOWN_MOVES} more moves"
+    yield from _phase_parts(step.schedule, nodes)
+
+
+def _step_text(number: int, schedule: TransferSchedule) -> str:
+    few = f"{len(schedule.phases)} phase" + "s" * (len(schedule.phases) != 1)
+    return f"step {number}: {schedule.total_seconds:.6g} s in {few}"
+
+
+def _phase_parts(schedule: TransferSchedule, nodes: Sequence[str] | None = None) -> Iterator[Table | str]:
+    rows, name = [], _names(nodes)
+    for phase in schedule.phases[:SHOWN_PHASES]:
+        sent = ", ".join(f"{name(t.source)} → {name(t.target)}: {t.size:.6g}" for t in phase.transfers)
+        rows.append((f"{phase.start:.6g}", f"{phase.duration:.6g}", sent))
+    yield table(("start (s)", "lasts (s)", "from → to (B)"), rows, right=("start (s)", "lasts (s)"))
+    if len(schedule.phases) > SHOWN_PHASES:
+        yield f"… and {len(schedule.phases) - SHOWN_PHASES} more phases"
+
+
+def _role_row(role: RescaleRole) -> tuple[str, ...]:
+    held = (_operator_ranges(part) for part in (role.keeps, role.gives, role.receives))
+    changed = (", ".join(f"{name} ×{number}" for name, number in part.items()) for part in (role.starts, role.stops))
+    return (role.node, *held, *changed, f"{role.sent:.6g}", f"{role.received:.6g}", f"{role.seconds:.6g}")
+
+
+def _operator_ranges(ranges: Ranges) -> str:
+    return "; ".join(f"{name} {', '.join(_range(*part) for part in parts)}" for name, parts in ranges.items())
+
+
+def _task_ranges(tasks: np.ndarray) -> str:
+    """Task numbers with runs shortened: 0–3, 7."""
+    runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
+    return ", ".join(_range(int(run[0]), int(run[-1]) + 1) for run in runs)
+
+
+def _range(first: int, end: int) -> str:
+    return str(first) if end == first + 1 else f"{first}–{end - 1}"

@@ -1,0 +1,95 @@
+"""Prices that raise the bound: cutting planes within a box around the best prices so far, which grows and shrinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from edrp.formulations.migration.rescale.decomposition.cutting_planes import CuttingPlanes
+from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
+from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
+
+RADIUS, MAX_RADIUS, MIN_RADIUS = 0.1, 2.0, 1e-4
+"""Half the width of the box at first, at most and at least, in units of typical prices."""
+
+CLOSE = 1e-4
+"""Progress still possible, relative to the bound, at which prices count as the best."""
+
+
+TILTS = np.array([0.0, -8.0, -3.0, -1.0, -0.4, 0.4, 1.0, 3.0, 8.0])
+"""Prices of the share of a part of the nodes that are tried, relative to the traffic of the operator."""
+
+
+class Ascent:
+    """Best prices so far, and the bound that they prove.
+
+    Parameters
+    ----------
+    relaxation
+        What is evaluated.
+    objective
+        Of the best answer known, or of the worst that is feasible.
+    before
+        Prices of the same problem without ranges of shares, to begin with.
+    """
+
+    def __init__(self, relaxation: Relaxation, objective: float, before: Ascent | None = None) -> None:
+        self.relaxation, self.model = relaxation, relaxation.model
+        self.blocks = PriceBlocks.of(self.model)
+        self.best = even_flow(self.model, self.blocks)
+        if before is not None:
+            self.best[: self.blocks.tilt.start] = before.best[: before.blocks.tilt.start]
+            self.best[self.blocks.tilt.stop :] = before.best[before.blocks.tilt.stop :]
+        self.relaxed: Relaxed = relaxation.evaluate(self.blocks, self.best)
+        self.bound = self.relaxed.value
+        self.planes = CuttingPlanes(self.model, self.blocks, scales(self.model, self.blocks, max(abs(objective), 1e-9)))
+        self.radius, self.finished = RADIUS, not np.isfinite(self.bound)
+        if not self.finished:
+            self.planes.cut(self.best, self.bound, self.relaxed.slope)
+            self.tilt()
+
+    def tilt(self) -> None:
+        """Choose among some tilts of every range of shares the best ones for the best prices."""
+        relaxation, blocks = self.relaxation, self.blocks
+        if not self.model.sets.ranges or self.finished:
+            return
+        prices = self.best.copy()
+        prices[blocks.tilt] = relaxation.best_tilts(blocks, prices, TILTS).ravel()
+        relaxed = relaxation.evaluate(blocks, prices)
+        if np.isfinite(relaxed.value):
+            self.planes.cut(prices, relaxed.value, relaxed.slope)
+        if relaxed.value > self.bound:
+            self.bound, self.best, self.relaxed = relaxed.value, prices, relaxed
+
+    def step(self) -> Relaxed | None:
+        """Evaluate the prices that cuts promise most of; None where that is not more than is known."""
+        highest = self.planes.solve(self.best, self.radius)
+        if highest is None or highest[0] - self.bound <= CLOSE * abs(self.bound):
+            if highest is not None and self.radius < 0.5 * RADIUS:
+                self.radius = RADIUS
+                self.tilt()
+                return self.step()
+            self.finished = True
+            return None
+        prices = allowed(self.model, self.blocks, highest[1])
+        relaxed = self.relaxation.evaluate(self.blocks, prices)
+        if not np.isfinite(relaxed.value):
+            self.bound, self.relaxed, self.finished = relaxed.value, relaxed, True
+            return relaxed
+        self.planes.cut(prices, relaxed.value, relaxed.slope)
+        reached = (relaxed.value - self.bound) / (highest[0] - self.bound)
+        if reached > 0.5:
+            self.radius = min(MAX_RADIUS, 1.6 * self.radius)
+        elif reached < -0.5:
+            self.radius = max(MIN_RADIUS, 0.75 * self.radius)
+        if relaxed.value > self.bound:
+            self.bound, self.best, self.relaxed = relaxed.value, prices, relaxed
+        return relaxed
+
+    def run(self, steps: int, stop: Callable[[Relaxed], bool]) -> None:
+        """Take steps until there have been so many, nothing is left to gain, or `stop` says so."""
+        for _ in range(steps):
+            relaxed = None if self.finished else self.step()
+            if relaxed is None or stop(relaxed):
+                return

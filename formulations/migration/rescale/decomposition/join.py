@@ -1,0 +1,82 @@
+"""The least sum of tables over the states of operators and of pairs of them: elimination of one operator after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+
+MAX_CELLS = 300_000
+"""Cells of a table beyond which a pair of operators is taken apart: its table is replaced by its least row."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Values over the states of some operators, ascending."""
+
+    scope: tuple[int, ...]
+    values: Floats
+
+
+def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[float, Ints]:
+    """The least sum and a state of every operator that has it; pairs that would make tables too large count less.
+
+    Parameters
+    ----------
+    own
+        Shape (operators, states), infinite where an operator cannot be.
+    pairs
+        Tables of shape (states, states) by two operators, the first one smaller.
+
+    Examples
+    --------
+    >>> value, states = least_states(np.array([[0.0, 1.0], [1.0, 0.5]]), {(0, 1): np.array([[2.0, 2.0], [0.0, 0.0]])})
+    >>> value, states.tolist()
+    (1.5, [1, 1])
+    """
+    size, states = own.shape
+    tables = [_Table((i,), own[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]
+    order: list[tuple[int, _Table]] = []
+    left = set(range(size))
+    total = 0.0
+    while left:
+        i = min(left, key=lambda i: (len({j for t in tables if i in t.scope for j in t.scope}), -i))
+        left.remove(i)
+        mine, tables = [t for t in tables if i in t.scope], [t for t in tables if i not in t.scope]
+        mine = _small_enough(mine, i, states)
+        scope = tuple(sorted({j for t in mine for j in t.scope}))
+        joint = sum((_spread(t, scope) for t in mine), np.zeros((1,) * len(scope)))
+        joint = np.broadcast_to(joint, (states,) * len(scope))
+        order.append((i, _Table(scope, joint)))
+        rest = tuple(j for j in scope if j != i)
+        least = joint.min(axis=scope.index(i))
+        if rest:
+            tables.append(_Table(rest, least))
+        else:
+            total += float(least)
+    chosen = np.zeros(size, np.int64)
+    for i, table in reversed(order):
+        at = tuple(slice(None) if j == i else chosen[j] for j in table.scope)
+        chosen[i] = int(np.argmin(table.values[at]))
+    return total, chosen
+
+
+def _small_enough(tables: list[_Table], i: int, states: int) -> list[_Table]:
+    """Tables without those operators that would make them too large together."""
+    kept: list[_Table] = []
+    scope = {i}
+    for table in sorted(tables, key=lambda t: len(t.scope)):
+        together = scope | set(table.scope)
+        if states ** len(together) <= MAX_CELLS or len(together) <= 2:
+            kept, scope = [*kept, table], together
+        else:
+            axes = tuple(axis for axis, j in enumerate(table.scope) if j not in scope)
+            kept.append(_Table(tuple(j for j in table.scope if j in scope), table.values.min(axis=axes)))
+    return kept
+
+
+def _spread(table: _Table, scope: tuple[int, ...]) -> Floats:
+    shape = [table.values.shape[table.scope.index(j)] if j in table.scope else 1 for j in scope]
+    return table.values.reshape(shape)

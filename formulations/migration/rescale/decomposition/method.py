@@ -1,0 +1,234 @@
+"""`range-decomposition`: bounds of rescalings at any time, answers found on the way, and proofs where these meet."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edrp.core.budget import KernelNotCompiledError, compilation, compiled_kernels_only, deadline, now
+from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Method, Options
+from edrp.core.solution import Answer, StoppedBecause
+from edrp.formulations.migration.rescale.columns import estimated_ranges
+from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
+from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
+from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
+from edrp.formulations.placement.handover import finish_by_program
+from edrp.migration.rescale.arrays import compile_rescale
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem
+
+FIRST_SHARE, LATER_SHARE = 0.35, 0.15
+"""Shares of a time limit for the search before the bound, and twice again from what the bound has found."""
+
+CLOSER_SHARE = 0.3
+"""Share of a time limit that is left to ranges of shares at least, before the last search."""
+
+SEARCH_RUNS = 3
+"""Runs of the search each time."""
+
+MAX_PROGRAM = 3_000
+"""Columns of the program over ranges up to which it takes over where prices prove nothing more."""
+
+ROUNDS, MAX_ROUNDS = 400, 1_000_000
+"""Evaluations of prices without a time limit, and with one."""
+
+COMPILING = 20.0
+"""Seconds left below which kernels of the bound are not compiled where there is an answer."""
+
+NOT_COMPILED = "kernels of the bound are not compiled yet, so that there is none; `edrp warm-up` compiles them, once and for all"
+
+TAKEN_OVER = "prices raised the bound no further; the program over ranges took over"
+
+
+@dataclass(frozen=True, slots=True)
+class DecompositionParameters:
+    """How often prices change.
+
+    Attributes
+    ----------
+    rounds : evaluations of prices at most; None for as many as a time limit allows, and 400 without one.
+    """
+
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+
+
+class RangeDecomposition(Method):
+    """Lagrangean decomposition by operator: prices of paths, slots, transfers and traffic, a dynamic program along the tasks.
+
+    Parameters
+    ----------
+    heuristic
+        Search that looks for answers, such as `range-annealing`; None for none.
+    """
+
+    name = "range-decomposition"
+    kinds = ("rescale",)
+    exact = True
+    summary = "bounds at any time: prices take the problem apart into one dynamic program along the tasks for each operator"
+    parameters = DecompositionParameters
+
+    def __init__(self, heuristic: Method | None = None) -> None:
+        self.heuristic = heuristic
+
+    def refusal(self, problem: RescaleProblem) -> str | None:
+        """Prices are of one load, not of several scenarios."""
+        if problem.scenarios:
+            return f"method {self.name!r} bounds the response time of one load: use 'highs' or 'range-annealing' for `scenarios`"
+        return None
+
+    def run(self, problem: RescaleProblem, options: Options) -> Answer:
+        """Prove the optimum, or return answer, bound and gap when time runs out or prices raise the bound no further."""
+        parameters: DecompositionParameters = self.read_parameters(options)
+        if clashes := problem.clashes():
+            return Answer("infeasible", "finished", notes=clashes)
+        rounds = parameters.rounds or (ROUNDS if options.time_limit is None else MAX_ROUNDS)
+        answer = _BoundedSearch(problem, options, self.heuristic).run(rounds)
+        if estimated_ranges(problem) > MAX_PROGRAM:
+            return answer
+        return finish_by_program(problem, answer, replace(options, parameters={}), self.name, TAKEN_OVER)
+
+    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
+        """What the search says without kernels."""
+        if self.heuristic is None:
+            return super().run_without_kernels(problem, options)
+        return self.heuristic.run_without_kernels(problem, replace(options, parameters={}))
+
+
+class _BoundedSearch:
+    """The best answer and the best bound, which is that of keeping everything or of changing something."""
+
+    def __init__(self, problem: RescaleProblem, options: Options, heuristic: Method | None) -> None:
+        self.problem, self.options, self.heuristic = problem, options, heuristic
+        self.decision: KeyedDeployment | None = None
+        self.objective, self.bound = np.inf, -np.inf
+        self.evaluations, self.ceiling = 0, np.inf
+        self.notes: tuple[str, ...] = ()
+        for known in (options.start, problem.current):
+            if known is not None:
+                self._hold(known)
+        current = problem.current
+        self.keeping = np.inf if current is None else self._value(current)
+
+    def run(self, rounds: int) -> Answer:
+        """Search, raise the bound, and search again from what it has found."""
+        stopped: StoppedBecause = "finished"
+        try:
+            with deadline(now() + self.options.remaining):
+                stopped = self._work(rounds)
+        except OutOfTimeError:
+            stopped = "time_limit"
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        if stopped == "finished" and self.options.remaining <= 0:
+            stopped = "time_limit"
+        return self._answer(stopped)
+
+    def _work(self, rounds: int) -> StoppedBecause:
+        self._search(FIRST_SHARE)
+        limited = self.options.time_limit is not None and not compilation.patient
+        hurried = limited and self.options.remaining < COMPILING
+        try:
+            with compiled_kernels_only() if hurried else nullcontext():
+                return self._bounded(rounds)
+        except KernelNotCompiledError:
+            if not hurried or self.decision is None:
+                raise
+            self.notes = (NOT_COMPILED,)
+            return "finished"
+
+    def _bounded(self, rounds: int) -> StoppedBecause:
+        """Raise the bound, first without ranges of shares."""
+        model = build_bound_model(compile_rescale(self.problem))
+        self.ceiling = model.ceiling
+        if model.hopeless:
+            self.bound = np.inf
+            return "finished"
+        ascent = self._raised(model, rounds, 2 * LATER_SHARE + CLOSER_SHARE, None)
+        if not self._proven() and ascent.relaxed.choices:
+            self._search(LATER_SHARE, model.arrays.deployment([choice.replicas for choice in ascent.relaxed.choices]))
+        closer = model.with_ranges()
+        if not self._proven() and closer.sets.ranges and np.isfinite(ascent.bound):
+            ascent = self._raised(closer, rounds - self.evaluations, LATER_SHARE, ascent)
+        if not self._proven():
+            self._search(LATER_SHARE)
+        return "finished" if ascent.finished or self._proven() else "iteration_limit"
+
+    def _raised(self, model: BoundModel, rounds: int, reserved: float, before: Ascent | None) -> Ascent:
+        """Raise the bound over the states of a model, but for a reserved share of a time limit."""
+        ascent = Ascent(Relaxation(model), self.objective if self.decision is not None else min(self.ceiling, 1.0), before)
+
+        def note(relaxed: Relaxed) -> bool:
+            self.evaluations += 1
+            spent = self.options.remaining < reserved * (self.options.time_limit or 0.0)
+            return self._note(model, ascent, relaxed) or spent
+
+        if not note(ascent.relaxed):
+            ascent.run(rounds, note)
+        return ascent
+
+    def _note(self, model: BoundModel, ascent: Ascent, relaxed: Relaxed) -> bool:
+        """Keep bound and choices of an evaluation; whether nothing is left to be proven."""
+        if relaxed.choices:
+            self._hold(model.arrays.deployment([choice.replicas for choice in relaxed.choices]))
+        self.bound = max(self.bound, min(ascent.bound, self.keeping))
+        self._report()
+        return self._proven()
+
+    def _proven(self) -> bool:
+        """Whether the answer is as good as the bound, or nothing is feasible."""
+        if self.decision is None:
+            return self.bound > self.ceiling
+        return self.objective - self.bound <= 0.5 * self.options.gap * abs(self.objective)
+
+    def _search(self, share: float, start: KeyedDeployment | None = None) -> None:
+        """Let the search go on from what is known, for a share of a time limit."""
+        if self.heuristic is None:
+            return
+        limit = self.options.time_limit
+        part = self.options.within(np.inf if limit is None else share * limit)
+        start = start or self.decision or self.options.start
+        found = self.heuristic.run(self.problem, replace(part, start=start, parameters={"runs": SEARCH_RUNS}))
+        if found.decision is not None:
+            self._hold(found.decision)
+            self._report()
+
+    def _value(self, deployment: KeyedDeployment) -> float:
+        evaluation = self.problem.evaluate(deployment)
+        return evaluation.objective if evaluation.feasible else np.inf
+
+    def _hold(self, deployment: KeyedDeployment) -> None:
+        """Keep a deployment that is feasible and better than what is held."""
+        objective = self._value(deployment)
+        if objective < self.objective:
+            self.objective, self.decision = objective, deployment
+
+    def _report(self) -> None:
+        if self.options.progress is not None:
+            bound = min(self.bound, self.objective)
+            objective = None if self.decision is None else self.objective
+            self.options.progress(self.options.elapsed, objective, bound if np.isfinite(bound) else None)
+
+    def _answer(self, stopped: StoppedBecause) -> Answer:
+        size = {"evaluations": self.evaluations}
+        if self.decision is None:
+            if self.bound == np.inf or self.bound > self.ceiling:
+                return Answer("infeasible", "finished", size=size)
+            return Answer("none", stopped, bound=self.bound if np.isfinite(self.bound) else None, size=size)
+        bound = min(self.bound, self.objective) if np.isfinite(self.bound) or self.bound > 0 else None
+        proven = bound is not None and self.objective - bound <= max(self.options.gap * abs(self.objective), 1e-12)
+        return Answer(
+            status="optimal" if proven else "feasible",
+            stopped_because="finished" if proven else stopped,
+            decision=self.decision,
+            objective=self.objective,
+            bound=bound,
+            size=size,
+            notes=self.notes,
+        )

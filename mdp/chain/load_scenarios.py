@@ -1,0 +1,66 @@
+"""Loads that will probably follow, from how loads followed each other: scenarios for problems of kind `rescale`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.migration.rescale.scenarios import LoadScenario
+
+
+def load_scenarios(
+    observed: ArrayLike, load: float, steps: int, *, levels: int = 10, least: float = 0.01
+) -> tuple[LoadScenario, ...]:
+    """Scenarios of the load until the next decision, from a Markov chain over levels of the loads observed.
+
+    Loads are put into levels that were observed about equally often. The transition matrix of the levels is estimated from
+    one observation to the next, as that of node counts is; the probability of a level is its mean share of the next `steps`.
+
+    Parameters
+    ----------
+    observed : shape (n,)
+        Loads at equal distances of time, oldest first, in any unit.
+    load
+        The load now, in the same unit: that of the application, to which the factors of the scenarios are relative.
+    steps
+        Observations until the next decision.
+    levels
+        Number of levels.
+    least
+        Scenarios that are less probable are left out, and the others share their probability.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two loads, negative ones, and a load of 0 now.
+
+    Examples
+    --------
+    >>> [(s.factor, s.probability) for s in load_scenarios([10, 20, 10, 20, 10], 10, 2, levels=2)]
+    [(1.0, 0.5), (2.0, 0.5)]
+    """
+    loads = np.asarray(observed, dtype=np.float64)
+    faults = []
+    if loads.ndim != 1 or loads.size < 2 or not np.isfinite(loads).all() or loads.min() < 0:
+        faults.append(Fault("observed", f"an array of shape {loads.shape}", "must be a list of at least two loads of at least 0"))
+    if not (np.isfinite(load) and load > 0):
+        faults.append(Fault("load", repr(load), "must be above 0: factors are relative to it"))
+    faults += [
+        Fault(name, str(value), "must be at least 1") for name, value in (("steps", steps), ("levels", levels)) if value < 1
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
+    bounds = np.unique(np.quantile(loads, np.arange(1, levels) / levels, method="higher"))
+    level = np.searchsorted(bounds, loads) + 1  # counts of the matrix begin at 1
+    matrix = TransitionMatrix.estimate(level, migrations_only=False)
+    known = matrix.node_counts.tolist()
+    mean = np.array([loads[level == number].mean() for number in known])
+    here = known[int(np.argmin(np.abs(mean - load)))]
+    share = np.mean([matrix.after(here, step) for step in range(1, steps + 1)], axis=0)
+    kept = np.flatnonzero((share >= least) & (mean > 0))
+    if not kept.size:
+        raise InvalidInstanceError([Fault("least", f"{least:g}", "leaves no scenario; give a smaller probability")])
+    total = share[kept].sum()
+    return tuple(LoadScenario(factor=float(mean[k] / load), probability=float(share[k] / total)) for k in kept)

@@ -1,0 +1,299 @@
+"""A rescaling as work to be done: what each node keeps, gives, receives, starts and stops, in which steps, and when state moves.
+
+Tasks of all operators are planned together, since they share the network cards of their nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.migration.rescale.shares import moved_bytes
+
+ROUNDING = 1e-9
+"""Relative excess over the least possible time that is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateMove:
+    """State of an operator that goes from one node to another: neighbouring tasks, or a part where load splits evenly.
+
+    Attributes
+    ----------
+    tasks : [first, end); None where the operator has no tasks.
+    size : bytes.
+    """
+
+    operator: str
+    tasks: tuple[int, int] | None
+    source: str
+    target: str
+    size: float
+
+    @property
+    def count(self) -> int:
+        """Tasks that stand still meanwhile; 1 for a part of the state of an operator without."""
+        return 1 if self.tasks is None else self.tasks[1] - self.tasks[0]
+
+    def __str__(self) -> str:
+        what = "state" if self.tasks is None else f"task{'s' * (self.count > 1)} {_range_text(*self.tasks)}"
+        return f"{what} of {self.operator} from {self.source} to {self.target}, {self.size:.6g} bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleRole:
+    """One node in a rescaling.
+
+    Attributes
+    ----------
+    keeps, gives, receives : ranges of tasks by operator, without those that have none.
+    starts, stops : number of replicas by operator.
+    sent, received : bytes, those of operators without tasks included.
+    seconds : that its network card needs for them at least.
+    """
+
+    node: str
+    keeps: dict[str, tuple[tuple[int, int], ...]]
+    gives: dict[str, tuple[tuple[int, int], ...]]
+    receives: dict[str, tuple[tuple[int, int], ...]]
+    starts: dict[str, int]
+    stops: dict[str, int]
+    sent: float
+    received: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleStep:
+    """One mini-migration.
+
+    Attributes
+    ----------
+    moves : in the order of operators and tasks.
+    schedule : when each transfer runs, counted from the begin of the step; nodes by index.
+    fullest : node that has most to do after the step, and the tuples/s that it then receives.
+    """
+
+    moves: tuple[StateMove, ...]
+    schedule: TransferSchedule
+    fullest: tuple[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RescalePlan:
+    """A whole rescaling.
+
+    Attributes
+    ----------
+    nodes : names by index.
+    roles : of every node.
+    steps : in order; a single one unless move-ins are limited, none where no state moves.
+    transfer_seconds : that the busiest network card needs for all transfers together; no plan takes less.
+    """
+
+    nodes: tuple[str, ...]
+    roles: tuple[RescaleRole, ...]
+    steps: tuple[RescaleStep, ...]
+    transfer_seconds: float
+
+    @property
+    def total_seconds(self) -> float:
+        """Time that all transfers take, one step after the other."""
+        return sum(step.schedule.total_seconds for step in self.steps)
+
+
+class _Units(NamedTuple):
+    """What can move by itself: tasks of all operators, then parts of the state of operators without.
+
+    Attributes
+    ----------
+    owner : shape (units,), index of the operator.
+    task : shape (units,), -1 for a part.
+    old, new : shape (units,), node before and after.
+    size, work : shape (units,), bytes, and tuples/s.
+    """
+
+    owner: Ints
+    task: Ints
+    old: Ints
+    new: Ints
+    size: Floats
+    work: Floats
+
+
+def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, most_move_ins: int | None = None) -> RescalePlan:
+    """Plan how to get from what runs to a deployment, with state that goes from node to node.
+
+    Parameters
+    ----------
+    problem
+        With a current deployment and direct transfers.
+    deployment
+        What is to run.
+    most_move_ins
+        Tasks of all operators together that may move to a node in one step, and stand still meanwhile; None for no limit.
+
+    Raises
+    ------
+    InvalidInstanceError
+        When there is nothing to come from, state goes by way of the store, or the deployment does not fit the problem.
+    """
+    if problem.current is None:
+        why = "a plan leads from what runs to something else; give the deployment that runs"
+        raise InvalidInstanceError([Fault("current", "null", why)])
+    if problem.transfer != "direct":
+        why = "transfers are planned from node to node; give 'direct', and up_rate and down_rate of the nodes"
+        raise InvalidInstanceError([Fault("transfer", problem.transfer, why)])
+    target: KeyedDeployment = problem.read_decision(deployment, "deployment")
+    nodes = tuple(node.name for node in problem.network.nodes)
+    units = _units(problem, problem.current, target, {name: u for u, name in enumerate(nodes)})
+    up = np.array([node.up_rate or np.inf for node in problem.network.nodes])
+    down = np.array([node.down_rate or np.inf for node in problem.network.nodes])
+    on_the_way = np.stack([units.old, units.new])
+    if most_move_ins is not None and (units.old != units.new).any():
+        on_the_way = mini_migrations(units.old, units.new, most_move_ins, units.size, units.work)
+    steps = []
+    for left, right in pairwise(on_the_way):
+        if (left == right).all():
+            continue
+        held = loads(right[np.newaxis], units.work, len(nodes))[0]
+        fullest = int(held.argmax())
+        schedule = schedule_on_cards(_traffic(units, left, right, len(nodes)), up, down)
+        steps.append(
+            RescaleStep(tuple(_moves(problem, units, left, right, nodes)), schedule, (nodes[fullest], float(held.max())))
+        )
+    whole = _traffic(units, units.old, units.new, len(nodes))
+    roles = tuple(_role(problem, target, units, name, u, (whole, up, down)) for u, name in enumerate(nodes))
+    return RescalePlan(nodes, roles, tuple(steps), max((role.seconds for role in roles), default=0.0))
+
+
+def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferSchedule:
+    """A schedule as long as the busiest network card needs, which is the least possible: max over nodes of bytes over rate.
+
+    Where one transfer at a time per card is as fast, as with equal cards, it is in phases of these; else all transfers run
+    together, each at a constant rate that ends it with the schedule. Rates may be infinite.
+
+    Examples
+    --------
+    >>> schedule = schedule_on_cards([[0, 6, 6], [0, 0, 0], [0, 0, 0]], np.array([2.0, 1, 1]), np.array([np.inf, 1, np.inf]))
+    >>> schedule.total_seconds
+    6.0
+    """
+    sizes = np.asarray(traffic, float)
+    fluid = max((sizes.sum(axis=1) / up).max(initial=0.0), (sizes.sum(axis=0) / down).max(initial=0.0))
+    if fluid == 0:
+        at_once = [Transfer(int(u), int(v), float(sizes[u, v])) for u, v in np.argwhere(sizes > 0)]
+        return TransferSchedule((Phase(0.0, 0.0, tuple(at_once)),) if at_once else (), 0.0, 0.0, 0.0)
+    ample = 2 * sizes.sum() / fluid  # in place of infinite rates: such cards are busy for half of the time at most
+    sending, receiving = np.where(np.isinf(up), ample, up), np.where(np.isinf(down), ample, down)
+    one_by_one = schedule_transfers(sizes, sending, receiving)
+    if one_by_one.total_seconds <= fluid * (1 + ROUNDING):
+        return one_by_one
+    return schedule_transfers(sizes, sending, receiving, exclusive=False)
+
+
+def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _Units:
+    """Tasks in the order of operators, each with its node before and after; of operators without, the parts that move."""
+    rows: list[tuple[int, int, int, int, float, float]] = []
+    for number, operator in enumerate(problem.application.operators):
+        load = problem.application.load(operator.name)
+        if operator.tasks is None:
+            for source, target, size in _parts(problem, before, after, operator.name):
+                rows.append((number, -1, index[source], index[target], size, load * size / operator.state_size))
+            continue
+        total = operator.tasks.work_before[-1]
+        owners = zip(*(deployment.owners(operator.name, operator.tasks.count) for deployment in (before, after)), strict=True)
+        for task, (source, target) in enumerate(owners):
+            work = load * operator.tasks.work[task] / total
+            rows.append((number, task, index[source], index[target], operator.tasks.state_size[task], work))
+    cells = np.array(rows, float).reshape(-1, 6)
+    owner, task, old, new = cells[:, :4].T.astype(np.int64)
+    return _Units(owner, task, old, new, cells[:, 4], cells[:, 5])
+
+
+def _parts(
+    problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, operator: str
+) -> Iterator[tuple[str, str, float]]:
+    """Who sends how much to whom of the state of an operator without tasks: what leaves fills up what arrives, in turn."""
+    moved = moved_bytes(problem.application, before, after, operator)
+    missing = sorted((node, size) for node, size in moved.arriving.items() if size > 0)
+    for source, left in sorted(moved.leaving.items()):
+        while left > 0 and missing:
+            target, wanted = missing.pop(0)
+            size = min(left, wanted)
+            yield source, target, size
+            left -= size
+            if wanted > size:
+                missing.insert(0, (target, wanted - size))
+
+
+def _traffic(units: _Units, left: Ints, right: Ints, nodes: int) -> Floats:
+    traffic = np.zeros((nodes, nodes))
+    moved = left != right
+    np.add.at(traffic, (left[moved], right[moved]), units.size[moved])
+    return traffic
+
+
+def _moves(problem: RescaleProblem, units: _Units, left: Ints, right: Ints, nodes: tuple[str, ...]) -> Iterator[StateMove]:
+    """Runs of neighbouring tasks of an operator that go from one node to one other, and parts of states."""
+    operators = problem.application.operators
+    moved = np.flatnonzero(left != right)
+    same = np.diff(units.task[moved]) == 1
+    for key in (units.owner, left, right):
+        same &= np.diff(key[moved]) == 0
+    starts = [0, *(np.flatnonzero(~same) + 1).tolist(), moved.size]
+    for first, end in pairwise(starts):
+        run = moved[first:end]
+        task = int(units.task[run[0]])
+        tasks = None if task < 0 else (task, task + run.size)
+        source, target = nodes[left[run[0]]], nodes[right[run[0]]]
+        yield StateMove(operators[units.owner[run[0]]].name, tasks, source, target, float(units.size[run].sum()))
+
+
+def _role(
+    problem: RescaleProblem, after: KeyedDeployment, units: _Units, name: str, node: int, cards: tuple[Floats, Floats, Floats]
+) -> RescaleRole:
+    traffic, up, down = cards
+    assert problem.current is not None
+    changes = {
+        o.name: after.replicas(o.name)[name] - problem.current.replicas(o.name)[name] for o in problem.application.operators
+    }
+    here, there = units.old == node, units.new == node
+    sent, received = float(traffic[node].sum()), float(traffic[:, node].sum())
+    return RescaleRole(
+        node=name,
+        keeps=_held(problem, units, here & there),
+        gives=_held(problem, units, here & ~there),
+        receives=_held(problem, units, ~here & there),
+        starts={operator: change for operator, change in changes.items() if change > 0},
+        stops={operator: -change for operator, change in changes.items() if change < 0},
+        sent=sent,
+        received=received,
+        seconds=float(max(sent / up[node], received / down[node])),
+    )
+
+
+def _held(problem: RescaleProblem, units: _Units, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Ranges of the chosen tasks by operator."""
+    held: dict[str, tuple[tuple[int, int], ...]] = {}
+    for number, operator in enumerate(problem.application.operators):
+        tasks = units.task[chosen & (units.owner == number) & (units.task >= 0)]
+        runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
+        if runs:
+            held[operator.name] = tuple((int(run[0]), int(run[-1]) + 1) for run in runs)
+    return held
+
+
+def _range_text(first: int, end: int) -> str:
+    return str(first) if end == first + 1 else f"{first}–{end - 1}"

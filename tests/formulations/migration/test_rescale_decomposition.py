@@ -1,0 +1,258 @@
+"""Bounds of rescalings are never above the optimum, and answers are proven where bounds and answers meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.auto.choices import choose_for_rescale
+from edrp.core.budget import KernelNotCompiledError, compilation
+from edrp.core.kernels import compiling_at_once
+from edrp.core.problem import derived_once
+from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
+from edrp.formulations.migration.rescale.decomposition import method as decomposition
+from edrp.formulations.migration.rescale.decomposition import node_sets as states
+from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
+from edrp.formulations.migration.rescale.decomposition.join import least_states
+from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
+from edrp.formulations.migration.rescale.decomposition.model import build_bound_model
+from edrp.formulations.migration.rescale.decomposition.node_sets import SHARE_RANGES, node_sets
+from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, scales
+from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation
+from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
+from edrp.migration.rescale.arrays import compile_rescale
+from edrp.placement.latency import PolynomialLatency, TableLatency
+from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
+
+
+@pytest.fixture(scope="module")
+def scale_out():
+    return rescaled(48, np.random.default_rng(5), zipf_tasks, 1.5)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_allowed_prices_bound_the_optimum(seed):
+    """Random prices: the bound does not depend on how they were found."""
+    problem = random_rescale(seed)
+    optimum, best = brute_force_rescale(problem)
+    if optimum is None or best == problem.current:
+        return
+    with derived_once(problem):
+        model = build_bound_model(compile_rescale(problem))
+    relaxation, blocks = Relaxation(model), PriceBlocks.of(model)
+    random = np.random.default_rng(seed)
+    for _ in range(20):
+        values = random.normal(0.0, 1.0, blocks.size) * scales(model, blocks, optimum) * random.choice([0.01, 0.1, 1.0])
+        bound = relaxation.evaluate(blocks, allowed(model, blocks, values)).value
+        assert bound <= optimum + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_bounds_without_the_program_are_never_above_the_optimum(seed, monkeypatch):
+    monkeypatch.setattr(decomposition, "MAX_PROGRAM", 0)
+    problem = random_rescale(seed)
+    optimum, _ = brute_force_rescale(problem)
+    solution = edrp.solve(problem, "range-decomposition")
+    if optimum is None:
+        assert solution.status in ("infeasible", "none")
+        return
+    assert solution.status in ("optimal", "feasible")
+    assert solution.bound <= optimum + 1e-9
+    assert solution.objective >= optimum - 1e-7
+    if solution.status == "optimal":
+        assert solution.objective == pytest.approx(optimum, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_bounds_over_groups_of_nodes_and_ranges_of_shares_are_never_above_the_optimum(seed, monkeypatch):
+    """As on many nodes, where not every set of them is a state."""
+    monkeypatch.setattr(decomposition, "MAX_PROGRAM", 0)
+    monkeypatch.setattr(states, "MAX_LISTED_NODES", 1)
+    problem = random_rescale(seed, nodes=(3, 4), keyed=(2, 2))
+    optimum, _ = brute_force_rescale(problem)
+    solution = edrp.solve(problem, "range-decomposition", rounds=80)
+    if optimum is None:
+        assert solution.status in ("infeasible", "none")
+    else:
+        assert solution.bound <= optimum + 1e-9
+        assert solution.objective >= optimum - 1e-7
+
+
+@pytest.mark.parametrize("seed", range(240, 255))
+def test_tiny_problems_are_proven(seed):
+    problem = random_rescale(seed)
+    optimum, _ = brute_force_rescale(problem)
+    solution = edrp.solve(problem, "range-decomposition")
+    assert solution.status == ("infeasible" if optimum is None else "optimal")
+    if optimum is not None:
+        assert solution.objective == pytest.approx(optimum, abs=1e-7)
+
+
+def test_a_scale_out_is_bounded_closely_and_never_worse_than_its_start(scale_out):
+    start = edrp.solve(scale_out, "range-annealing", runs=1, steps=5_000)
+    solution = edrp.solve(scale_out, "range-decomposition", start=start.deployment)
+    assert solution.objective <= start.objective + 1e-12
+    assert solution.gap < 0.1
+
+
+@pytest.mark.parametrize("options", [{"operator_latency": "mean"}, {"transfer": "store"}, {"ranges": "even"}, {"tolerance": 1.0}])
+def test_every_option_of_the_kind_is_bounded(scale_out, options):
+    problem = scale_out.replace(**options)
+    solution = edrp.solve(problem, "range-decomposition", rounds=60)
+    assert solution.bound is not None
+    assert solution.bound > 0
+    if solution.objective is not None:
+        assert solution.bound <= solution.objective
+
+
+def test_keeping_is_bounded_apart(scale_out):
+    """Where nothing is worth a change, the bound is what keeping is worth, without synchronisation."""
+    slow = scale_out.replace(
+        application=scale_out.application.replace(
+            operators=tuple(
+                o.replace(external_rate=o.external_rate / 1.5, cost=0.0, latency=None) for o in scale_out.application.operators
+            )
+        ),
+        synchronisation_time=5.0,
+        weights={"downtime": 1.0},
+    )
+    solution = edrp.solve(slow, "range-decomposition")
+    assert solution.status == "optimal"
+    assert solution.deployment == slow.current
+
+
+def test_a_bound_rises_with_every_round(scale_out):
+    with derived_once(scale_out):
+        ascent = Ascent(Relaxation(build_bound_model(compile_rescale(scale_out))), 1.0)
+    bounds = [ascent.bound]
+    for _ in range(10):
+        ascent.run(3, lambda _: False)
+        bounds.append(ascent.bound)
+    assert bounds == sorted(bounds)
+    assert bounds[-1] > bounds[0]
+
+
+def test_progress_tells_bounds_below_answers(scale_out):
+    told = []
+    edrp.solve(scale_out, "range-decomposition", rounds=20, progress=lambda *report: told.append(report))
+    bounds = [bound for _, _, bound in told if bound is not None]
+    assert bounds == sorted(bounds)
+    assert all(bound <= objective for _, objective, bound in told if bound is not None and objective is not None)
+
+
+def test_an_answer_is_not_lost_to_kernels_that_are_not_compiled(scale_out, monkeypatch):
+    def refuse(*_):
+        raise KernelNotCompiledError
+
+    monkeypatch.setattr(decomposition._BoundedSearch, "_bounded", refuse)
+    with compiling_at_once():
+        edrp.solve(scale_out, "range-annealing", runs=1, steps=100)
+    monkeypatch.setattr(compilation, "patient", False)
+    solution = edrp.solve(scale_out, "range-decomposition", time_limit=10.0)
+    assert solution.status == "feasible"
+    assert solution.bound is None
+    assert "edrp warm-up" in solution.notes[0]
+
+
+def test_load_scenarios_are_refused_and_left_to_the_search(scale_out):
+    problem = scale_out.replace(scenarios=[{"factor": 0.8, "probability": 0.5}, {"factor": 1.0, "probability": 0.5}])
+    assert "scenarios" in edrp.methods("rescale")["range-decomposition"].refusal(problem)
+    assert "range-decomposition" not in stage_names(problem)
+    assert "range-decomposition" in stage_names(scale_out)
+
+
+def stage_names(problem):
+    """Methods that `auto` runs in turn."""
+    return [stage.method.name for stage in choose_for_rescale(problem).stages]
+
+
+def test_groups_of_nodes_are_zones():
+    zone = np.array([0, 0, 0, 1, 1, 1])
+    delay = np.where(zone[:, None] == zone, 1.0, 5.0)
+    np.fill_diagonal(delay, 0.0)
+    sets = node_sets(delay, np.zeros((6, 6)))
+    assert sets.inside.sum(axis=1).tolist() == [1] * 6 + [3, 3, 6]
+    assert sets.delay[0].tolist() == [0.0, 1.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0]
+    assert sets.delay[6, 6] == 1.0
+    assert sets.delay[8, 8] == 5.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_delays_of_states_are_floors(seed):
+    random = np.random.default_rng(seed)
+    delay = random.uniform(0.0, 1.0, (7, 7))
+    np.fill_diagonal(delay, 0.0)
+    sets = node_sets(delay, np.zeros((7, 7)))
+    for _ in range(200):
+        first, second = (random.choice(7, random.integers(1, 4), replace=False) for _ in range(2))
+        true = delay[np.ix_(first, second)].max()
+        held = [
+            [s for s in range(len(sets.inside)) if sets.inside[s, nodes].all() and (nodes.size > 1 or sets.inside[s].sum() == 1)]
+            for nodes in (first, second)
+        ]
+        smallest = [min(states, key=lambda s: sets.inside[s].sum()) for states in held]
+        assert sets.delay[smallest[0], smallest[1]] <= true + 1e-12
+
+
+def test_nodes_are_parted_where_links_cost_most():
+    zone = np.array([0, 0, 0, 1, 1])
+    price = np.where(zone[:, None] == zone, 1.0, 9.0) * (1 - np.eye(5))
+    sets = node_sets(price, price)
+    assert sets.part.tolist() == [True, True, True, False, False]
+    assert (sets.ranged >= 0).sum() == SHARE_RANGES
+    alone = sets.ranged < 0
+    assert np.array_equal(sets.low[alone], sets.high[alone])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_least_prices_of_streams_are_floors(seed):
+    """Whatever shares two states allow, their product costs at least what is charged."""
+    random = np.random.default_rng(seed)
+    price = random.uniform(0.0, 1.0, (6, 6)) * (1 - np.eye(6))
+    sets = node_sets(price, price)
+    table = random.normal(0.0, 1.0, (6, 6))
+    least = least_prices(sets, table)
+    for _ in range(100):
+        s, t = random.integers(len(sets.low), size=2)
+        p, q = (random_shares(sets, state, random) for state in (s, t))
+        assert least[s, t] <= p @ table @ q + 1e-12
+    flow = cheapest_flow(sets, table, 6, 7)
+    assert (flow * table).sum() == pytest.approx(least[6, 7])
+
+
+def random_shares(sets, state, random):
+    """Shares of nodes that a state allows."""
+    first, second = sets.inside[state] & sets.part, sets.inside[state] & ~sets.part
+    share = random.uniform(sets.low[state], sets.high[state])
+    shares = np.zeros(len(first))
+    if first.any():
+        shares[first] = share * random.dirichlet(np.ones(first.sum()))
+    if second.any():
+        shares[second] = (1 - share) * random.dirichlet(np.ones(second.sum()))
+    return shares
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_states_are_joined_as_by_trying_all(seed):
+    random = np.random.default_rng(seed)
+    own = random.uniform(size=(4, 3))
+    pairs = {pair: random.uniform(size=(3, 3)) for pair in [(0, 1), (1, 2), (0, 2), (2, 3)]}
+    values = {
+        states: sum(own[i, s] for i, s in enumerate(states)) + sum(table[states[i], states[j]] for (i, j), table in pairs.items())
+        for states in np.ndindex(3, 3, 3, 3)
+    }
+    least, chosen = least_states(own, pairs)
+    assert least == pytest.approx(min(values.values()))
+    assert values[tuple(chosen.tolist())] == pytest.approx(least)
+
+
+def test_floors_of_latencies_that_fall_and_rise():
+    table = TableLatency(rates=[0.0, 10.0, 20.0, 30.0], latencies=[0.5, 0.1, 0.2, 0.4])
+    assert largest_rate(table, 0.15, 1, 100.0) == pytest.approx(15.0)
+    assert largest_rate(table, 0.05, 1, 100.0) < 0
+    assert least_seconds(table, 0.0, 1) == 0.1
+    rising = PolynomialLatency(coefficients=[0.1, 0.01])
+    assert largest_rate(rising, 0.5, 1, 100.0) == pytest.approx(40.0)
+    assert least_seconds(PolynomialLatency(coefficients=[0.1, -0.001]), 5.0, 1) == 0.0
