@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
     from edrp.enactment.scenario import EnactmentScenario
     from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
-    from edrp.explanation import Explanation, explain
+    from edrp.explanations.placement import Explanation, explain
     from edrp.formulations.formulation import Formulation
     from edrp.formulations.methods import formulate, solve_formulation
     from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -54,8 +54,10 @@ if TYPE_CHECKING:
 logging.getLogger("edrp").addHandler(logging.NullHandler())
 
 offer("edrp.certificates", "edrp.certificates.certify:certify")
+offer("edrp.explorer", "edrp.explorer.page:explore")
 offer("edrp.kinds", "edrp.kinds:KINDS")
 offer("edrp.methods", "edrp.method_modules:METHOD_MODULES")
+offer("edrp.notebook", "edrp.explorer.notebook:html_of")
 
 _NAMES = {
     "edrp.batch.run": "solve_batch",
@@ -69,7 +71,7 @@ _NAMES = {
     "edrp.enactment.leasing": "LeasingProblem PaidHost PlannedHost",
     "edrp.enactment.scenario": "EnactmentScenario",
     "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
-    "edrp.explanation": "Explanation explain",
+    "edrp.explanations.placement": "Explanation explain",
     "edrp.formulations.formulation": "Formulation",
     "edrp.formulations.methods": "formulate solve_formulation",
     "edrp.mapping.bimodal_scenario": "BimodalScenario",

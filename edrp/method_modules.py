@@ -2,7 +2,7 @@
 
 METHOD_MODULES = {
     "edrp.auto.choices": ("auto",),
-    "edrp.auto.proofs": ("eliminate", "column-generation"),
+    "edrp.auto.proofs": ("eliminate", "column-generation", "range-decomposition"),
     "edrp.formulations.methods": ("highs", "scipy", "cvxpy", "pyomo"),
     "edrp.formulations.placement.equal_nodes.method": ("equal-nodes",),
     "edrp.formulations.placement.fixed_tasks.method": ("fixed-tasks",),
@@ -12,7 +12,14 @@ METHOD_MODULES = {
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
     "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
     "edrp.heuristics.migration.rescale.range_annealing": ("range-annealing",),
-    "edrp.heuristics.migration.rescale.rules": ("keep", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges"),
+    "edrp.heuristics.migration.rescale.rules": (
+        "keep",
+        "repair-ranges",
+        "edrp-then-ssm",
+        "ds2-even-ranges",
+        "even-ranges",
+        "sticky-ranges",
+    ),
     "edrp.heuristics.placement.annealing": ("annealing",),
     "edrp.heuristics.placement.caps": ("caps",),
     "edrp.heuristics.placement.ds2": ("ds2",),

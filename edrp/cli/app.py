@@ -83,6 +83,10 @@ COMMANDS = {
         "edrp.cli.explain:explain_file",
         "Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is.",
     ),
+    "explore": Command(
+        "edrp.cli.explore:explore_file",
+        "Show a problem and its solution as a page for the browser, which needs no network.",
+    ),
     "front": Command(
         "edrp.cli.front:print_front",
         "Show the Pareto front of two metrics: every deployment that no other one beats in both, each proven.",
@@ -101,7 +105,7 @@ COMMANDS = {
     ),
     "plan": Command(
         "edrp.cli.plan:plan_file",
-        "Plan a migration: what stays and moves on each node, in which steps, and transfers as fast as links allow.",
+        "Plan a migration or rescaling: what stays and moves on each node, in which steps, and when, as fast as links allow.",
     ),
     "generate": Command("edrp.cli.generate:generate_instances", "Make random instances, one family after the other."),
     "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list the kinds."),

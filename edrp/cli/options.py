@@ -173,11 +173,11 @@ def read_scenario(file: Path, kind: type[Scenario]) -> Scenario:
     return problem
 
 
-RUN_FILES = ("scenario.json", "run.json", "timeline.csv", "timeline.png")
+RUN_FILES = ("scenario.json", "run.json", "timeline.csv", "page.html", "timeline.png")
 """Files that a run is written to."""
 
 RunFolder = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv and timeline.png.")
+    Path | None, typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv, page.html and timeline.png.")
 ]
 
 
@@ -188,12 +188,16 @@ def save_run(
     solution: Solution,
     save_timeline: Callable[[Path], None],
     draw: Callable[[Path], None],
+    title: str,
 ) -> None:
-    """Write scenario.json, run.json, timeline.csv and timeline.png; the figure only where matplotlib is installed."""
+    """Write scenario.json, run.json, timeline.csv, page.html and timeline.png; the last only where matplotlib is installed."""
+    from edrp.explorer.page import explore
+
     with filling(out, force=force) as folder:
         save(scenario, folder / "scenario.json")
         solution.save(folder / "run.json")
         save_timeline(folder / "timeline.csv")
+        explore(scenario, solution, folder / "page.html", title=title)
         try:
             draw(folder / "timeline.png")
         except BackendUnavailableError as error:

@@ -151,4 +151,5 @@ def _save(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolutio
         solution,
         partial(save_timeline, line),
         lambda path: timeline_figure({title: line}, path, title=above),
+        title,
     )

@@ -86,7 +86,7 @@ def simulate_bimodal(
     if out is not None and solution.run is not None:
         line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
         drawing = partial(timeline_figure, line, title=title)
-        save_run(out, force, chosen.scenario, solution, partial(save_timeline, line), drawing)
+        save_run(out, force, chosen.scenario, solution, partial(save_timeline, line), drawing, title)
     raise typer.Exit(outcome_code(solution))
 
 

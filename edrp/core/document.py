@@ -226,10 +226,19 @@ def duplicates(names: list[str]) -> dict[int, int]:
     return repeated
 
 
+Longitude = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-90, le=90)]
+
+
 class NamedNode(Document):
     """A node as far as links know it."""
 
     name: Name = Field(description="unique in the network")
+    coordinates: tuple[Longitude, Latitude] | None = Field(
+        None,
+        description="longitude and latitude, east and north of 0, for drawings alone; null where they are not known",
+        json_schema_extra={"unit": "degrees"},
+    )
 
 
 class LinkEnds(Document):

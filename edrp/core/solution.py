@@ -14,7 +14,9 @@ from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
 from edrp.core.document import Name, NonNegative, Outcome
+from edrp.core.errors import EdrpError
 from edrp.core.files import write_whole
+from edrp.core.plugins import own
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]
@@ -91,6 +93,23 @@ class StageOutcome(Outcome):
     seconds: NonNegative = Field(description="time that the stage took", json_schema_extra={"unit": "s"})
 
 
+class Solved:
+    """The problem that a solution answers, where `solve` has made it: no part of the document, neither compared nor pickled."""
+
+    __slots__ = ("problem",)
+
+    def __init__(self, problem: Any = None) -> None:
+        self.problem = problem
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Solved)
+
+    __hash__ = None  # type: ignore[assignment]  # nothing to tell two of them apart by
+
+    def __reduce__(self) -> tuple[type[Solved], tuple[()]]:
+        return Solved, ()
+
+
 class Solution(Outcome):
     """A checked answer; each kind of problem adds the decision in its own words.
 
@@ -127,6 +146,7 @@ class Solution(Outcome):
     proof: Proof | None = Field(None, description="what optimum, infeasibility or bound rest on; null: nothing is claimed")
     stages: tuple[StageOutcome, ...] = Field((), description="outcomes of `priorities`, one after the other; empty without")
     _certificate: str | None = PrivateAttr(None)
+    _solved: Solved = PrivateAttr(default_factory=Solved)
 
     @property
     def certificate(self) -> str | None:
@@ -156,6 +176,35 @@ class Solution(Outcome):
     def save(self, path: str | Path) -> None:
         """Write the solution document; the file appears whole or not at all."""
         write_json(Path(path), self.to_document())
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return str(own("edrp.notebook")(self, self._solved.problem))
+
+    def explore(self, path: str | Path = "explore.html", problem: Any = None, *, title: str = "") -> Path:
+        """Write a page that shows the solution, to be opened in a browser; return its path.
+
+        Parameters
+        ----------
+        path
+            Where the page goes; a file that is there is replaced.
+        problem
+            The problem; needed only where the solution was read from a file or came from another process.
+        title
+            Heading of the page; empty for the kind of the problem.
+
+        Raises
+        ------
+        EdrpError
+            When the problem is not known.
+        UnwritableError
+            When no file can be written there.
+        """
+        known = self._solved.problem if problem is None else problem
+        if known is None:
+            raise EdrpError("a solution that was read from a file does not know its problem; call explore(path, problem)")
+        own("edrp.explorer")(known, self, path, title=title)
+        return Path(path)
 
 
 def describe_units(units: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from edrp.core.solution import (
     ROUNDING,
     Answer,
     Solution,
+    Solved,
     Status,
     StoppedBecause,
     installed_versions,
@@ -317,4 +318,5 @@ def checked_solution(
     solution = problem.solution(answer.decision, fields)
     if not_finite := first_not_finite(solution):
         raise VerificationError(f"method {answer.method or method}: {not_finite}, no number to be written", answer, evaluation)
+    solution._solved = Solved(problem)
     return solution

@@ -58,6 +58,8 @@ class Throw(Method):
         return Answer("feasible", "finished", ["heads", "tails"][options.seed % 2])
 
 
-NO_PARTS = dict.fromkeys(["refuse_formulation", "choose", "display", "explain", "explain_infeasibility", "check_problems"])
+NO_PARTS = dict.fromkeys(
+    ["refuse_formulation", "choose", "display", "view", "explain", "explain_infeasibility", "check_problems"]
+)
 KIND = Kind(name="coin", problem=Coin, solution=CoinSolution, formulations={}, families=(), **NO_PARTS)
 METHOD = Throw()

@@ -167,6 +167,7 @@ KIND = edrp.Kind(
     refuse_formulation=None,
     choose=FirstOf(("highs",)),
     display=display,
+    view=None,
     explain=explain,
     explain_infeasibility=explain_infeasibility,
     families=[Family("whole", "knapsack", "whole weights and values", draw, "items", 8)],

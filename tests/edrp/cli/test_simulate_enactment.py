@@ -52,7 +52,7 @@ def test_a_run_is_printed_with_compliance_money_and_items(run):
 def test_everything_is_written_and_can_be_read_again(run, tmp_path):
     out = tmp_path / "new" / "run"
     assert run("simulate", "enactment", "--pattern", "random-walk-1", "--seed", 4, *SHORT, "--out", out).code == 0
-    assert {file.name for file in out.glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv", "timeline.png"}
+    assert {file.name for file in out.glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv", "page.html", "timeline.png"}
     scenario = edrp.load(out / "scenario.json")
     assert scenario == manufacturing_scenario("random-walk-1", seed=4, duration=1200.0)
     solution = edrp.load_solution(out / "run.json")
@@ -148,7 +148,7 @@ def test_without_matplotlib_all_but_the_figure_is_written(run, tmp_path, monkeyp
     result = run("simulate", "enactment", *SHORT, "--out", tmp_path / "run")
     assert result.code == 0
     assert 'pip install "edrp[plot]"' in result.err
-    assert {file.name for file in (tmp_path / "run").glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv"}
+    assert {file.name for file in (tmp_path / "run").glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv", "page.html"}
 
 
 def test_a_timeline_counts_what_there_was(scenario, solution):

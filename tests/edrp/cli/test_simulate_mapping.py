@@ -66,7 +66,7 @@ def test_a_run_is_printed_with_its_metrics_and_what_refused_tasks_lacked(run, so
 def test_everything_is_written_and_can_be_read_again(run, scenario, solution, tmp_path):
     out = tmp_path / "new" / "run"
     assert run(*COMMAND, "--seed", 3, "--out", out).code == 0
-    assert {file.name for file in out.glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv", "timeline.png"}
+    assert {file.name for file in out.glob("[!.]*")} == {"scenario.json", "run.json", "timeline.csv", "page.html", "timeline.png"}
     assert edrp.load(out / "scenario.json") == scenario
     written = edrp.load_solution(out / "run.json")
     assert written.run == solution.run, "the same seed gives the same run"

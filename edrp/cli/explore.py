@@ -1,0 +1,37 @@
+"""`edrp explore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.cli.app import outcome_code
+from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, read_solution
+from edrp.cli.terminal import output, progress, say
+from edrp.core.files import refuse_target
+from edrp.core.instances import load
+from edrp.core.solve import solve
+from edrp.explorer.page import explore
+
+
+def explore_file(
+    file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
+    solution_file: SolutionFile = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page.")] = Path("explore.html"),
+    method: Method = "auto",
+    time_limit: TimeLimit = None,
+    force: Force = False,
+) -> None:
+    """Show a problem and its solution as a page for the browser, which needs no network."""
+    refuse_target(out, replace=force)
+    problem = load(file)
+    if solution_file is not None:
+        solution = read_solution(problem, solution_file)
+    else:
+        with progress(f"solving {file}") as update:
+            solution = solve(problem, method, time_limit=time_limit, progress=update)
+    explore(problem, solution, out, title=file.name, replace=force)
+    say(output(), f"written to {out}")
+    raise typer.Exit(outcome_code(solution))

@@ -1,0 +1,260 @@
+"""The view of migrations: which tasks every node holds, before and after, and the transfers over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edrp.core.budget import KernelNotCompiledError, compiled_kernels_only
+from edrp.core.kernels import InterpretationTooSlowError, interpreting
+from edrp.explorer.boxes import Content, Item, chips_of, fitted, line_width, most_items
+from edrp.explorer.layout import in_columns
+from edrp.explorer.summary import metric_table
+from edrp.explorer.view import (
+    Bar,
+    Box,
+    Detail,
+    Edge,
+    Graph,
+    Panel,
+    Row,
+    Rows,
+    State,
+    Table,
+    Timeline,
+    Token,
+    View,
+    byte_figure,
+    figure,
+)
+from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
+from edrp.mdp.transfer.roles import traffic_of
+from edrp.mdp.transfer.schedules import schedule_transfers
+from edrp.migration.intervals import Interval, Move, load_limit
+from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
+from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
+from edrp.migration.single_step import MigrationProblem, MigrationSolution
+
+UPLINK = 1.25e8
+"""Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
+
+PATIENCE = 0.3
+"""Seconds for interpreting the kernel that makes the schedule."""
+
+MAX_TASKS, MAX_NODES, MAX_MOVES, MAX_PHASES = 2000, 200, 300, 400
+
+Held = Sequence[Interval | None]
+
+
+def migration_view(
+    problem: MigrationProblem | MigrationPolicyProblem, solution: MigrationSolution | MigrationPolicySolution
+) -> View:
+    """The view of kinds `migration` and `migration-policy`."""
+    after = solution.intervals
+    if after is None:
+        return View([_strips("Tasks", [("now", None, problem.intervals)], problem.work, problem.state_size, {})])
+    details: dict[str, Detail] = {}
+    limit = load_limit(sum(problem.work), problem.nodes, problem.tolerance)
+    plan = _plan(problem, after, solution.moves)
+    end = plan.total_seconds or 1.0
+    boxes = _boxes(len(after), [problem.intervals, after], problem.work, limit, details)
+    states = [
+        _state(0.0, problem.intervals, problem.intervals, (), details),
+        _state(end, after, problem.intervals, solution.moves, details),
+    ]
+    graph = _graph(boxes, states, _tokens(plan))
+    held = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
+    panels: list[Panel] = [
+        graph,
+        _strips("Tasks", held, problem.work, problem.state_size, details),
+        *([_phases(plan, end)] if solution.moves else []),
+        *([_moves(solution.moves)] if solution.moves else []),
+        metric_table(solution),
+    ]
+    note = f"A node may hold work {limit:.6g}; times are for {UPLINK:.3g} bytes/s up and down."
+    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note])
+
+
+def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolution) -> View:
+    """The view of kind `migration-sequence`: a stop of the slider for every step."""
+    details: dict[str, Detail] = {}
+    steps = solution.steps or ()
+    held: list[tuple[str, float | None, Held]] = [("now", 0.0, problem.intervals)]
+    held += [(f"step {index}", float(index), step.intervals) for index, step in enumerate(steps, 1)]
+    work, state = problem.work_at(0), problem.state_size_at(0)
+    if not steps:
+        return View([_strips("Tasks", held, work, state, details)], details)
+    largest = max(load_limit(sum(problem.work_at(t)), step.nodes, problem.tolerance[t]) for t, step in enumerate(steps))
+    width = max(len(intervals) for _, _, intervals in held)
+    boxes = _boxes(width, [intervals for _, _, intervals in held], work, largest, details)
+    states = [_state(0.0, problem.intervals, problem.intervals, (), details)]
+    for index, step in enumerate(steps, 1):
+        states.append(_state(float(index), step.intervals, held[index - 1][2], step.moves, details, f"t{index}"))
+    rows = [(f"{index}", f"{step.nodes}", f"{step.moved_state:.6g}", f"{len(step.moves)}") for index, step in enumerate(steps, 1)]
+    panels: list[Panel] = [
+        _graph(boxes, states, ()),
+        _strips("Tasks after each step", held, work, state, details),
+        Table("Steps", ("step", "nodes", "moved (bytes)", "moves"), rows, (0, 1, 2, 3)),
+        metric_table(solution),
+    ]
+    stops = [(0.0, "now"), *((float(index), f"step {index} of {len(steps)}") for index in range(1, len(steps) + 1))]
+    line = Timeline("Steps", float(len(steps)), "", 0.0, stops, max(2.0, 1.2 * len(steps)))
+    return View(panels, details, line)
+
+
+def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
+    """The shortest schedule; where it would take long to find, one in which all transfers run together."""
+
+    def shortest() -> MigrationPlan:
+        return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
+
+    try:
+        with interpreting(PATIENCE):
+            return shortest()
+    except InterpretationTooSlowError:
+        pass
+    try:
+        with compiled_kernels_only():
+            return shortest()
+    except KernelNotCompiledError:
+        traffic = traffic_of(moves, max(len(after), len(problem.intervals)))
+        return MigrationPlan((), (PlanStep(tuple(moves), schedule_transfers(traffic, UPLINK, exclusive=False), 0.0),))
+
+
+def _boxes(count: int, held: Sequence[Held], work: Sequence[float], limit: float, details: dict[str, Detail]) -> list[Box]:
+    """A box for every node, with the share of the load limit that it uses at the end."""
+    boxes = []
+    for node in range(min(count, MAX_NODES)):
+        final = held[-1][node] if node < len(held[-1]) else None
+        load = 0.0 if final is None else float(sum(work[final[0] : final[1]]))
+        rows = [("work at the end", f"{load:.6g}"), ("limit of work", f"{limit:.6g}"), ("tasks at the end", interval_text(final))]
+        details[f"n{node}"] = Detail(f"Node {node}", rows)
+        note = "removed" if final is None else f"work {figure(load)}"
+        boxes.append(Box(f"n{node}", f"node {node}", 130.0, 44.0, note, load / limit if limit else None, True, detail=f"n{node}"))
+    return [fitted(box, 1) for box in boxes]
+
+
+def _state(time: float, held: Held, before: Held, moves: Sequence[Move], details: dict[str, Detail], prefix: str = "m") -> State:
+    content: Content = {
+        f"n{node}": [Item(f"h{node}", f"tasks {interval_text(interval)}", node, detail=f"n{node}")]
+        for node, interval in enumerate(held[:MAX_NODES])
+        if interval is not None
+    }
+    largest = max((move.size for move in moves), default=1.0)
+    edges = []
+    for index, move in enumerate(moves[:MAX_MOVES]):
+        if move.source >= MAX_NODES or move.target >= MAX_NODES:
+            continue
+        details[f"{prefix}{index}"] = Detail(
+            str(move), [("state", f"{move.size:.6g} bytes"), ("tasks", str(move.end - move.first))]
+        )
+        label = byte_figure(move.size) if len(moves) <= 16 else ""
+        width = line_width(move.size, largest)
+        edges.append(
+            Edge(f"n{move.source}", f"n{move.target}", width, colour=move.source, label=label, detail=f"{prefix}{index}")
+        )
+    return State(time, chips_of(content, most_items([content])), edges)
+
+
+def _graph(boxes: Sequence[Box], states: Sequence[State], tokens: Sequence[Token]) -> Graph:
+    count = len(boxes)
+    columns = count if count <= 6 else round((1.7 * count) ** 0.5)
+    place = in_columns("nodes", [(box.width, box.height) for box in boxes], [float(n % columns) for n in range(count)], columns)
+    legend = [("chip", "tasks that a node holds"), ("line", "state that moves")]
+    return Graph("Nodes and what moves between them", boxes, [place], states, tokens=tokens, legend=legend)
+
+
+def _tokens(plan: MigrationPlan) -> list[Token]:
+    tokens, start = [], 0.0
+    for step in plan.steps:
+        for phase in step.schedule.phases[:MAX_PHASES]:
+            begin = start + phase.start
+            tokens += [
+                Token(f"n{t.source}", f"n{t.target}", begin, begin + phase.duration, byte_figure(t.size), t.source)
+                for t in phase.transfers
+                if t.source < MAX_NODES and t.target < MAX_NODES
+            ]
+        start += step.schedule.total_seconds
+    return tokens
+
+
+def _phases(plan: MigrationPlan, end: float) -> Rows:
+    """The schedule by node that sends."""
+    rows: dict[int, list[Bar]] = {}
+    start = 0.0
+    for step in plan.steps:
+        for phase in step.schedule.phases[:MAX_PHASES]:
+            for transfer in phase.transfers:
+                bar = Bar(
+                    start + phase.start, start + phase.start + phase.duration, f"to node {transfer.target}", transfer.target
+                )
+                rows.setdefault(transfer.source, []).append(bar)
+        start += step.schedule.total_seconds
+    shown = [Row(f"node {node} sends", bars) for node, bars in sorted(rows.items())[:MAX_NODES]]
+    return Rows("Transfer schedule", shown, end, "s", True)
+
+
+def _strips(
+    title: str,
+    held: Sequence[tuple[str, float | None, Held]],
+    work: Sequence[float],
+    state: Sequence[float],
+    details: dict[str, Detail],
+) -> Rows:
+    """Tasks from left to right, as high as their work, in the colour of the node that holds them; those that move are framed."""
+    heaviest, count = max(work) or 1.0, len(work)
+    rows = []
+    before: list[int] = []
+    for label, at, intervals in held:
+        owners = owners_of(intervals, count)
+        bars = []
+        if count <= MAX_TASKS / len(held):
+            for task, node in enumerate(owners):
+                height = 0.25 + 0.75 * work[task] / heaviest
+                moved = bool(before) and before[task] != node
+                details.setdefault(
+                    f"k{task}", Detail(f"Task {task}", [("work", f"{work[task]:.6g}"), ("state", f"{state[task]:.6g} bytes")])
+                )
+                bars.append(Bar(task, task + 1.0, str(node) if count <= 60 else "", node, height, moved, f"k{task}"))
+        else:
+            bars = [Bar(i[0], i[1], f"node {n}", n) for n, i in enumerate(intervals) if i is not None and i[1] > i[0]]
+        rows.append(Row(label, bars, at))
+        before = owners
+    legend = [("marked", "moves to another node in this step")] if len(held) > 1 else []
+    return Rows(
+        title,
+        rows,
+        float(count),
+        "tasks",
+        note="As high as their work, in the colour and with the number of their node.",
+        legend=legend,
+    )
+
+
+def owners_of(intervals: Held, tasks: int) -> list[int]:
+    """Node of each task.
+
+    >>> owners_of([(0, 2), None, (2, 3)], 3)
+    [0, 0, 2]
+    """
+    owners = [0] * tasks
+    for node, interval in enumerate(intervals):
+        if interval is not None:
+            owners[interval[0] : interval[1]] = [node] * (interval[1] - interval[0])
+    return owners
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Tasks in words.
+
+    >>> interval_text((2, 5)), interval_text((2, 2)), interval_text(None)
+    ('2–4', 'none', 'none')
+    """
+    if interval is None or interval[0] == interval[1]:
+        return "none"
+    return str(interval[0]) if interval[1] == interval[0] + 1 else f"{interval[0]}–{interval[1] - 1}"
+
+
+def _moves(moves: Sequence[Move]) -> Table:
+    rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", f"{m.size:.6g}") for m in moves[:MAX_MOVES]]
+    note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
+    return Table("Moves", ("tasks", "from node", "to node", "state (bytes)"), rows, (1, 2, 3), note)

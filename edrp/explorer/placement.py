@@ -1,0 +1,136 @@
+"""The view of placements: replicas on nodes, streams between them, the critical path, limits, and what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from edrp.explanations.placement import Explanation, explain
+from edrp.explorer.application import application_graph
+from edrp.explorer.prices import limit_prices
+from edrp.explorer.reconfiguration import reconfiguration
+from edrp.explorer.scene import Scene
+from edrp.explorer.summary import metric_table
+from edrp.explorer.view import Limit, Limits, Panel, Table, View
+from edrp.placement.edrp import EdrpSolution
+from edrp.placement.latency_aware import LatencyAwareSolution
+from edrp.placement.problem import PlacementProblem, StreamPlacement
+
+RIVAL_SECONDS = 0.4
+"""Time for the second best deployment."""
+
+MAX_RIVAL_PAIRS = 20_000
+"""Pairs of nodes over all streams up to which the second best is looked for."""
+
+MAX_LIMITS = 60
+
+MAX_ALIKE = 300
+"""Nodes up to which those that are alike are looked for."""
+
+
+def placement_view(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> View:
+    """The view of kinds `edrp` and `latency-aware`."""
+    if solution.deployment is None:
+        return unplaced_view(problem)
+    pairs = len(problem.application.streams) * len(problem.network.nodes) ** 2
+    small = pairs <= MAX_RIVAL_PAIRS
+    alike = len(problem.network.nodes) <= MAX_ALIKE
+    explanation = explain(problem, solution, runner_up=small, alike=alike, time_limit=RIVAL_SECONDS)
+    second = explanation.second_best
+    rival = None if second is None else second.deployment
+    scene = Scene(problem, [d for d in (problem.current, solution.deployment, rival) if d is not None])
+    streams, replicas = scene.critical(solution.deployment, [part.name for part in explanation.critical_path])
+    change = reconfiguration(scene, problem, solution.deployment) if problem.current is not None else None
+    graph = scene.graph(solution.deployment, hot=(streams, replicas), before=problem.current, other=rival, change=change)
+    hot = {name for name, _ in replicas}
+    panels: list[Panel] = [
+        graph,
+        application_graph(
+            problem.application, scene.operator_notes(solution.deployment), scene.details, hot=hot, hot_streams=streams
+        ),
+        *([change.rows] if change is not None and change.rows.rows else []),
+        *([limits_panel(problem, explanation, small)] if explanation.margins else []),
+        *_tables(explanation),
+        metric_table(solution),
+    ]
+    return View(panels, scene.details, None if change is None else change.timeline, list(_sentences(explanation)))
+
+
+def unplaced_view(problem: StreamPlacement) -> View:
+    """What there is to see where nothing was placed: the network and the application."""
+    scene = Scene(problem, [])
+    graph = scene.graph(None)
+    return View([graph, application_graph(problem.application, scene.operator_notes(None), scene.details)], scene.details)
+
+
+def limits_panel(problem: PlacementProblem, explanation: Explanation, small: bool) -> Limits:
+    """Every limit with what is used and left of it and, of limits on metrics, its price."""
+    prices = limit_prices(problem) if small else {}
+    fullest = sorted(explanation.margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
+    rows = []
+    for margin in fullest[:MAX_LIMITS]:
+        left = margin.limit - margin.value
+        price = prices.get(margin.name)
+        rows.append(
+            Limit(
+                margin.name.removeprefix("limits.").replace("_", " "),
+                f"{margin.value:.6g}",
+                f"{margin.limit:.6g} {margin.unit}" if margin.unit not in ("1", "as given") else f"{margin.limit:.6g}",
+                margin.used,
+                f"{left:.4g} left" if margin.used <= 1 else f"{-left:.4g} over",
+                "" if price is None else f"{price:.3g}",
+            )
+        )
+    note = "Price: by how much the objective of the linear relaxation falls for each per cent that the limit is raised."
+    more = f" The fullest {MAX_LIMITS} of {len(fullest)} limits." if len(fullest) > MAX_LIMITS else ""
+    return Limits("Limits", rows, (note if prices else "") + more)
+
+
+def _tables(explanation: Explanation) -> Iterator[Panel]:
+    total = sum(share.amount for share in explanation.shares)
+    rows = [
+        (s.metric.replace("_", " "), f"{s.weight:g}", f"{s.amount:.6g}", _percent(s.amount, total)) for s in explanation.shares
+    ]
+    yield Table("Objective", ("metric", "weight", "part", "share"), rows, (1, 2, 3))
+    total = sum(part.seconds for part in explanation.critical_path)
+    rows = [
+        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", _percent(part.seconds, total))
+        for part in explanation.critical_path
+    ]
+    yield Table("Critical path", ("part", "what", "seconds", "share"), rows, (2, 3))
+    paid = [part for part in explanation.cost_parts if part.money]
+    if paid:
+        total = sum(part.money for part in paid)
+        rows = [(p.name, "stream" if p.is_stream else "operator", f"{p.money:.6g}", _percent(p.money, total)) for p in paid]
+        yield Table("Cost", ("part", "what", "money/h", "share"), rows, (2, 3))
+    if explanation.crossings:
+        rows = [(c.name, f"{c.tuples:.6g}", f"{100 * c.share:.1f} %", "") for c in explanation.crossings]
+        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), [row[:3] for row in rows], (1, 2))
+    if explanation.throughput is not None:
+        loads = explanation.throughput.node_loads[:20]
+        asked = [(n.node, n.resource, f"{n.demand:.6g}", f"{n.capacity:.6g}", f"{100 * n.share:.1f} %") for n in loads]
+        yield Table("Shared resources", ("node", "resource", "demand/s", "capacity/s", "asked for"), asked, (2, 3, 4))
+
+
+def _sentences(explanation: Explanation) -> Iterator[str]:
+    second = explanation.second_best
+    if second is not None and second.distance is not None and second.objective is not None:
+        word = "A better deployment exists" if second.better else "The second best deployment"
+        proven = "" if second.finished else " (not proven: the time for it ran out)"
+        changes = "; ".join(map(str, second.differences))
+        yield f"{word} has objective {second.objective:.6g}, {second.distance:+.3g}{proven}: {changes}."
+    elif second is not None and second.finished:
+        yield "There is no other deployment within all limits."
+    throughput = explanation.throughput
+    if throughput is not None:
+        held = f", held back by {throughput.bottleneck}" if throughput.bottleneck else ""
+        yield f"It carries {100 * throughput.share:.1f} % of the load{held}."
+    if len(explanation.alike) > 3:
+        yield f"There are {len(explanation.alike)} groups of nodes that may be exchanged for one another."
+    for group in explanation.alike if len(explanation.alike) <= 3 else ():
+        shown = ", ".join(group[:4]) + (f" and {len(group) - 4} more" if len(group) > 4 else "")
+        yield f"Nodes {shown} are alike: exchanging them changes nothing."
+
+
+def _percent(part: float, whole: Any) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else ""

@@ -1,0 +1,308 @@
+"""A deployment over its network: nodes as boxes, replicas as chips in them, streams from chip to chip."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from edrp.core.document import named_resources
+from edrp.explorer.application import layers
+from edrp.explorer.boxes import Content, Item, chips_of, fitted, line_width, most_items, shortened
+from edrp.explorer.grouping import Group, groups
+from edrp.explorer.layout import by_distance, in_columns, on_the_map
+from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State, figure
+from edrp.placement.problem import Placed, StreamPlacement
+
+if TYPE_CHECKING:
+    from edrp.explorer.reconfiguration import Change
+
+WIDTH, IDLE_WIDTH, IDLE_HEIGHT = 162.0, 118.0, 44.0
+MAX_EDGES = 700
+"""Flows between chips that are drawn; those of the largest rates."""
+
+DENSE = 120
+"""Flows beyond which they are drawn beneath the boxes, with less ink."""
+
+MAX_LINKS = 90
+MAX_NAMED = 60
+"""Nodes of a group that its detail names."""
+
+Replica = tuple[str, str]
+"""Operator and node."""
+
+Hot = tuple[Collection[tuple[str, str]], Collection[Replica]]
+"""Streams and replicas of the critical path."""
+
+
+class Scene:
+    """Boxes, colours and details that all states of one problem share.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    deployments
+        All that are to be shown, which decide what nodes have a box of their own and how large boxes are.
+    """
+
+    def __init__(self, problem: StreamPlacement, deployments: Sequence[Placed]) -> None:
+        self.problem = problem
+        self.names = [operator.name for operator in problem.application.operators]
+        self.number = {name: index for index, name in enumerate(self.names)}
+        used = dict.fromkeys(node for d in deployments for name in self.names for node in d.replicas(name))
+        self.groups = groups(problem.network, used)
+        self.box = {node: f"n{index}" for index, group in enumerate(self.groups) for node in group.nodes}
+        self.details: dict[str, Detail] = {}
+        for index, operator in enumerate(problem.application.operators):
+            self.details[f"o{index}"] = self._operator_detail(operator)
+
+    def graph(
+        self,
+        deployment: Placed | None,
+        *,
+        hot: Hot = ((), ()),
+        before: Placed | None = None,
+        other: Placed | None = None,
+        change: Change | None = None,
+    ) -> Graph:
+        """The graph of a deployment, of the one before at the begin of time, and of another one on demand."""
+        after = self.content(deployment, hot[1], before, other)
+        first = self.content(before, (), deployment, None, leaving=True) if before is not None else {}
+        most = most_items((after, first))
+        boxes = [fitted(self._box(i, group, deployment), most.get(f"n{i}", 0)) for i, group in enumerate(self.groups)]
+        edges = self.edges(deployment, hot) if deployment is not None else []
+        rivals = self.edges(other, ((), ()), deployment) if other is not None else []
+        final = State(0.0 if change is None else change.timeline.end, chips_of(after, most), edges, rivals)
+        states = [final]
+        if before is not None and change is not None:
+            states = [State(0.0, chips_of(first, most), self.edges(before, ((), ()))), final]
+        arrangements = self._arrangements(boxes, [d for d in (deployment, before, other) if d is not None])
+        legend = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
+        legend += [("hot", "critical path")] if hot[1] else []
+        legend += [("gone", "goes or changes"), ("new", "new or changed")] if len(states) > 1 else []
+        legend += [("other", "second best")] if other is not None else []
+        return Graph(
+            "Deployment on the network",
+            boxes,
+            arrangements,
+            states,
+            links=self._links(),
+            tokens=() if change is None else change.tokens,
+            overlay="" if other is None else "second best",
+            note=self._note(edges),
+            legend=legend,
+            under=len(edges) > DENSE,
+        )
+
+    def course(self, times: Sequence[float], deployments: Sequence[Placed]) -> Graph:
+        """The graph of deployments that follow one another, each from its time on and marked where it differs from the last."""
+        earlier = [None, *deployments[:-1]]
+        contents = [self.content(d, (), before, None) for d, before in zip(deployments, earlier, strict=True)]
+        most = most_items(contents)
+        boxes = [fitted(self._box(i, group, deployments[-1]), most.get(f"n{i}", 0)) for i, group in enumerate(self.groups)]
+        states = [
+            State(time, chips_of(content, most), self.edges(deployment, ((), ())))
+            for time, content, deployment in zip(times, contents, deployments, strict=True)
+        ]
+        legend = [("chip", "replicas of an operator on a node"), ("new", "changed"), ("line", "stream, as wide as its tuples/s")]
+        return Graph("Deployments", boxes, self._arrangements(boxes, deployments), states, links=self._links(), legend=legend)
+
+    def content(
+        self,
+        deployment: Placed | None,
+        hot: Collection[Replica],
+        before: Placed | None,
+        other: Placed | None,
+        leaving: bool = False,
+    ) -> Content:
+        """Chips by box, marked where another deployment has more or fewer replicas of the operator there."""
+        content: dict[str, list[Item]] = {}
+        if deployment is None:
+            return content
+        for index, name in enumerate(self.names):
+            compared = before.replicas(name) if before is not None and name in before else None  # type: ignore[operator]
+            counts = self._by_box(deployment.replicas(name))
+            earlier = None if compared is None else self._by_box(compared)
+            burning = {self.box[node] for operator, node in hot if operator == name}
+            for box, count in counts.items():
+                changed = earlier is not None and earlier[box] != count
+                mark = ("gone" if leaving else "new") if changed else ""
+                content.setdefault(box, []).append(Item(f"{box}o{index}", name, index, count, f"o{index}", box in burning, mark))
+            for box, count in (self._by_box(other.replicas(name)) if other is not None else Counter[str]()).items():
+                if counts[box] != count:
+                    content.setdefault(box, []).append(Item(f"{box}x{index}", name, index, count, f"o{index}", change="other"))
+        return content
+
+    def critical(self, deployment: Placed, parts: Iterable[str]) -> tuple[set[tuple[str, str]], set[Replica]]:
+        """Streams and replicas of the critical path, whose parts are given by name."""
+        named = set(parts)
+        streams = {(s.source, s.target) for s in self.problem.application.streams if f"{s.source} → {s.target}" in named}
+        exact = {(name, node) for name in self.names for node in deployment.replicas(name) if f"{name} on {node}" in named}
+        if exact:
+            return streams, exact
+        replicas: set[Replica] = set()
+        for stream in streams:
+            delay = self.problem.network.delay
+            pairs = [(u, v) for u in deployment.replicas(stream[0]) for v in deployment.replicas(stream[1])]
+            slowest = max(pairs, key=lambda pair: delay(*pair))
+            replicas |= {(stream[0], slowest[0]), (stream[1], slowest[1])}
+        replicas |= {(name, node) for name in self.names if name in named and not streams for node in deployment.replicas(name)}
+        return streams, replicas
+
+    def edges(self, deployment: Placed, hot: Hot, shown: Placed | None = None) -> list[Edge]:
+        """Flows between the chips of a deployment, those of the largest rates; chips that `shown` lacks have another id."""
+        flows: list[tuple[float, int, str, str, bool]] = []
+        for index, stream in enumerate(self.problem.application.streams):
+            rate = self.problem.application.rate(stream.source, stream.target)
+            senders, receivers = (
+                self._by_box(deployment.replicas(stream.source)),
+                self._by_box(deployment.replicas(stream.target)),
+            )
+            pairs = senders.total() * receivers.total()
+            burning = [{self.box[node] for name, node in hot[1] if name == end} for end in (stream.source, stream.target)]
+            lit = (stream.source, stream.target) in hot[0]
+            for u, m in senders.items():
+                for v, n in receivers.items():
+                    flows.append((rate * m * n / pairs, index, u, v, lit and u in burning[0] and v in burning[1]))
+        largest = max((flow[0] for flow in flows), default=0.0)
+        flows = sorted(flows, key=lambda flow: (not flow[4], -flow[0]))[:MAX_EDGES]
+        ids: dict[Replica, str] = {}
+        for index, name in enumerate(self.names):
+            counts = self._by_box(deployment.replicas(name))
+            own = counts if shown is None else self._by_box(shown.replicas(name))
+            ids |= {(name, box): f"{box}{'o' if own[box] == count else 'x'}{index}" for box, count in counts.items()}
+        return [self._edge(flow, ids, largest, len(flows) <= 16 and shown is None) for flow in flows]
+
+    def _edge(self, flow: tuple[float, int, str, str, bool], ids: Mapping[Replica, str], largest: float, labelled: bool) -> Edge:
+        rate, index, u, v, lit = flow
+        stream = self.problem.application.streams[index]
+        ends = ids[stream.source, u], ids[stream.target, v]
+        label = f"{figure(rate)}/s" if labelled and u != v else ""
+        return Edge(*ends, line_width(rate, largest), hot=lit, label=label, detail=f"s{index}")
+
+    def operator_notes(self, deployment: Placed | None) -> dict[str, str]:
+        """A second line for each operator: its replicas and its load."""
+        notes = {}
+        for name in self.names:
+            load = f"{figure(self.problem.application.load(name))}/s"
+            count = 0 if deployment is None else deployment.replicas(name).total()
+            notes[name] = load if deployment is None else f"{count} replica{'s' * (count != 1)}, {load}"
+        return notes
+
+    def _by_box(self, replicas: Mapping[str, int]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for node, count in replicas.items():
+            counts[self.box[node]] += count
+        return counts
+
+    def _note(self, edges: Sequence[Edge]) -> str:
+        parts = []
+        if any(not group.single for group in self.groups):
+            parts.append(f"{len(self.box):,} nodes in {len(self.groups)} boxes: those of one zone or row share one.")
+        if len(edges) == MAX_EDGES:
+            parts.append(f"The {MAX_EDGES} widest flows are drawn.")
+        return " ".join(parts)
+
+    def _box(self, index: int, group: Group, deployment: Placed | None) -> Box:
+        share = self._describe(f"n{index}", group, deployment)
+        if not group.single:
+            note = f"{len(group.nodes):,} nodes"
+            return Box(f"n{index}", shortened(group.label, 116, 7.2), 136.0, IDLE_HEIGHT, note, share, True, detail=f"n{index}")
+        node = self.problem.network.by_name[group.nodes[0]]
+        note = str(node.zone) if node.zone is not None else f"{node.speedup:g}× as fast" if node.speedup != 1 else ""
+        return Box(
+            f"n{index}", shortened(group.label, IDLE_WIDTH - 16, 7.2), IDLE_WIDTH, IDLE_HEIGHT, shortened(note, 100, 6.2),
+            share, True, detail=f"n{index}",
+        )  # fmt: skip
+
+    def _describe(self, key: str, group: Group, deployment: Placed | None) -> float | None:
+        """Add the detail of a box; return the share in use of the fullest resource, None where nodes have no end of them."""
+        used: dict[str, float] = {}
+        lines = []
+        members = set(group.nodes)
+        for name in self.names if deployment is not None else ():
+            assert deployment is not None
+            on_node = {node: count for node, count in deployment.replicas(name).items() if node in members}
+            if not on_node:
+                continue
+            lines.append(f"{name} ×{sum(on_node.values())}")
+            for resource, amount in named_resources(self.problem.application.by_name[name].resources).items():
+                used[resource] = used.get(resource, 0.0) + sum(on_node.values()) * amount
+        nodes = [self.problem.network.by_name[name] for name in group.nodes]
+        free: dict[str, float] = {}
+        for node in nodes:
+            for resource, amount in named_resources(node.resources or {}).items():
+                free[resource] = free.get(resource, 0.0) + amount * self.problem.usable_share(resource)
+        endless = any(node.resources is None for node in nodes)
+        rows = [(resource, f"{used.get(resource, 0.0):.6g} of {amount:.6g} in use") for resource, amount in free.items()]
+        rows += _facts(nodes[0]) if group.single else [("nodes", f"{len(nodes):,}")]
+        if not group.single:
+            lines.append(", ".join(group.nodes[:MAX_NAMED]) + (" …" if len(nodes) > MAX_NAMED else ""))
+        self.details[key] = Detail(group.label, rows, lines or ["No replica runs here."])
+        shares = [used.get(resource, 0.0) / amount for resource, amount in free.items() if amount]
+        return None if endless or not shares else max(shares)
+
+    def _operator_detail(self, operator: Any) -> Detail:
+        rows = [("load", f"{self.problem.application.load(operator.name):.6g} tuples/s")]
+        low, high = operator.min_replicas, operator.max_replicas
+        rows.append(("replicas", f"{high}" if low == high else f"{low} to {high}"))
+        rows += [
+            (f"{name} of a replica", f"{amount:.6g}") for name, amount in named_resources(operator.resources).items() if amount
+        ]
+        price = getattr(operator, "replica_cost", 0.0)
+        rows += [("price of a replica", f"{price:.6g} money/h")] if price else []
+        rows += [("state", f"{operator.state_size:.6g} bytes")] if operator.state_size else []
+        if operator.candidates is not None:
+            rows.append(("may run on", ", ".join(operator.candidates[:20]) + (" …" if len(operator.candidates) > 20 else "")))
+        return Detail(operator.name, rows)
+
+    def _links(self) -> list[Edge]:
+        """Links that are listed, where they are few enough to be seen."""
+        links = self.problem.network.links
+        if len(links) > MAX_LINKS or any(not group.single for group in self.groups):
+            return []
+        edges = []
+        for index, link in enumerate(links):
+            rows = [("delay", f"{1e3 * link.delay:.6g} ms")]
+            rows += [("bandwidth", f"{link.bandwidth:.6g} bytes/s")] if link.bandwidth is not None else []
+            rows += [("price", f"{link.cost:.6g} money/h per tuple/s")] if link.cost else []
+            self.details[f"l{index}"] = Detail(f"Link {link.source} – {link.target}", rows)
+            label = f"{1e3 * link.delay:.3g} ms" if len(links) <= 12 else ""
+            edges.append(Edge(self.box[link.source], self.box[link.target], 1.0, label=label, detail=f"l{index}"))
+        return edges
+
+    def _arrangements(self, boxes: Sequence[Box], deployments: Sequence[Placed]) -> list[Arrangement]:
+        """By the streams, and by the delays between the nodes."""
+        layer = layers(self.problem.application)
+        held: dict[str, list[int]] = {}
+        for deployment in deployments:
+            for name in self.names:
+                for box in self._by_box(deployment.replicas(name)):
+                    held.setdefault(box, []).append(layer[name])
+        ranks = [sum(held[box.id]) / len(held[box.id]) if box.id in held else None for box in boxes]
+        sizes = [(box.width, box.height) for box in boxes]
+        heads = [group.nodes[0] for group in self.groups]
+        delays = [[self._delay(u, v) for v in heads] for u in heads]
+        by_stream = in_columns("by stream", sizes, ranks)
+        by_delay = (
+            [by_distance("by delay", sizes, delays)]
+            if len(boxes) > 1 and any(0 < d < math.inf for r in delays for d in r)
+            else []
+        )
+        chart = on_the_map("map", sizes, [self.problem.network.by_name[name].coordinates for name in heads])
+        if chart is not None:
+            return [chart, by_stream, *by_delay]
+        return [by_stream, *by_delay] if held else [*by_delay, by_stream][:1]
+
+    def _delay(self, source: str, target: str) -> float:
+        return self.problem.network.delay(source, target)
+
+
+def _facts(node: Any) -> list[tuple[str, str]]:
+    rows = [("zone", str(node.zone))] if node.zone is not None else []
+    rows += [("speed", f"{node.speedup:g} × the reference")] if node.speedup != 1 else []
+    rows += [("availability", f"{node.availability:.6g}")] if node.availability != 1 else []
+    rows += [("starts replicas in", f"{node.spawn_time:g} s")] if node.spawn_time else []
+    return rows + [(f"capacity of {name}", f"{amount:.6g}/s") for name, amount in node.capacity.items()]

@@ -1,0 +1,92 @@
+"""What the page of every kind begins with: the verdict, what it rests on, figures, and notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.explorer.view import Table, Tone, View
+
+VERDICTS: dict[str, tuple[str, Tone]] = {
+    "optimal": ("Optimal", "good"),
+    "feasible": ("Feasible", "fair"),
+    "infeasible": ("Infeasible", "bad"),
+    "unbounded": ("Unbounded", "bad"),
+    "none": ("Nothing found", "bad"),
+}
+
+MEANINGS = {
+    "optimal": "proven: nothing is better",
+    "feasible": "nothing better was found",
+    "infeasible": "proven: nothing meets all limits",
+    "unbounded": "there is no least objective",
+    "none": "the method ended without a decision",
+}
+
+STOPS = {
+    "time_limit": "stopped by the time limit",
+    "iteration_limit": "stopped by the limit on iterations",
+    "interrupted": "interrupted",
+    "error": "stopped by an error of the solver",
+}
+
+PROOFS: dict[str | None, tuple[str, Tone, str]] = {
+    "checked certificate": ("certified", "good", "A certificate was checked in exact arithmetic; `edrp check` does it again."),
+    "solver's word": ("not certified", "plain", "The claim rests on the solver's word; solve with `--certificate` for a proof."),
+    "own algorithm, not certified": (
+        "not certified",
+        "plain",
+        "The claim rests on an exact algorithm of edrp; solve with `--certificate` for a proof.",
+    ),
+    None: ("nothing claimed", "plain", "Neither an optimum nor a bound is claimed, so that there is nothing to certify."),
+}
+
+
+def summary(problem: Problem, solution: Solution) -> dict[str, Any]:
+    """The head of the page as JSON knows it."""
+    verdict, tone = VERDICTS[solution.status]
+    meaning = STOPS.get(solution.stopped_because, MEANINGS[solution.status])
+    badge, badge_tone, hint = PROOFS[solution.proof]
+    return {
+        "kind": problem.kind,
+        "verdict": {"text": verdict, "tone": tone, "meaning": meaning},
+        "certificate": {"text": badge, "tone": badge_tone, "hint": hint},
+        "facts": _facts(solution),
+        "notes": [*(f"Broken: {why}" for why in solution.broken), *solution.notes],
+        "clashes": list(solution.clashes),
+    }
+
+
+def _facts(solution: Solution) -> list[tuple[str, str]]:
+    unit = objective_unit(solution)
+    facts = []
+    if solution.objective is not None:
+        facts.append(("Objective", f"{solution.objective:.6g}{unit}"))
+    if solution.bound is not None:
+        facts.append(("Bound", f"{solution.bound:.6g}{unit}"))
+    if solution.gap is not None:
+        facts.append(("Gap", f"{100 * solution.gap:.3g} %" if solution.gap > 1e-11 else "0 %"))
+    facts.append(("Method", solution.method))
+    seconds = sum(solution.seconds.values())
+    facts.append(("Solved in", f"{seconds:.2f} s" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"))
+    return facts
+
+
+def objective_unit(solution: Solution) -> str:
+    """Unit of the objective after a space; empty for a plain number."""
+    described = type(solution).model_fields["objective"].json_schema_extra
+    unit = described.get("unit") if isinstance(described, dict) else None
+    return f" {unit}" if isinstance(unit, str) and unit != "1" else ""
+
+
+def metric_table(solution: Solution, title: str = "Metrics") -> Table:
+    """Every metric with its unit."""
+    units = solution.metric_units
+    rows = [(name.replace("_", " "), f"{value:.6g}", units.get(name, "1")) for name, value in solution.metrics.items()]
+    return Table(title, ("metric", "value", "unit"), rows, (1,))
+
+
+def generic_view(problem: Problem, solution: Solution) -> View:
+    """The view of a kind that has none of its own: its metrics."""
+    return View([metric_table(solution)] if solution.metrics else [])

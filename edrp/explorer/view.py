@@ -1,0 +1,348 @@
+"""A page as data: what is to be drawn where, computed here so that the script only has to draw it.
+
+Lengths are in CSS pixels, times in the unit of the page's timeline. Colours are numbers of a palette, ids are ours: names of the
+user appear nowhere but in texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edrp.core.errors import visible
+
+Tone = Literal["good", "fair", "bad", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is said of an element that is clicked on: rows of a name and a value, and sentences."""
+
+    title: str
+    rows: Sequence[tuple[str, str]] = ()
+    lines: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node, host or operator of a graph.
+
+    Attributes
+    ----------
+    id, label, note : `note` is a second line.
+    width, height : its size.
+    share : in use, 0 to 1 and above; None for no bar.
+    muted : whether it is drawn with less ink.
+    detail : key of its detail.
+    """
+
+    id: str
+    label: str
+    width: float
+    height: float
+    note: str = ""
+    share: float | None = None
+    muted: bool = False
+    hot: bool = False
+    colour: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """Replicas of an operator, or what else is in a box; chips of one id move between states.
+
+    Attributes
+    ----------
+    id, box, label : `box` is the id of a box.
+    x, y, width : place within the box.
+    colour : of the palette.
+    hot : whether it is on the critical path.
+    change : "new" or "gone" where states are compared, "other" for what only the second best has.
+    detail : key of its detail.
+    """
+
+    id: str
+    box: str
+    label: str
+    x: float
+    y: float
+    width: float
+    colour: int
+    hot: bool = False
+    change: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A stream from one box or chip to another.
+
+    Attributes
+    ----------
+    source, target : ids.
+    width : of the line.
+    hot, dashed, colour : how it is drawn; without a colour it is grey.
+    label : beside the line.
+    detail : key of its detail.
+    """
+
+    source: str
+    target: str
+    width: float
+    hot: bool = False
+    dashed: bool = False
+    colour: int | None = None
+    label: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a graph shows from a time on; `other` is what is laid over it on demand."""
+
+    time: float
+    chips: Sequence[Chip] = ()
+    edges: Sequence[Edge] = ()
+    other: Sequence[Edge] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Something that is on its way from one box to another from a time to another."""
+
+    source: str
+    target: str
+    begin: float
+    end: float
+    label: str
+    colour: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Places of the upper left corners of all boxes, the size of the drawing, and whether its links are labelled."""
+
+    name: str
+    places: Sequence[tuple[float, float]]
+    width: float
+    height: float
+    labels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Boxes with chips and edges between them.
+
+    Attributes
+    ----------
+    title, note : `note` is a sentence above the drawing.
+    boxes, links : links are lines between boxes that are always there.
+    arrangements : the first is shown first.
+    states : in order of time, at least one.
+    tokens : what moves.
+    overlay : name of what `other` of the states and chips of change "other" are; empty without.
+    legend : colours and dashes in words.
+    under : whether edges lie beneath the boxes.
+    straight : whether edges go from middle to middle of boxes; else from side to side.
+    """
+
+    title: str
+    boxes: Sequence[Box]
+    arrangements: Sequence[Arrangement]
+    states: Sequence[State]
+    links: Sequence[Edge] = ()
+    tokens: Sequence[Token] = ()
+    overlay: str = ""
+    note: str = ""
+    legend: Sequence[tuple[str, str]] = ()
+    under: bool = False
+    straight: bool = False
+    type: str = "graph"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch of a row; `height` is its share of the row's height."""
+
+    begin: float
+    end: float
+    label: str = ""
+    colour: int = 0
+    height: float = 1.0
+    marked: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of bars; `at` is the time of the slider that it belongs to."""
+
+    label: str
+    bars: Sequence[Bar]
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of bars over a common axis: hosts over time, or tasks of nodes.
+
+    Attributes
+    ----------
+    title, rows, end, unit : the axis goes from 0 to `end`, in `unit`.
+    timed : whether the axis is that of the slider.
+    note : a sentence above.
+    """
+
+    title: str
+    rows: Sequence[Row]
+    end: float
+    unit: str
+    timed: bool = False
+    note: str = ""
+    legend: Sequence[tuple[str, str]] = ()
+    type: str = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a diagram: points (time, value), joined by steps where `step`; a gap where a value is infinite."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    colour: int = 0
+    step: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Lines over time, whose values have one unit."""
+
+    title: str
+    lines: Sequence[Line]
+    end: float
+    unit: str
+    time_unit: str
+    timed: bool = True
+    note: str = ""
+    type: str = "series"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit: its value, what is used of it, and what it costs."""
+
+    name: str
+    value: str
+    limit: str
+    used: float
+    slack: str
+    price: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits with their slack and price."""
+
+    title: str
+    limits: Sequence[Limit]
+    note: str = ""
+    type: str = "limits"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `right` are the places of its columns of numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[int] = ()
+    note: str = ""
+    type: str = "table"
+
+
+Panel = Graph | Rows | Series | Limits | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The slider: from 0 to `end`, at first at `start`.
+
+    Attributes
+    ----------
+    title, unit : `unit` is empty where stops have labels of their own.
+    stops : times with labels at which it stops; none for any time.
+    seconds : that playing all of it takes.
+    """
+
+    title: str
+    end: float
+    unit: str = ""
+    start: float = 0.0
+    stops: Sequence[tuple[float, str]] = ()
+    seconds: float = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a kind shows of a problem and its solution, below the verdict that all kinds share."""
+
+    panels: Sequence[Panel]
+    details: Mapping[str, Detail] = field(default_factory=dict)
+    timeline: Timeline | None = None
+    lines: Sequence[str] = ()
+
+
+def plain(value: Any) -> Any:
+    """A view as JSON knows it: objects without the fields that have their default, and numbers of six digits.
+
+    Hidden characters of texts are written as escapes.
+
+    >>> plain(Line("load", [(0.0, 1 / 3)], step=True))
+    {'name': 'load', 'points': [[0, 0.333333]]}
+    """
+    if isinstance(value, float):
+        return _short(value)
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is None:
+        return value
+    pairs = ((name, getattr(value, name), described.default) for name, described in fields.items())
+    return {name: plain(item) for name, item, default in pairs if name == "type" or (item is not default and item != default)}
+
+
+def _short(value: float) -> float | int | None:
+    """A number of six digits; None where it is not finite, which JSON cannot say."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return None
+    rounded = float(f"{value:.6g}")
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
+
+
+def figure(value: float) -> str:
+    """A number for a picture: few digits, thousands apart, millions and more by prefix.
+
+    >>> figure(1300.0), figure(0.04567), figure(2.5e9)
+    ('1,300', '0.0457', '2.5 G')
+    """
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if size <= abs(value) < 1000 * size:
+            return f"{value / size:.3g} {prefix}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def byte_figure(value: float) -> str:
+    """Bytes for a picture.
+
+    >>> byte_figure(2e8), byte_figure(17.0)
+    ('200 MB', '17 B')
+    """
+    text = figure(value)
+    return f"{text}B" if text[-1] in "MGT" else f"{text} B"

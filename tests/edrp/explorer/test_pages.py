@@ -1,0 +1,281 @@
+"""Pages of the explorer as a reader sees them: every kind, in a browser that has no network."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from contextlib import nullcontext
+from importlib.resources import files
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+import edrp
+from edrp.core.kernels import interpreting
+from edrp.core.kinds import kinds
+from edrp.core.solution import Answer
+from edrp.core.solve import Seconds, checked_solution
+from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.explorer.decisions import explore_decisions
+from edrp.explorer.page import explore, explorer_page
+from edrp.placement.edrp import EdrpProblem
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+METHODS = {"enactment_scenario": "static-peak-policy", "bimodal": "public-hops-links-mapping", "mapping": "highs"}
+NAMES = (
+    "word_count",
+    "reconfigure",
+    "contention",
+    "infeasible",
+    "edge_to_cloud",
+    "migration",
+    "migration_sequence",
+    "migration_policy",
+    "rescale",
+    "enactment",
+    "leasing",
+    "enactment_scenario",
+    "mapping",
+    "link_allocation",
+    "bimodal",
+)
+HOSTILE = "<script>alert(1)</script>"
+
+SLIDE = "share => {const s = document.querySelector('input'); s.value = s.max * share; s.dispatchEvent(new Event('input'))}"
+
+DRAWN = """() => ({
+    panels: [...document.querySelectorAll('.panel')].map(panel => panel.querySelectorAll('rect, path, td').length),
+    items: document.querySelectorAll('.item').length,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    theme: document.documentElement.dataset.theme,
+    injected: document.querySelectorAll('img, iframe, script').length,
+})"""
+
+
+def problem_named(name: str):
+    if name == "bimodal":
+        return bimodal_scenario(servers=5, links=5, tasks=6, seed=1)
+    problem = edrp.load(EXAMPLES / f"{name}.json")
+    return problem.replace(load=problem.load[:2]) if name == "enactment_scenario" else problem
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """Every problem with its solution, solved when it is first asked for."""
+    known: dict[str, tuple] = {}
+
+    def get(name: str):
+        if name not in known:
+            problem = problem_named(name)
+            with nullcontext() if "-" in METHODS.get(name, "") else interpreting(600.0):  # small ones need no compiler
+                known[name] = (problem, edrp.solve(problem, METHODS.get(name, "auto")))
+        return known[name]
+
+    return get
+
+
+class Opened:
+    """A page in the browser, with all that it says and asks for."""
+
+    def __init__(self, browser, path: Path, width: int = 1280, height: int = 800, scheme: str = "light") -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.messages.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-drawn=yes]")
+
+    def drawn(self) -> dict:
+        found = self.page.evaluate(DRAWN)
+        assert self.messages == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+        return found
+
+
+def test_every_kind_has_a_view(solved):
+    viewed = {problem_named(name).kind for name in NAMES}
+    assert {kind.name for kind in kinds().values() if kind.problem.__module__.startswith("edrp.")} <= viewed
+    assert all(kinds()[name].view is not None for name in viewed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
+    problem, solution = solved(name)
+    explorer_page(problem, solution)  # imports count once
+    begin = process_time()
+    text = explorer_page(problem, solution, name)
+    seconds = process_time() - begin
+    assert len(text.encode()) <= 400_000
+    assert seconds <= 1
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    opened = Opened(browser, path)
+    found = opened.drawn()
+    assert found["panels"]
+    assert all(found["panels"]), "a panel is empty"
+    assert found["overflow"] == 0
+    assert found["injected"] == 0, "what is embedded is gone once it is drawn"
+    if opened.page.locator("input[type=range]").count():
+        opened.page.keyboard.press(".")
+        opened.page.evaluate(
+            "() => {const s = document.querySelector('input'); s.value = s.max / 2; s.dispatchEvent(new Event('input'))}"
+        )
+    opened.page.set_viewport_size({"width": 390, "height": 844})
+    opened.page.keyboard.press("d")
+    found = opened.drawn()
+    assert found["overflow"] <= 0
+    assert found["theme"] == "dark"
+    opened.page.close()
+
+
+def test_a_click_shows_details_and_keys_go_from_box_to_box(solved, browser, tmp_path):
+    problem, solution = solved("word_count")
+    explore(problem, solution, tmp_path / "page.html", title="word count")
+    opened = Opened(browser, tmp_path / "page.html", scheme="dark")
+    page = opened.page
+    assert page.title() == "word count"
+    assert opened.drawn()["theme"] == "dark"
+    page.locator(".chip.item", has_text="splitter").first.click()
+    assert page.locator("aside h2").text_content() == "splitter"
+    page.keyboard.press("Escape")
+    assert page.locator("aside h2").text_content() == "Details"
+    page.locator(".panel.graph svg .item[tabindex='0']").first.focus()
+    seen = set()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        seen.add(page.locator("aside h2").text_content())
+        page.keyboard.press("Escape")
+    assert len(seen) >= 2
+    page.get_by_role("button", name="second best").click()
+    assert page.locator(".chip.other").first.is_visible()
+    page.get_by_role("button", name="by delay").click()
+    page.emulate_media(media="print")
+    assert not page.get_by_role("button", name="print").is_visible()
+    opened.drawn()
+    page.close()
+
+
+def test_a_reconfiguration_runs_over_its_downtime(solved, browser, tmp_path):
+    problem, solution = solved("rescale")
+    explore(problem, solution, tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.page.evaluate(SLIDE, 0.5)
+    assert opened.page.locator(".token").count() == len(solution.moves)
+    assert opened.page.locator(".chip.gone").count() > 0
+    opened.page.evaluate(SLIDE, 1.0)
+    opened.page.locator(".chip.new").first.wait_for()
+    assert opened.page.locator(".token").count() == 0
+    opened.drawn()
+    opened.page.close()
+
+
+def renamed(text: str) -> str:
+    """The text of an instance with a script in every name that it defines."""
+    for name in set(re.findall(r'"name": "([^"]+)"', text)):
+        text = text.replace(f'"{name}"', json.dumps(f"{HOSTILE}{name}"))
+    return text
+
+
+@pytest.mark.parametrize("name", ["reconfigure", "rescale", "leasing", "mapping", "link_allocation"])
+def test_hostile_names_are_text(browser, tmp_path, name):
+    problem = edrp.loads(renamed((EXAMPLES / f"{name}.json").read_text()))
+    solution = edrp.solve(problem, METHODS.get(name, "auto"))
+    explore(problem, solution, tmp_path / "page.html", title=HOSTILE)
+    opened = Opened(browser, tmp_path / "page.html")
+    assert HOSTILE in opened.page.locator("h1").text_content()
+    for item in opened.page.locator(".item").all()[:3]:
+        item.dispatch_event("click")
+    assert opened.drawn()["injected"] == 0
+    opened.page.close()
+
+
+@pytest.mark.parametrize("name", ["word_count", "mapping"])
+def test_nodes_with_coordinates_stand_as_on_a_map(solved, name):
+    problem, solution = solved(name)
+    nodes = [node.replace(coordinates=(10.0 * index, 40.0 + index % 2)) for index, node in enumerate(problem.network.nodes)]
+    located = problem.replace(network=problem.network.replace(nodes=nodes))
+    graph = kinds()[problem.kind].view(located, solution).panels[0]
+    assert graph.arrangements[0].name == "map"
+    xs = [x for x, _ in graph.arrangements[0].places]
+    assert xs == sorted(xs), "west is left"
+    (_, first), (_, second) = graph.arrangements[0].places[:2]
+    assert second < first, "north is up"
+
+
+def test_thousands_of_nodes_share_boxes():
+    problem = EdrpProblem(
+        application={"operators": [{"name": "read"}, {"name": "write"}], "streams": [{"source": "read", "target": "write"}]},
+        network={
+            "nodes": [{"name": f"host{n}", "zone": f"rack{n % 40}"} for n in range(2000)],
+            "between_zones": {"delay": 0.1},
+            "within_zone": {"delay": 0.01},
+        },
+        limits={"response_time": 1.0},
+        weights={"response_time": 1.0},
+    )
+    deployment = problem.read_decision({"read": ["host7"], "write": ["host1999"]})
+    answer = Answer("feasible", "finished", deployment, problem.evaluate(deployment).objective)
+    solution = checked_solution(problem, "given", answer, Seconds(0.0))
+    view = kinds()["edrp"].view(problem, solution)
+    assert [box.label for box in view.panels[0].boxes[:3]] == ["host7", "host1999", "rack0"]
+    assert len(view.panels[0].boxes) == 42
+    assert len(explorer_page(problem, solution)) <= 400_000
+
+
+def test_a_day_of_decisions_goes_from_one_to_the_next(solved, browser, tmp_path):
+    problem, solution = solved("reconfigure")
+    day = [(0, problem.current), (3600, solution.deployment), (7200, problem.current)]
+    explore_decisions(problem, day, tmp_path / "page.html", title="a day")
+    opened = Opened(browser, tmp_path / "page.html")
+    assert opened.page.locator("output").text_content() == "0 s"
+    opened.page.keyboard.press(".")
+    assert opened.page.locator("output").text_content() == "3600 s"
+    opened.page.locator(".chip.new").first.wait_for()
+    assert all(opened.drawn()["panels"])
+    opened.page.close()
+    with pytest.raises(edrp.errors.InvalidInstanceError, match="later than the one before"):
+        explore_decisions(problem, day[::-1], tmp_path / "other.html")
+
+
+def test_page_allows_no_script_but_its_own(solved):
+    page = explorer_page(*solved("migration"), title=f"{HOSTILE}\u2028</script>")
+    assert "default-src 'none'" in page
+    assert HOSTILE not in page
+    assert page.count("<script") == 2
+    assert len(files("edrp.explorer").joinpath("explorer.js").read_bytes()) <= 60_000
+
+
+def test_solution_knows_its_problem(solved, tmp_path):
+    _, solution = solved("migration")
+    assert solution.explore(tmp_path / "page.html").stat().st_size > 10_000
+    read = type(solution).model_validate(solution.to_document())
+    assert read == solution
+    assert pickle.loads(pickle.dumps(solution)) == solution
+    with pytest.raises(edrp.errors.EdrpError, match="does not know its problem"):
+        read.explore(tmp_path / "other.html")
+
+
+def test_command_writes_a_page(solved, tmp_path, capsys):
+    from edrp.cli import main
+
+    solved("migration")[1].save(tmp_path / "solution.json")
+    words = ["explore", str(EXAMPLES / "migration.json"), str(tmp_path / "solution.json"), "-o", str(tmp_path / "page.html")]
+    for expected in (0, 2):  # what is there is not replaced
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert int(ended.value.code or 0) == expected
+    assert "migration.json" in (tmp_path / "page.html").read_text()
+
+
+def test_kind_without_a_view_shows_its_metrics(solved, monkeypatch):
+    record = kinds()["migration"]
+    monkeypatch.setitem(record.__dict__, "view", None)
+    page = explorer_page(*solved("migration"))
+    assert "moved state" in page
+    assert "Transfer schedule" not in page

@@ -1,0 +1,110 @@
+"""What notebooks show of problems, solutions and explanations: tables of the page, in which names are text."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import edrp
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"
+HOSTILE = "<script>alert(1)</script>[bold]"
+
+
+class Tables(HTMLParser):
+    """Tags, and the cells of all tables."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.cells: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] in ("td", "th") and self.cells:
+            self.cells[-1] += data
+
+
+def example(name: str):
+    return edrp.load(ROOT / "examples" / f"{name}.json")
+
+
+def test_a_problem_is_shown_by_its_fields():
+    cells = Tables(example("word_count")._repr_html_()).cells
+    assert cells[:2] == ["field", "value"]
+    assert dict(zip(cells[::2], cells[1::2], strict=True))["limits"] == "response_time 0.2, cost 20"
+    assert "operators (4)" in cells[cells.index("application") + 1]
+
+
+def test_a_solution_is_shown_as_on_the_terminal():
+    shown = edrp.solve(example("word_count"))._repr_html_()
+    assert "optimal: proven that nothing is better" in shown
+    cells = Tables(shown).cells
+    assert cells[cells.index("splitter") :][:3] == ["splitter", "2", "cloud ×2"]
+    assert cells[cells.index("cost") :][:3] == ["cost", "5.27", "money/h"]
+
+
+def test_a_solution_of_a_file_is_shown_without_its_problem(tmp_path):
+    edrp.solve(example("migration")).save(tmp_path / "solution.json")
+    cells = Tables(edrp.load_solution(tmp_path / "solution.json")._repr_html_()).cells
+    assert cells[:2] == ["metric", "value"]
+
+
+def test_an_explanation_is_shown_with_its_critical_path():
+    problem = example("reconfigure")
+    shown = edrp.explain(problem, edrp.solve(problem), runner_up=False)._repr_html_()
+    assert "<caption>Critical path" in shown
+    assert "decides the downtime" in shown
+
+
+def test_what_is_infeasible_says_what_clashes():
+    assert "• limits" in edrp.solve(example("infeasible"))._repr_html_()
+
+
+def test_names_are_text():
+    problem = edrp.EdrpProblem(
+        application={"operators": [{"name": HOSTILE, "cost": 1.0}]},
+        network={"nodes": [{"name": HOSTILE}]},
+        weights={"cost": 1.0},
+        limits={"cost": 2.0},
+    )
+    solution = edrp.solve(problem, "greedy")
+    for shown in (problem, solution, edrp.explain(problem, solution, runner_up=False)):
+        assert set(Tables(shown._repr_html_()).tags) <= {
+            "div",
+            "p",
+            "strong",
+            "table",
+            "caption",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+        }
+    assert HOSTILE in Tables(solution._repr_html_()).cells
+
+
+@pytest.fixture
+def cells(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    return [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+
+
+def test_the_example_notebook_runs_and_shows_what_it_says(cells):
+    names: dict[str, object] = {}
+    for cell in cells:
+        *lines, last = "".join(cell["source"]).strip().splitlines()
+        exec(compile("\n".join(lines), str(NOTEBOOK), "exec"), names)
+        shown = eval(compile(last, str(NOTEBOOK), "eval"), names)
+        assert re.match(r"<div>", shown._repr_html_())
