@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow test-flink mutants fuzz lint types pytest clean
+.PHONY: install demo wheel check test test-slow test-flink docs mutants fuzz lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -35,6 +35,11 @@ test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
 	  tests/edrp/engines/test_flink_watch_cluster.py tests/edrp/engines/test_flink_control_cluster.py
 
+# The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
+# or, for the search, python -m http.server --directory site.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict --site-dir site
+
 # Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Ten minutes.
 mutants: $(VENV)/.installed-test
 	$(PIP) install --editable '.[mutants]'
@@ -61,7 +66,7 @@ types: $(VENV)/.installed-test
 	cd build/installed && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p edrp
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
@@ -80,6 +85,10 @@ $(VENV)/.installed-demo: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable '.[plot,data]'
 	touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: pyproject.toml setup.py | $(VENV)/bin/python
+	$(PIP) install --editable '.[docs]'
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-test: pyproject.toml setup.py | $(VENV)/bin/python
 	$(PIP) install --editable '.[test]'
-	touch $@ $(VENV)/.installed $(VENV)/.installed-demo
+	touch $@ $(VENV)/.installed $(VENV)/.installed-demo $(VENV)/.installed-docs

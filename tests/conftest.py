@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,15 @@ if threading.current_thread() is threading.main_thread():
 ROOT = Path(__file__).resolve().parent.parent
 DAY = 86_400.0
 EXAMPLES = ROOT / "examples"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,25 @@ def interpreted_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
             yield
     else:
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium of this machine that is driven by a test; skipped where there is none, unless it must be there."""
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    why = "there is no Chromium on the PATH" if executable is None else ""
+    if find_spec("playwright") is None:
+        why = 'the package playwright is missing: pip install "edrp[test]"'
+    if why and os.environ.get("EDRP_REQUIRE_BROWSER"):
+        pytest.fail(why)
+    if why:
+        pytest.skip(why)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, headless=True, args=list(FLAGS))
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

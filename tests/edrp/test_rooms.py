@@ -28,7 +28,20 @@ FOLDERS = {
     "validation": {"simulation", "oracles", "papers", "benchmark", "report"},
     "validation/simulation": set(TOPICS),
     "validation/oracles": set(TOPICS),
-    "edrp": {*TOPICS, "auto", "core", "backends", "batch", "certificates", "engines", "fuzzing", "replanning", "cli"},
+    "edrp": {
+        *TOPICS,
+        "auto",
+        "core",
+        "backends",
+        "batch",
+        "certificates",
+        "engines",
+        "explanations",
+        "explorer",
+        "fuzzing",
+        "replanning",
+        "cli",
+    },
 }
 """Folders that there may be in each room."""
 
