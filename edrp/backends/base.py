@@ -59,7 +59,7 @@ class SolverOptions:
     """How to run a backend: seconds (None for no limit), relative gap, threads, seed, and a starting point.
 
     `start` has shape (columns,); NaN where a column is left to the solver. `tiny` says that the program
-    has tiny coefficients (`edrp.backends.conditioning`).
+    has tiny coefficients (`edrp.backends.conditioning`). Without `presolve` HiGHS takes the program as it is.
     """
 
     time_limit: float | None = None
@@ -69,11 +69,18 @@ class SolverOptions:
     start: Floats | None = None
     progress: Progress | None = None
     tiny: bool = False
+    presolve: bool = True
 
 
 def highs_settings(options: SolverOptions) -> dict[str, Any]:
     """Options of HiGHS that all backends share which call it."""
-    return HIGHS_WITH_TINY if options.tiny else HIGHS_TOLERANCES
+    settings = HIGHS_WITH_TINY if options.tiny else HIGHS_TOLERANCES
+    return settings if options.presolve else settings | {"presolve": "off"}
+
+
+def only_presolved(info: Any) -> bool:
+    """Whether HiGHS's information about a run says that nothing but presolve is behind its answer."""
+    return bool(info.mip_node_count <= 0 and info.simplex_iteration_count <= 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,8 @@ class ProgramResult:
     """The result of a backend and why it stopped; `values` has shape (columns,) or is None.
 
     `bound` is a proven lower bound on the objective, None where the backend knows none. `notes` are
-    sentences for the user, such as options that the backend could not use.
+    sentences for the user, such as options that the backend could not use. `searched` is false where nothing but presolve is
+    behind an optimum or infeasibility.
     """
 
     status: Status
@@ -91,6 +99,7 @@ class ProgramResult:
     bound: float | None
     seconds: float
     notes: tuple[str, ...] = ()
+    searched: bool = True
 
 
 class Backend(Protocol):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +15,10 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
+    only_presolved,
     seconds_for_solver,
 )
+from edrp.backends.highs import second_look
 from edrp.core.budget import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -71,9 +75,13 @@ class CvxpyBackend:
         bound = _bound(model, arrays)
         if status not in ("optimal", "feasible") or columns.value is None or not _has_point(model):
             held: Status = status if status in ("infeasible", "unbounded") else "none"
-            return ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
-        objective = float(arrays.objective @ columns.value + arrays.constant)
-        return ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
+            first = ProgramResult(held, stopped, None, None, bound if held == "none" else None, seconds)
+        else:
+            objective = float(arrays.objective @ columns.value + arrays.constant)
+            first = ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
+        searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
+        until = math.inf if options.time_limit is None else started + options.time_limit
+        return second_look(arrays, options, until, replace(first, searched=searched))
 
 
 def _solve(model: Any, options: SolverOptions, settings: dict[str, Any]) -> None:
@@ -109,6 +117,11 @@ def _has_point(model: Any) -> bool:
     statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
     found = getattr(statistics, "primal_solution_status", HIGHS_FEASIBLE)
     return bool(found == HIGHS_FEASIBLE)
+
+
+def _only_presolved(model: Any) -> bool:
+    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
+    return statistics is not None and only_presolved(statistics)
 
 
 def _bound(model: Any, arrays: Arrays) -> float | None:

@@ -17,6 +17,7 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
+    only_presolved,
     seconds_for_solver,
 )
 from edrp.core.arrays import Floats
@@ -101,8 +102,46 @@ class Incumbent:
 def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> ProgramResult:
     """Solve a program given as arrays; with no integer column as a linear program, to a vertex."""
     options = options or SolverOptions()
+    until = math.inf if options.time_limit is None else now() + options.time_limit
+    return second_look(arrays, options, until, _solved(arrays, options, until))
+
+
+def second_look(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> ProgramResult:
+    """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
+
+    Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
+    the columns are looked at first, then the linear relaxation. If the time, of the clock of `now`, is over before the search
+    has ended, a point that was called optimal is an incumbent.
+    """
+    if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
+        return first
     started = now()
-    until = math.inf if options.time_limit is None else started + options.time_limit
+    held: Status = "none" if first.values is None else "feasible"
+    unproven = replace(first, status=held, stopped_because="time_limit", bound=None, searched=True)
+    try:
+        if _relaxation_proves(arrays, replace(options, start=None), until, first):
+            return first
+        again = _solved(arrays, replace(options, start=None, presolve=False), until)
+    except OutOfTimeError:
+        return unproven
+    seconds = first.seconds + now() - started
+    if again.status in ("optimal", "infeasible") or first.values is None:
+        return replace(again, seconds=seconds)
+    best = again if again.objective is not None and again.objective < float(first.objective or 0.0) else unproven
+    return replace(best, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
+
+
+def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
+    """Whether the linear relaxation is infeasible, too, or has no better value."""
+    relaxed = _solved(replace(arrays, integer=np.zeros_like(arrays.integer)), options, until)
+    if first.objective is None or relaxed.objective is None:
+        return relaxed.status == first.status == "infeasible"
+    return relaxed.status == "optimal" and first.objective <= above(relaxed.objective)
+
+
+def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
+    """What HiGHS says of a program."""
+    started = now()
     solver = highspy.Highs()
     _configure(solver, options)
     hand_over(solver, arrays)
@@ -120,50 +159,9 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> Progra
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
             outcome = _run(solver, until)
-        if options.start is not None and _suspicious(solver, arrays, options.start):
-            return _without_start(solver, arrays, until, _result(solver, arrays, outcome, now() - started))
     except OutOfTimeError:
         return incumbent.result(now() - started)
     return _result(solver, arrays, outcome, now() - started)
-
-
-def _suspicious(solver: Any, arrays: Arrays, start: Floats) -> bool:
-    """Whether HiGHS calls its start optimal without having searched, and the bounds of the columns alone do not prove it.
-
-    Where presolve leaves an objective that is constant, HiGHS counts it as a multiple of 1, and cuts off all points that are
-    better than the start by less than a half (docs/explanation/wrong_optima.md). It ends before the first node then.
-    """
-    info = solver.getInfo()
-    if solver.getModelStatus() != _Status.kOptimal or info.mip_node_count > 0 or info.simplex_iteration_count > 0:
-        return False
-    objective = float(solver.getObjectiveValue())
-    if float(arrays.objective @ start) + arrays.constant > above(objective):  # NaN where columns were left to HiGHS
-        return False
-    return not bounds_prove(arrays, objective)
-
-
-def _without_start(solver: Any, arrays: Arrays, until: float, first: ProgramResult) -> ProgramResult:
-    """The first result where the linear relaxation proves it, else that of a search without the start.
-
-    If time is over before, the start is the incumbent.
-    """
-    assert first.objective is not None
-    started, held = now(), replace(first, status="feasible", stopped_because="time_limit", bound=None)
-    try:
-        solver.clearSolver()
-        solver.setOptionValue("solve_relaxation", True)
-        _run(solver, until)
-        proven = solver.getModelStatus() == _Status.kOptimal and first.objective <= above(solver.getObjectiveValue())
-        solver.setOptionValue("solve_relaxation", False)
-        if proven:
-            return replace(first, seconds=first.seconds + now() - started)
-        solver.clearSolver()
-        again = _result(solver, arrays, _run(solver, until), first.seconds + now() - started)
-    except OutOfTimeError:
-        return held
-    if again.status == "optimal":
-        return again
-    return replace(held, stopped_because=again.stopped_because, bound=again.bound, seconds=again.seconds)
 
 
 def _run(solver: Any, until: float) -> Any:
@@ -241,17 +239,18 @@ def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> Progra
     stopped = STOPPED[native]
     if outcome == highspy.HighsStatus.kError:
         stopped = "error"
-    if native == _Status.kInfeasible:
-        return ProgramResult("infeasible", stopped, None, None, None, seconds)
-    if native in (_Status.kUnbounded, _Status.kUnboundedOrInfeasible):
-        return ProgramResult("unbounded", stopped, None, None, None, seconds)
     info = solver.getInfo()
     mixed = bool(arrays.integer.any())
+    searched = not mixed or solver.getOptionValue("presolve")[1] == "off" or not only_presolved(info)
+    if native == _Status.kInfeasible:
+        return ProgramResult("infeasible", stopped, None, None, None, seconds, searched=searched)
+    if native in (_Status.kUnbounded, _Status.kUnboundedOrInfeasible):
+        return ProgramResult("unbounded", stopped, None, None, None, seconds)
     bound = finite_or_none(info.mip_dual_bound) if mixed else None
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return ProgramResult("none", stopped, None, None, bound, seconds)
     values = np.array(solver.getSolution().col_value, float)
     objective = float(solver.getObjectiveValue())
     if native in (_Status.kOptimal, _Status.kModelEmpty):
-        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, seconds)
+        return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, seconds, searched=searched)
     return ProgramResult("feasible", stopped, values, objective, bound, seconds)

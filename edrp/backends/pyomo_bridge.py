@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +13,10 @@ from edrp.backends.base import (
     finite_or_none,
     highs_settings,
     in_fresh_thread,
+    only_presolved,
     seconds_for_solver,
 )
+from edrp.backends.highs import second_look
 from edrp.core.budget import look, now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -59,6 +62,11 @@ class PyomoBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
+        until = math.inf if options.time_limit is None else now() + options.time_limit
+        return second_look(arrays, options, until, self._solved(arrays, options))
+
+    def _solved(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
+        """What the solver says of a program."""
         import pyomo.environ  # registers the solvers
         from pyomo.common.log import LoggingIntercept
         from pyomo.contrib.solver.common.factory import SolverFactory
@@ -92,12 +100,17 @@ class PyomoBackend:
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
             held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"
-            return ProgramResult(held, stopped, None, None, None, seconds)
+            return ProgramResult(held, stopped, None, None, None, seconds, searched=self._searched(solver, options))
         if status == "none":
             return ProgramResult("none", stopped, None, None, bound, seconds)
         answer.solution_loader.load_vars()
         values = np.array([model.x[index].value for index in model.x], float)
-        return ProgramResult(status, stopped, values, float(arrays.objective @ values + arrays.constant), bound, seconds)
+        objective, searched = float(arrays.objective @ values + arrays.constant), self._searched(solver, options)
+        return ProgramResult(status, stopped, values, objective, bound, seconds, searched=status != "optimal" or searched)
+
+    def _searched(self, solver: Any, options: SolverOptions) -> bool:
+        """Whether more than HiGHS's presolve is behind what it says; other solvers are not asked."""
+        return self.solver != "highs" or options.tiny or not only_presolved(solver._solver_model.getInfo())
 
 
 def _contradiction(arrays: Arrays) -> bool:

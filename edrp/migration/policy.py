@@ -17,6 +17,9 @@ from edrp.migration.single_step import evaluate_migration, migration_clashes
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
+ROUNDING = 1e-13
+"""Share of all state by which sums of state sizes may be wrong; projected costs are known no better."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
@@ -186,7 +189,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]
-        slack = 1e-9 * max(1.0, abs(stored))
+        slack = 1e-9 * max(1.0, abs(stored)) + ROUNDING * sum(self.state_size)
         if abs(stored - decision.projected_cost) > slack:
             return [f"projected cost: claimed {decision.projected_cost!r}, the table says {stored!r}"]
         expected = costs.backup(boundaries, self.state_size, self.row(self.nodes), self.discount)

@@ -7,9 +7,9 @@ from math import ceil, log2
 
 import numpy as np
 
-from edrp.core.budget import seconds_left
+from edrp.core.budget import now, seconds_left
 from edrp.core.certificates import RawCertificate
-from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 
@@ -19,18 +19,24 @@ DIGITS = 50
 ROUNDING = 1e-10
 """Share of the value by which the claimed bound stays below it, so that errors of C fit in between."""
 
+LEAST_ERROR, ERROR = 2e-7, 2e-10
+"""Error of C in bytes, or relative to the objective, a fifth of what the checker forgives."""
+
 
 def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySolution) -> RawCertificate:
     """A certificate, not yet checked: C of all partitions from a second run of the method, or nothing where a class is empty."""
     if solution.status == "infeasible":
         return RawCertificate("pmc", [], {"unit": "1"})
     model = PolicyModel.of(problem, problem.reachable_counts)
-    left = seconds_left()
-    iteration = iterate(model, Threads(1), time_limit=None if left == float("inf") else left)
+    objective, until = Fraction(solution.objective or 0.0), now() + seconds_left()
+    iteration = iterate(model, Threads(1), time_limit=until - now())
+    error = max(LEAST_ERROR, ERROR * float(objective))
+    if iteration.error_bound > error:  # what is at stake is little relative to all state
+        limits = {"max_sweeps": iteration.sweeps + MAX_FURTHER_SWEEPS, "time_limit": until - now()}
+        iteration = iterate(model, Threads(1), state=iteration, accuracy=error / model.total_state, **limits)
     unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - DIGITS)
     lines = [
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]
         for count, values in zip(model.counts, iteration.values, strict=True)
     ]
-    objective = Fraction(solution.objective or 0.0)
     return RawCertificate("pmc", lines, {"unit": str(unit), "bound": str(objective - abs(objective) * Fraction(ROUNDING))})

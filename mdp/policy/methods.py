@@ -16,7 +16,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
 from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.pmc import ACCURACY, Iteration, Threads, iterate
+from edrp.mdp.policy.pmc import ACCURACY, MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
@@ -26,9 +26,6 @@ STATES_PER_SECOND = 400_000
 
 NEGLIGIBLE = 1e-12
 """Bytes that no further sweep is run for."""
-
-MAX_FURTHER_SWEEPS = 10
-"""Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
 
 
 @dataclass(frozen=True, slots=True)

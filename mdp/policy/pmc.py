@@ -43,6 +43,9 @@ EVALUATIONS = 400
 ACCURACY = 1e-11
 """Error of C, relative to all state, at which the iteration ends."""
 
+MAX_FURTHER_SWEEPS = 10
+"""Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
+
 CHUNK = 4096
 """States per call of the kernel."""
 

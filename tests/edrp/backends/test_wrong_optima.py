@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import highspy
@@ -12,11 +14,13 @@ from scipy import sparse
 import edrp
 from edrp.backends import scipy_milp, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
-from edrp.backends.highs import HighsBackend, solve_arrays
+from edrp.backends.highs import HighsBackend, second_look, solve_arrays
+from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
 from edrp.formulations.methods import formulate
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
+from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
 
@@ -100,6 +104,43 @@ def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optim
     solution = edrp.solve(problem, "scipy")
     assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
     assert solution.objective > RESTARTED[884] + 1e-4
+
+
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_a_placement_of_which_presolve_cuts_the_optimum_off(backend):
+    """Presolve left nothing of the program, and two thirds too much: 2.5 in place of 1.5, with a start or without."""
+    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
+    problem = edrp.load(CASES[0].parent / "presolve" / "latency_767.json")
+    solution = edrp.solve(problem, backend)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(brute_force_latency_aware(problem)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("start", [None, np.array([1.0, 0.0])])
+def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start):
+    arrays, options = bag(), SolverOptions(start=start)
+    for claim in ("infeasible", "optimal"):
+        point = None if claim == "infeasible" else np.array([1.0, 0.0])
+        wrong = ProgramResult(claim, "finished", point, None if point is None else -2.0, None, 0.0, searched=False)
+        found = second_look(arrays, options, math.inf, wrong)
+        assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0])
+    right = ProgramResult("optimal", "finished", np.array([0.0, 0.0]), 0.0, 0.0, 0.0, searched=False)
+    assert second_look(replace(arrays, objective=np.array([2.0, 3.0])), options, math.inf, right) is right
+
+
+def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
+    wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, 0.0, searched=False)
+    found = second_look(bag(), SolverOptions(time_limit=0.0), now(), wrong)
+    assert (found.status, found.objective, found.bound) == ("feasible", -2.0, None)
+
+
+def bag() -> Arrays:
+    """One of two things, of which the second is worth more."""
+    program = Program()
+    take = program.add_columns("take", 2, upper=1, integer=True)
+    program.add_row("bag", Linear.of(take, [3, 4]), upper=5)
+    program.minimise(Linear.of(take, [-2, -3]))
+    return program.arrays()
 
 
 def reservations(share: float) -> Program:
