@@ -32,8 +32,9 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     iteration = iterate(model, Threads(1), time_limit=until - now())
     error = max(LEAST_ERROR, ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
-        limits = {"max_sweeps": iteration.sweeps + MAX_FURTHER_SWEEPS, "time_limit": until - now()}
-        iteration = iterate(model, Threads(1), state=iteration, accuracy=error / model.total_state, **limits)
+        most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
+        limit = until - now()
+        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=limit)
     unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - DIGITS)
     lines = [
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]
