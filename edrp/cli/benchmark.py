@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
-from edrp.cli.options import ForceFolder, TimeLimit
+from edrp.cli.options import ForceFolder, TimeLimit, command_text
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
@@ -73,7 +72,13 @@ def compare_methods(
     if data is not None:
         refuse_missing(data)
     refuse_folder(out, WRITTEN, force=force)
-    options: dict[str, Any] = {"--suite": [suite], "--instances": paths, "--method": method, "--spark": [spark], "--jobs": [jobs]}
+    options: dict[str, Any] = {
+        "--suite": [suite],
+        "--instances": paths,
+        "--method": method or [],
+        "--spark": [spark],
+        "--jobs": [jobs],
+    }
     options |= {"--data": [data], "--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
     with place_of_work(spark, jobs) as where, batch_progress(f"benchmark {chosen.name}") as report, saying_what_is_kept(out):
         found = run_benchmark(
@@ -85,7 +90,7 @@ def compare_methods(
             time_limit=time_limit,
             force=force,
             certify=certify,
-            command=_command(options) + " --certify" * certify,
+            command=command_text("benchmark", options) + " --certify" * certify,
             progress=report,
             **where,
         )
@@ -107,13 +112,6 @@ def exit_code(found: Benchmark) -> ExitCode:
     if found.alarms:
         return ExitCode.DEFECT
     return ExitCode.BAD_INPUT if (found.runs["outcome"] == "failed").any() else ExitCode.SOLVED
-
-
-def _command(options: dict[str, Any]) -> str:
-    words = ["edrp", "benchmark"]
-    for name, values in options.items():
-        words += [word for value in values or [] if value is not None for word in (name, str(value))]
-    return shlex.join(words)
 
 
 def _print(found: Benchmark) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +110,16 @@ def read_solution(problem: Problem, path: Path) -> Any:
     if solution.kind != wanted:
         raise InvalidInstanceError([Fault("kind", solution.kind, f"must be {wanted}")], str(path))
     return solution
+
+
+def command_text(command: str, options: Mapping[str, Sequence[Any]]) -> str:
+    """A command that can be typed again, each option once for each of its values; those that are None were not given.
+
+    >>> command_text("simulate", {"--policy": ["btu", "a b"], "--out": [None]})
+    "edrp simulate --policy btu --policy 'a b'"
+    """
+    words = [word for name, values in options.items() for value in values if value is not None for word in (name, str(value))]
+    return shlex.join(["edrp", *command.split(), *words])
 
 
 Scenario = TypeVar("Scenario", bound=Problem)

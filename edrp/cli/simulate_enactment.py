@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from edrp.cli.app import outcome_code
-from edrp.cli.display.enactment import run_parts
+from edrp.cli.app import ExitCode, outcome_code
+from edrp.cli.batch import Jobs
+from edrp.cli.display.enactment import run_parts, run_quantities
 from edrp.cli.options import (
     RUN_FILES,
     ForceFolder,
     RunFolder,
+    command_text,
     finite,
-    read_assignments,
     read_scenario,
-    refuse_parameters,
-    refuse_unknown_method,
     refuse_with_scenario,
     save_run,
 )
+from edrp.cli.simulate_comparison import Contender, PolicyRuns, Seeds, read_contenders, seeds_to_compare, show_comparison
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
@@ -37,7 +37,7 @@ from edrp.validation.papers.enactment.figures import timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import save_timeline, timeline
 
-PATTERN, UNIT, DURATION, DAYS = "stepwise", 600.0, 7200.0, 7
+PATTERN, UNIT, DURATION, DAYS, POLICY = "stepwise", 600.0, 7200.0, 7, "btu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,19 @@ def simulate_enactment(
     scenario: Annotated[
         Path | None, typer.Option("--scenario", help="Instead: a file of kind enactment-scenario.", show_default=False)
     ] = None,
-    policy: Annotated[str, typer.Option(help="Policy: a method of `edrp methods` that ends in -policy, without that.")] = "btu",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Policy: a method of `edrp methods` that ends in -policy, without that, or NAME:KEY=VALUE,… with parameters; "
+            f"repeat it to compare policies. Default: {POLICY}."
+        ),
+    ] = None,
     btu: Annotated[
         float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds. Default: {UNIT:g}.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random walks and of the run.")] = 1,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
     duration: Annotated[
         float | None,
         typer.Option(
@@ -76,19 +84,35 @@ def simulate_enactment(
     out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
-    """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator."""
-    refuse_unknown_method("enactment-scenario", policy, SUFFIX, "--policy", "policy")
-    parameters = read_assignments(param or [])
-    refuse_parameters("enactment-scenario", policy + SUFFIX, parameters)
-    chosen = _chosen(pattern, departures, scenario, {"--btu": btu, "--duration": duration}, seed)
+    """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator.
+
+    Several policies, or several seeds, are compared: means with intervals of as many runs, and with --out a page.
+    """
+    policies = policy or [POLICY]
+    contenders = read_contenders("enactment-scenario", policies, param or [], SUFFIX, "--policy", "policy")
+    source = partial(_chosen, pattern, departures, scenario, {"--btu": btu, "--duration": duration})
+    chosen, compared = source(seed), seeds_to_compare(seed, seeds, contenders)
+    if compared is None:
+        raise typer.Exit(_simulate_one(chosen, contenders[0], seed, out, force))
+    options: dict[str, list[Any]] = {"--pattern": [pattern], "--departures": [departures], "--scenario": [scenario]}
+    options |= {"--policy": policies, "--btu": [btu], "--duration": [duration], "--param": param or []}
+    options |= {"--seed": [seed], "--seeds": [len(compared)], "--out": [out]}
+    title = f"{chosen.name}, {chosen.scenario.duration:g} s"
+    runs = PolicyRuns(title, lambda number: source(number).scenario, contenders, compared, run_quantities(chosen.scenario))
+    settings = {"billing": _hosts(chosen.scenario), **runs.settings}
+    show_comparison(runs, jobs, out, command_text("simulate enactment", options), settings, force=force)
+
+
+def _simulate_one(chosen: NamedScenario, contender: Contender, seed: int, out: Path | None, force: bool) -> ExitCode:
+    """One run under one policy: printed, and written where that is asked for."""
     if out is not None:
         refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
-        solution = solve(chosen.scenario, policy + SUFFIX, seed=seed, **parameters)
-    _print(chosen, policy, solution)
+        solution = solve(chosen.scenario, contender.method, seed=seed, **contender.parameters)
+    _print(chosen, contender.text, solution)
     if out is not None:
-        _save(chosen, policy, solution, out, force)
-    raise typer.Exit(outcome_code(solution))
+        _save(chosen, contender.text, solution, out, force)
+    return outcome_code(solution)
 
 
 def _chosen(
@@ -124,15 +148,19 @@ def _days(duration: float | None) -> int:
 def _print(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution) -> None:
     console = output()
     say(console, _title(chosen, policy), "bold")
-    hosts = (
-        f"{host_type.name}: {host_type.price:g} money per billing time unit of {host_type.billing_time:g} s"
-        for host_type in chosen.scenario.host_types
-    )
-    say(console, f"{'; '.join(hosts)}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s")
+    say(console, f"{_hosts(chosen.scenario)}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s")
     for part in run_parts(chosen.scenario, solution):
         console.print(part) if isinstance(part, Table) else say(console, part)
     for note in solution.notes:
         say(console, note)
+
+
+def _hosts(scenario: EnactmentScenario) -> str:
+    """What hosts of each type cost."""
+    return "; ".join(
+        f"{host_type.name}: {host_type.price:g} money per billing time unit of {host_type.billing_time:g} s"
+        for host_type in scenario.host_types
+    )
 
 
 def _title(chosen: NamedScenario, policy: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,20 +10,20 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from edrp.cli.app import outcome_code
-from edrp.cli.display.mapping import bimodal_parts
+from edrp.cli.app import ExitCode, outcome_code
+from edrp.cli.batch import Jobs
+from edrp.cli.display.mapping import RUN_QUANTITIES, bimodal_parts
 from edrp.cli.options import (
     RUN_FILES,
     ForceFolder,
     RunFolder,
+    command_text,
     finite,
-    read_assignments,
     read_scenario,
-    refuse_parameters,
-    refuse_unknown_method,
     refuse_with_scenario,
     save_run,
 )
+from edrp.cli.simulate_comparison import Contender, PolicyRuns, Seeds, read_contenders, seeds_to_compare, show_comparison
 from edrp.cli.terminal import output, progress, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
@@ -33,6 +33,10 @@ from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSoluti
 from edrp.validation.papers.bimodal.figures import timeline_figure
 from edrp.validation.simulation.mapping.bimodal_simulator import SUFFIX
 from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, timeline
+
+METHOD = "public-hops-links"
+CARRIED = {"both": "dedicated links and the public network", "dedicated": "dedicated links", "public": "the public network"}
+"""What carries streams, by the word for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,46 +64,71 @@ def simulate_bimodal(
         Path | None, typer.Option("--scenario", help="Instead: a file of kind bimodal-scenario.", show_default=False)
     ] = None,
     method: Annotated[
-        str, typer.Option(help="Choice of maps: a method of `edrp methods` for bimodal-scenario, without -mapping.")
-    ] = "public-hops-links",
+        list[str] | None,
+        typer.Option(
+            help="Choice of maps: a method of `edrp methods` for bimodal-scenario, without -mapping, or NAME:KEY=VALUE,… with "
+            f"parameters; repeat it to compare methods. Default: {METHOD}."
+        ),
+    ] = None,
     reallocation: Annotated[
         bool | None,
         typer.Option("--reallocation/--no-reallocation", help="Re-allocate links at intervals [default: yes]."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the platform, the tasks and all random events of the run.")] = 1,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the method; repeatable.")
     ] = None,
     out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
-    """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used."""
-    refuse_unknown_method("bimodal-scenario", method, SUFFIX, "--method", "choice of maps")
-    parameters = _parameters(method + SUFFIX, param or [], reallocation)
+    """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used.
+
+    Several methods, or several seeds, are compared: means with intervals of as many runs, and with --out a page.
+    """
+    texts = method or [METHOD]
+    contenders = _contenders(texts, param or [], reallocation)
     platform = {"rate": rate, "links": links, "servers": servers, "services": services}
-    chosen = _chosen(scenario, {**platform, "tasks": tasks, "networks": networks, "flow": flow}, seed)
+    platform |= {"tasks": tasks, "networks": networks, "flow": flow}
+    chosen, compared = _chosen(scenario, platform, seed), seeds_to_compare(seed, seeds, contenders)
+    if compared is None:
+        raise typer.Exit(_simulate_one(chosen, contenders[0], seed, out, force))
+    options: dict[str, list[Any]] = {**{f"--{name}": [value] for name, value in platform.items()}, "--scenario": [scenario]}
+    options |= {"--method": texts, "--param": param or [], "--seed": [seed], "--seeds": [len(compared)], "--out": [out]}
+    again = "" if reallocation is None else " --reallocation" if reallocation else " --no-reallocation"
+    runs = PolicyRuns(
+        _platform(chosen), lambda number: _chosen(scenario, platform, number).scenario, contenders, compared, RUN_QUANTITIES
+    )
+    settings = {"streams over": CARRIED[chosen.scenario.networks], **runs.settings}
+    show_comparison(runs, jobs, out, command_text("simulate bimodal", options) + again, settings, force=force)
+
+
+def _simulate_one(chosen: ChosenScenario, contender: Contender, seed: int, out: Path | None, force: bool) -> ExitCode:
+    """One run with one choice of maps: printed, and written where that is asked for."""
     if out is not None:
         refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
-        solution = solve(chosen.scenario, method + SUFFIX, seed=seed, **parameters)
-    _print(chosen, method, solution)
+        solution = solve(chosen.scenario, contender.method, seed=seed, **contender.parameters)
+    _print(chosen, contender.text, solution)
     if out is not None and solution.run is not None:
-        line, title = timeline(chosen.scenario, solution.run), _title(chosen, method)
+        line, title = timeline(chosen.scenario, solution.run), _title(chosen, contender.text)
         drawing = partial(timeline_figure, line, title=title)
         save_run(out, force, chosen.scenario, solution, partial(save_timeline, line), drawing, title)
-    raise typer.Exit(outcome_code(solution))
+    return outcome_code(solution)
 
 
-def _parameters(method: str, words: list[str], reallocation: bool | None) -> dict[str, Any]:
-    """Read the parameters of the method; refuse unknown ones, and re-allocation that is set twice."""
-    parameters = read_assignments(words)
-    if reallocation is not None:
-        option = "--reallocation" if reallocation else "--no-reallocation"
-        if "reallocation" in parameters:
-            raise InvalidInstanceError([Fault("--param", "reallocation", f"goes without {option}, which says it")])
-        parameters["reallocation"] = reallocation
-    refuse_parameters("bimodal-scenario", method, parameters)
-    return parameters
+def _contenders(texts: list[str], words: list[str], reallocation: bool | None) -> tuple[Contender, ...]:
+    """Read the methods with their parameters; refuse re-allocation that is set twice."""
+    found = read_contenders("bimodal-scenario", texts, words, SUFFIX, "--method", "choice of maps")
+    if reallocation is None:
+        return found
+    option = "--reallocation" if reallocation else "--no-reallocation"
+    for contender in found:
+        if "reallocation" in contender.parameters:
+            place = "--param" if any(word.partition("=")[0].strip() == "reallocation" for word in words) else "--method"
+            raise InvalidInstanceError([Fault(place, "reallocation", f"goes without {option}, which says it")])
+    return tuple(replace(contender, parameters={**contender.parameters, "reallocation": reallocation}) for contender in found)
 
 
 def _chosen(scenario: Path | None, options: dict[str, Any], seed: int) -> ChosenScenario:
@@ -117,10 +146,9 @@ def _print(chosen: ChosenScenario, method: str, solution: BimodalScenarioSolutio
     console = output()
     say(console, _title(chosen, method), "bold")
     scenario = chosen.scenario
-    carried = {"both": "dedicated links and the public network", "dedicated": "dedicated links", "public": "the public network"}
     say(
         console,
-        f"streams over {carried[scenario.networks]}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s",
+        f"streams over {CARRIED[scenario.networks]}; seed {solution.seed}; simulated in {solution.seconds['solve']:.2f} s",
     )
     for part in bimodal_parts(scenario, solution):
         console.print(part) if isinstance(part, Table) else say(console, part)
@@ -129,5 +157,9 @@ def _print(chosen: ChosenScenario, method: str, solution: BimodalScenarioSolutio
 
 
 def _title(chosen: ChosenScenario, method: str) -> str:
+    return f"{_platform(chosen)}, maps by {method}"
+
+
+def _platform(chosen: ChosenScenario) -> str:
     network = chosen.scenario.network
-    return f"{chosen.name}, {len(network.nodes)} servers, {len(network.links)} links, maps by {method}"
+    return f"{chosen.name}, {len(network.nodes)} servers, {len(network.links)} links"

@@ -1,4 +1,4 @@
-"""Confidence intervals and paired tests between methods."""
+"""Paired tests between methods."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import CONFIDENCE, RESAMPLES, Estimate
 
 TIE = 1e-9
 """Gaps that differ by no more than this are equal."""
@@ -48,30 +46,6 @@ class PairedTest:
     median_difference: float | None
     p_value: float | None
     effect: float | None
-
-
-def bootstrap_mean(values: ArrayLike, seed: int = 0) -> Estimate:
-    """The mean of a sample with its bias-corrected and accelerated bootstrap interval, for skewed samples.
-
-    Examples
-    --------
-    >>> bootstrap_mean([3.0, 3.0, 3.0])
-    Estimate(mean=3.0, low=3.0, high=3.0)
-    >>> estimate = bootstrap_mean([1.0, 2.0, 3.0, 4.0, 50.0])
-    >>> estimate.low < 12 < estimate.high
-    True
-    """
-    data = np.asarray(values, dtype=np.float64)
-    mean = float(data.mean()) if data.size else float("nan")
-    if data.size < 2:
-        return Estimate(mean, None, None)
-    if np.ptp(data) == 0:
-        return Estimate(mean, float(data[0]), float(data[0]))
-    random = np.random.default_rng(seed)
-    interval = stats.bootstrap(
-        (data,), np.mean, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, rng=random, batch=200
-    ).confidence_interval
-    return Estimate(mean, float(interval.low), float(interval.high))
 
 
 def paired_tests(gaps: Mapping[str, Mapping[str, float]]) -> list[PairedTest]:

@@ -12,7 +12,10 @@ from edrp.enactment.containers import Host, used_resources
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution
 from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
+from edrp.validation.report.comparison import Quantity
+from edrp.validation.report.formatting import SHARE, Unit
 
+MONEY, COUNT = Unit(1, ",.2f", " money"), Unit(1, ",.1f")
 SHOWN_HOSTS = 40
 """Hosts after which the rest are only counted; the solution document has them all."""
 
@@ -110,3 +113,22 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
         first = last = number
     if first is not None and last is not None:
         yield first, last
+
+
+def run_quantities(scenario: EnactmentScenario) -> tuple[Quantity, ...]:
+    """What runs are compared by: the objective first, which is the cost with penalties of the level that counts."""
+    counted = scenario.objective_level
+    costs = {level: Quantity(f"{level}_total", f"cost and penalties, {level.replace('_', ' ')}", MONEY) for level in LEVELS}
+    return (
+        costs.pop(counted),
+        Quantity("resource_cost", "cost of hosts", MONEY),
+        *(Quantity(f"{level}_compliance", f"items in time, {level.replace('_', ' ')}", SHARE) for level in LEVELS),
+        *costs.values(),
+        Quantity("paid_units", "billing time units paid", COUNT._replace(name=" BTU")),
+        Quantity("mean_hosts", "hosts, mean over time", COUNT._replace(spec=".2f")),
+        Quantity("mean_instances", "instances, mean over time", COUNT),
+        Quantity("upscalings", "instances added", COUNT),
+        Quantity("downscalings", "instances removed", COUNT),
+        Quantity("migrations", "instances migrated", COUNT),
+        Quantity("time_to_adapt", "time to adapt", COUNT._replace(name=" s")),
+    )

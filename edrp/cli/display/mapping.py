@@ -12,6 +12,24 @@ from edrp.cli.terminal import table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
+from edrp.validation.report.comparison import Quantity
+from edrp.validation.report.formatting import SHARE, Unit
+
+RUN_QUANTITIES = (
+    Quantity("objective", "lost revenue", Unit(1, ",.2f", " money")),
+    Quantity("acceptance", "tasks accepted", SHARE),
+    Quantity("throughput", "throughput", Unit(1, ",.2f", " tasks/h")),
+    Quantity("delivered_rate", "delivered rate", Unit(1, ",.0f", " bytes/s")),
+    Quantity("deviation", "deviation from the required rate", SHARE),
+    Quantity("elongation", "elongation of tasks", SHARE),
+    Quantity("server_utilisation", "server capacity reserved", SHARE),
+    Quantity("server_work", "server capacity at work", SHARE),
+    Quantity("link_utilisation", "link utilisation", SHARE),
+    Quantity("public_share", "hops over the public network", SHARE),
+    Quantity("messages", "messages", Unit(1, ",.0f", " messages/task")),
+    Quantity("reallocations", "re-allocations", Unit(1, ",.1f")),
+)
+"""What runs are compared by, the objective first."""
 
 SHOWN_FLOWS = 60
 """Flows after which the rest are only counted; the solution document has them all."""

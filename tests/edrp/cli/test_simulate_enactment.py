@@ -88,6 +88,63 @@ def test_parameters_reach_the_policy(run):
     assert usual.splitlines()[3:] != patient.splitlines()[3:]
 
 
+COMPARED = (
+    "--pattern",
+    "random-walk-1",
+    "--policy",
+    "static-peak",
+    "--policy",
+    "threshold:upper=2",
+    "--duration",
+    150,
+    "--jobs",
+    1,
+)
+
+
+def test_policies_given_together_are_compared_by_runs_with_the_same_seeds(run, tmp_path):
+    result = run("simulate", "enactment", *COMPARED, "--seed", 4, "--seeds", 8, "--out", tmp_path / "out")
+    assert result.code == 0, result.err
+    assert {file.name for file in (tmp_path / "out").glob("[!.]*")} == {"page.html", "runs.csv", "summary.csv"}
+    rows = read_rows(tmp_path / "out" / "runs.csv")
+    assert [(row["policy"], row["seed"]) for row in rows[7:9]] == [("static-peak", "11"), ("threshold:upper=2", "4")]
+    scenario = manufacturing_scenario("random-walk-1", seed=4, duration=150.0)
+    alone = edrp.solve(scenario, "threshold-policy", seed=4, upper=2).metrics
+    assert {name: float(rows[8][name]) for name in alone} == alone
+    costs = np.array([float(row["near_real_time_total"]) for row in rows]).reshape(2, 8)
+    summary = next(row for row in read_rows(tmp_path / "out" / "summary.csv") if row["quantity"] == "near_real_time_total")
+    assert float(summary["mean"]) == pytest.approx(costs[0].mean())
+    assert float(summary["low"]) <= costs[0].mean() <= float(summary["high"])
+    best = ("static-peak", "threshold:upper=2")[int(costs.mean(axis=1).argmin())]
+    assert f"{best} has the least cost and penalties, near real time: {costs.mean(axis=1).min():.2f} money (" in result.out
+    assert "instances removed" in result.out
+
+
+def test_few_runs_have_no_intervals(run):
+    result = run("simulate", "enactment", *COMPARED, "--seeds", 2)
+    assert "Too few for intervals, so nothing is certain: 2 runs of each; take 8 or more." in result.out
+
+
+def test_a_page_of_policies_is_drawn_and_names_in_it_are_text(run, browser, scenario, tmp_path):
+    name = "<img src=x onerror=alert(1)>.json"
+    edrp.save(scenario.replace(load=scenario.load[:1]), tmp_path / name)
+    command = ("--scenario", tmp_path / name, "--policy", "threshold", "--policy", "static-peak", "--seeds", 8, "--jobs", 1)
+    assert run("simulate", "enactment", *command, "--out", tmp_path / "out").code == 0
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        said: list[str] = []
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("request", lambda request, said=said: request.url.startswith(("file:", "data:")) or said.append(request.url))
+        page.goto((tmp_path / "out" / "page.html").as_uri())
+        assert name in page.locator("h1").text_content()
+        assert page.locator("img").count() == 0
+        assert page.locator(".dots svg").count() == page.locator("table").first.locator("tbody tr").count() == 14
+        assert page.locator(".dots svg").first.locator("circle").count() == 2 * (8 + 1)
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        assert said == []
+        page.close()
+
+
 @pytest.mark.parametrize(("given", "days"), [([], 7), (["--duration", 2 * 86_400], 2)])
 def test_departures_are_a_load(given, days, run, monkeypatch):
     asked = []
@@ -117,6 +174,10 @@ def test_departures_are_a_load(given, days, run, monkeypatch):
         (["--pattern", "stepwise", "--departures", "2013-01-01"], "--departures", "one load at a time"),
         (["--departures", "2014-01-01"], "first_day", "must lie in 2013"),
         (["--departures", "2013-01-01", "--duration", "1000"], "--duration", "whole number of days"),
+        (["--policy", "btu", "--policy", "btu"], "--policy", "is given twice"),
+        (["--policy", "btu", "--policy", "threshold", "--param", "upper=2"], "--param", "as in --policy btu:upper=2"),
+        (["--policy", "threshold:uper=3", "--seeds", "2"], "uper", "did you mean 'upper'"),
+        (["--policy", "btu", "--policy", "threshold", "--jobs", "0"], "--jobs", "must be a number of processes"),
         (["--scenario", "mine.json", "--btu", "600"], "--btu", "goes without --scenario"),
         (["--scenario", "missing.json"], "missing.json", "there is no such file"),
     ],

@@ -151,3 +151,14 @@ def test_what_cannot_be_is_refused_before_the_run(arguments, place, why, run, mo
 def test_a_problem_of_another_kind_is_refused(run, examples):
     result = run("simulate", "bimodal", "--scenario", examples / "word_count.json")
     assert (result.code, "must be bimodal-scenario" in result.err) == (2, True)
+
+
+def test_choices_of_maps_given_together_are_compared(run, tmp_path):
+    options = ("--method", "public-hops", "--method", "load-balance", "--seed", 3, "--seeds", 2, "--jobs", 1, "--no-reallocation")
+    result = run(*COMMAND, *options, "--out", tmp_path / "out")
+    assert result.code == 0, result.err
+    rows = table_rows(tmp_path / "out" / "runs.csv")
+    own = edrp.solve(bimodal_scenario(seed=4, **SMALL), "public-hops-mapping", seed=4, reallocation=False)
+    assert (rows[1]["policy"], rows[1]["seed"], float(rows[1]["objective"])) == ("public-hops", "4", own.objective)
+    assert "has the least lost revenue" in result.out
+    assert "--no-reallocation" in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")

@@ -35,10 +35,11 @@ from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, 
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, compare_runs, summarise
 from edrp.validation.benchmark.recheck import find_alarms, unchecked_kinds
 from edrp.validation.benchmark.report import reason_tables
-from edrp.validation.benchmark.statistics import bootstrap_mean, holm, paired_tests
+from edrp.validation.benchmark.statistics import holm, paired_tests
 from edrp.validation.benchmark.suite_run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite
 from edrp.validation.report import page
+from edrp.validation.report.estimates import bootstrap_mean
 
 NAMES = ("layered-1", "layered-2", "layered-3", "migration-1")
 METHODS = ("eliminate", "greedy", "random", "ssm", "balanced")

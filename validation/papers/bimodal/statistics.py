@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import RESAMPLES, TAIL, Estimate, percentile_estimate
-
-MIN_RESAMPLED = 8
-"""Networks below which resampling says too little of how far others might be off."""
+from edrp.validation.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, percentile_estimate
 
 
 def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:

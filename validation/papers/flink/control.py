@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from edrp.validation.benchmark.statistics import bootstrap_mean
 from edrp.validation.papers.flink.rows import Row
-from edrp.validation.report.estimates import Estimate
+from edrp.validation.report.estimates import Estimate, bootstrap_mean
 from edrp.validation.report.formatting import Unit
 from edrp.validation.report.statements import Finding, Statement
 from edrp.validation.report.tables import Table
