@@ -89,7 +89,7 @@ def simulate_bimodal(
     """
     texts = method or [METHOD]
     contenders = _contenders(texts, param or [], reallocation)
-    platform = {"rate": rate, "links": links, "servers": servers, "services": services}
+    platform: dict[str, Any] = {"rate": rate, "links": links, "servers": servers, "services": services}
     platform |= {"tasks": tasks, "networks": networks, "flow": flow}
     chosen, compared = _chosen(scenario, platform, seed), seeds_to_compare(seed, seeds, contenders)
     if compared is None:

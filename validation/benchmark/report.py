@@ -38,6 +38,12 @@ TERMS = {
         "Share of the instances for which the method has an answer within all limits. Instances proven infeasible, "
         "and those that the method refuses, are left out."
     ),
+    "Recommendation": (
+        "Follows from the runs shown here and from nothing else. When a proof is needed: most instances proven optimal; when the "
+        "best answer counts: least mean gap of the methods that answered most; when time is short: least median time of those "
+        "that answer nearly as many. Not told apart: the 95 % interval of the mean difference, instance by instance, holds 0. "
+        "Below 8 instances nothing is recommended."
+    ),
     "Common instances": (
         "Those that every method answered which answered any. Where some methods answered fewer instances than others, their "
         "names are marked with how many, and gaps are compared on the common instances only."
@@ -112,7 +118,8 @@ def write_page(
     ]
     drawn = any(part.figure is not None for section in sections for part in section.parts)
     script = get_plotlyjs() if drawn else ""
-    write_whole(path, render(Page(*title, (), sections, datetime.now(UTC), status=counts_text(runs), script=script)))
+    advice = [sentence for comparison in comparisons for sentence in comparison.recommendations]
+    write_whole(path, render(Page(*title, advice, sections, datetime.now(UTC), status=counts_text(runs), script=script)))
 
 
 def _alarm_section(alarms: Sequence[Alarm]) -> Section:

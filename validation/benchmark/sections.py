@@ -15,6 +15,7 @@ from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
 from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family, summarise
+from edrp.validation.benchmark.recommendations import recommend
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
 from edrp.validation.report.page import Figure, Section
@@ -39,12 +40,15 @@ class KindComparison:
         One line per method.
     tests
         Every pair of methods.
+    recommendations
+        Which method to use when, in sentences.
     """
 
     kind: str
     section: Section
     summary: pd.DataFrame
     tests: tuple[PairedTest, ...]
+    recommendations: tuple[str, ...]
 
 
 def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
@@ -63,9 +67,8 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
         _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, [test_table(tests)] if tests else ()),
     ]
     verdicts = sentences.verdicts(kind, summary, exact)
-    return KindComparison(
-        kind, Section(_heading(kind, runs), verdicts=verdicts, parts=parts, label=f"Kind {kind}"), summary, tests
-    )
+    section = Section(_heading(kind, runs), verdicts=verdicts, parts=parts, label=f"Kind {kind}")
+    return KindComparison(kind, section, summary, tests, tuple(recommend(kind, runs, summary)))
 
 
 def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, tables: Sequence[Table] = ()) -> Section:

@@ -1,0 +1,127 @@
+"""Which method to use when, in sentences that follow from the rows of a benchmark and carry their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from edrp.validation.benchmark.formatting import counted, duration, listed, percent
+from edrp.validation.benchmark.measures import by_instance
+from edrp.validation.benchmark.sentences import reference_name
+from edrp.validation.benchmark.statistics import TIE
+from edrp.validation.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
+
+ANSWERS_MOST = 0.95
+"""Share of the instances that anything answered from which on a method may be recommended for its speed."""
+
+PROOF, CLOSENESS, SPEED = "a proof is needed", "the best answer counts", "time is short"
+"""The needs that methods are recommended for."""
+
+
+def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
+    """Sentences on which method to use when, for one kind of problem.
+
+    Parameters
+    ----------
+    kind
+        Kind of problem.
+    runs
+        Its runs, as `compare_runs` gives them.
+    summary
+        One line per method, as `summarise` gives it.
+
+    Returns
+    -------
+    list of str
+        One sentence for each method that is best for a need, with the instances that it answered, its gaps, its time and its
+        proofs; methods that the instances do not tell apart from it are named. Below 8 instances nothing is recommended.
+    """
+    answered = summary[summary["answered"] > 0]
+    possible = int(summary["possible"].iloc[0])
+    if answered.empty:
+        return [f"Kind {kind}: no method found an answer, so none is recommended."]
+    if possible < MIN_RESAMPLED:
+        few = "is too few" if possible == 1 else "are too few"
+        return [f"Kind {kind}: {counted(possible, 'instance')} {few} to recommend a method ({MIN_RESAMPLED} at least)."]
+    if len(answered) == 1:
+        name = str(answered.index[0])
+        return [f"Kind {kind}: only `{name}` has answers, so nothing is compared: {_evidence(answered.loc[name], runs)}."]
+    chosen = {PROOF: _prover(runs, answered), CLOSENESS: _closest(runs, answered), SPEED: _fastest(answered)}
+    needs: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
+    for need, (names, similar) in chosen.items():
+        if names:
+            needs.setdefault(names, []).append(need)
+            alike.setdefault(names, []).extend(name for name in similar if name not in alike.get(names, []))
+    sentences = [
+        f"Kind {kind}: use `{name}` when {' or '.join(own)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
+        for name, own in needs.items()
+    ]
+    return sentences if chosen[PROOF][0] else [*sentences, f"Kind {kind}: no method proved an optimum."]
+
+
+def _prover(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
+    """The method that proves most, the faster of equals, and those not told apart from it; empty where none proves."""
+    lost = 1.0 - by_instance(runs)["proven"].unstack("method").reindex(columns=summary.index).fillna(0.0)
+    proving = [name for name in summary.index if summary.loc[name, "proven"] > 0]
+    return _least(lost[proving], summary) if proving else ("", [])
+
+
+def _closest(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
+    """The method with the least mean gap of those that answered most, and those not told apart from it."""
+    most = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
+    gaps = by_instance(runs)["gap"].unstack("method")
+    return _least(gaps[most].dropna(), summary) if len(gaps[most].dropna()) else _least(gaps[most[:1]].dropna(), summary)
+
+
+def _fastest(summary: pd.DataFrame) -> tuple[str, list[str]]:
+    """The method with the least median time of those that answer nearly as many instances as any."""
+    able = summary[summary["answered"] >= ANSWERS_MOST * summary["answered"].max()]["median_seconds"].dropna()
+    return ("" if able.empty else str(able.idxmin()), [])
+
+
+def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
+    """The column with the least mean, the fastest of ties, and the others whose difference may be none."""
+    means = values.mean()
+    ties = [str(name) for name in means.index[means <= means.min() + TIE]]
+    best = min(ties, key=lambda name: float(summary.loc[name, "median_seconds"]))
+    others = [str(name) for name in values.columns if name != best]
+    return best, [name for name in others if not _certain((values[name] - values[best]).to_numpy(np.float64))]
+
+
+def _certain(differences: np.ndarray) -> bool:
+    """Whether the interval of the mean difference is above 0."""
+    if np.abs(differences).max(initial=0.0) <= TIE:
+        return False
+    interval = bootstrap_mean(differences)
+    return interval.low is not None and interval.low > 0
+
+
+def _evidence(own: pd.Series, runs: pd.DataFrame) -> str:
+    """What was measured of a method."""
+    answered, possible = int(own["answered"]), int(own["possible"])
+    interval = _interval(Estimate(own["mean_gap"], own["mean_gap_low"], own["mean_gap_high"]))
+    proven = round(float(own["proven"] * own["instances"]))
+    share = estimate_share(proven, possible)
+    proofs = f"{proven} proven optimal ({percent(share.mean)}{_interval(share)})" if proven else "none proven optimal"
+    return (
+        f"{answered} of {counted(possible, 'instance')} answered, median gap to {reference_name(runs)} "
+        f"{percent(own['median_gap'])} (mean {percent(own['mean_gap'])}{interval}), median time "
+        f"{duration(own['median_seconds'])}, {proofs}"
+    )
+
+
+def _interval(estimate: Estimate) -> str:
+    """The 95 % interval of a share; empty where there is none."""
+    if estimate.low is None or estimate.high is None or not np.isfinite([estimate.low, estimate.high]).all():
+        return ""
+    return f", 95 % interval {percent(estimate.low)} to {percent(estimate.high)}"
+
+
+def _alike(names: Sequence[str], summary: pd.DataFrame) -> str:
+    if not names:
+        return ""
+    times = ", ".join(f"`{name}` {duration(summary.loc[name, 'median_seconds'])}" for name in names)
+    return f"; not told apart from it on these instances: {listed(names) if len(names) > 6 else times}"
