@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from edrp.enactment.scenario import EnactmentScenario
     from edrp.enactment.snapshot import EnactmentProblem, EnactmentWeights
     from edrp.explanations.placement import Explanation, explain
+    from edrp.explorer.progress_bar import progress_bar
     from edrp.formulations.formulation import Formulation
     from edrp.formulations.methods import formulate, solve_formulation
     from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -72,6 +73,7 @@ _NAMES = {
     "edrp.enactment.scenario": "EnactmentScenario",
     "edrp.enactment.snapshot": "EnactmentProblem EnactmentWeights",
     "edrp.explanations.placement": "Explanation explain",
+    "edrp.explorer.progress_bar": "progress_bar",
     "edrp.formulations.formulation": "Formulation",
     "edrp.formulations.methods": "formulate solve_formulation",
     "edrp.mapping.bimodal_scenario": "BimodalScenario",
@@ -193,6 +195,7 @@ __all__ = [
     "methods",
     "pareto_front",
     "predict_throughput",
+    "progress_bar",
     "register",
     "register_kind",
     "save",

@@ -21,7 +21,8 @@ from edrp.cli.options import TimeLimit, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
-from edrp.validation.report.progress import Count, counting
+from edrp.explorer.progress_bar import batch_count
+from edrp.validation.report.progress import counting
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")
@@ -114,7 +115,7 @@ def saying_what_is_kept(out: Path) -> Iterator[None]:
 def batch_progress(text: str) -> Iterator[Report]:
     """Show how far a batch is while the block runs; yields what `solve_batch` calls."""
     with counting(errors(), text) as report:
-        yield lambda now: report(Count(now.done, now.total, f"{now.failed} failed, {now.running} running"))
+        yield lambda now: report(batch_count(now))
 
 
 def print_summary(rows: pa.Table, out: Path) -> None:

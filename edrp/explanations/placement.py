@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from edrp.auto.choices import proofs
 from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.plugins import own
@@ -205,6 +204,8 @@ def explain(
 def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
     """Why a problem of kind `edrp` is infeasible, by the proof that fits it best; by `highs` where time is short."""
     short = time_limit < LOADING
+    from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
+
     return infeasibility.explain_infeasibility(
         problem, lambda part: [method for method in proofs(part) if not short or method.name == "highs"], time_limit
     )

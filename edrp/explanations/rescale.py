@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edrp.core.document import named_resources
+from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.core.solve import solve
 from edrp.explanations.placement import CostPart, Margin, Share, cost_parts, limit_margins, node_margins, objective_shares
@@ -111,6 +112,10 @@ class RescaleExplanation:
     longest: LongestTransfer | None
     better: Evaluation | None
     remedies: tuple[Remedy, ...]
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return str(own("edrp.notebook")(self))
 
 
 def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: float | None = 60.0) -> RescaleExplanation:

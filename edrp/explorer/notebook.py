@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edrp.cli.display.explanation import Part, explained_parts
+from edrp.cli.display.rescale_explanation import explained_rescale_parts
 from edrp.cli.display.solution import verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
@@ -18,12 +19,14 @@ from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.explanations.placement import Explanation
+from edrp.explanations.rescale import RescaleExplanation
+from edrp.migration.rescale.shares import range_text
 
 MAX_CELL = 300
 """Characters of a cell that are shown; more of them stand for a document that is better opened as a file."""
 
 
-def html_of(value: Problem | Solution | Explanation, problem: Problem | None = None) -> str:
+def html_of(value: Problem | Solution | Explanation | RescaleExplanation, problem: Problem | None = None) -> str:
     """A few tables and sentences; every text in them is escaped. Of a solution more is shown where its problem is given.
 
     Examples
@@ -37,7 +40,7 @@ def html_of(value: Problem | Solution | Explanation, problem: Problem | None = N
         return _html(f"Problem of kind {value.kind}", _problem_parts(value))
     if isinstance(value, Solution):
         return _html(verdict(value), _solution_parts(value, problem))
-    return _html("Explanation", _explanation_parts(value))
+    return _html("Explanation", _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value))
 
 
 def _problem_parts(problem: Problem) -> Iterator[Part]:
@@ -83,6 +86,17 @@ def _explanation_parts(explanation: Explanation) -> Iterator[Part]:
         rows = [(name, str(len(nodes)), ", ".join(nodes)) for name, nodes in explanation.deployment.items()]
         yield table(("operator", "replicas", "nodes"), rows, right=("replicas",))
     yield from explained_parts(explanation, running=bool(explanation.standstills))
+
+
+def _rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
+    """Every replica with its tasks, then what is explained."""
+    replicas = ((name, replica) for name in explanation.deployment for replica in explanation.deployment[name])
+    ranges = [
+        (name, replica, "") if isinstance(replica, str) else (name, replica.node, range_text(replica))
+        for name, replica in replicas
+    ]
+    yield table(("operator", "node", "tasks"), ranges)
+    yield from explained_rescale_parts(explanation)
 
 
 def _html(title: str, parts: Iterable[Part]) -> str:

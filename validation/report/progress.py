@@ -1,10 +1,11 @@
-"""How far a job is: a bar on a terminal; elsewhere, as in the log of a build, a plain line on standard error now and then."""
+"""How far a job is: a bar on a terminal or in a notebook; elsewhere, as in a log, a plain line on standard error now and then."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from threading import Event, Lock, Thread
 from time import perf_counter
 
@@ -46,8 +47,8 @@ class Count:
         >>> Count(120, 400).text(30.0)
         '120 of 400 done, 30 s, about 70 s left'
         """
-        parts = ["starting" if self.total is None else f"{self.done} of {self.total} done"]
-        parts += [self.note] if self.note else []
+        parts = [self.note or "starting"] if self.total is None else [f"{self.done} of {self.total} done"]
+        parts += [self.note] if self.note and self.total is not None else []
         parts.append(duration(seconds))
         if self.total is not None and 0 < self.done < self.total:
             parts.append(f"about {duration(seconds / self.done * (self.total - self.done))} left")
@@ -124,10 +125,15 @@ class ProgressLines:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def draws_bars(console: Console) -> bool:
+    """Whether bars can be drawn: on a terminal, and in a notebook that has ipywidgets, which rich draws them with."""
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+
+
 @contextmanager
 def counting(console: Console, text: str) -> Iterator[Callable[[Count], None]]:
     """Show how far a job is until the block ends; yields what is called with the count."""
-    if not console.is_terminal:
+    if not draws_bars(console):
         with _lines(text) as lines:
             yield lines.update
         return
@@ -138,6 +144,7 @@ def counting(console: Console, text: str) -> Iterator[Callable[[Count], None]]:
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(escape(text), total=None, note="")
         yield lambda now: progress.update(bar, completed=now.done, total=now.total, note=escape(now.note))
+        progress.refresh()  # which a notebook would not see otherwise
 
 
 @contextmanager

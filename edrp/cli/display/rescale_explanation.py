@@ -23,6 +23,11 @@ def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution
     explanation = explain_rescale(problem, solution.deployment, time_limit=time_limit)
     yield operator_table(problem, explanation.deployment)
     yield from replica_tables(problem, explanation.deployment)
+    yield from explained_rescale_parts(explanation)
+
+
+def explained_rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
+    """The objective, the critical path, cost, what decides, limits, and what would help."""
     yield from objective_parts(explanation.shares, explanation.evaluation)
     yield path_table(explanation.critical_path)
     yield cost_table(explanation.cost_parts)
