@@ -369,14 +369,14 @@
   }
 
   function limits(panel) {
-    const priced = panel.limits.some((limit) => limit.price);
-    const cells = [["limit", ""], ["used", ""], ["value", "number wide"], ["slack", "number"], [priced ? "price" : "", "number wide"]].map(([words, kind]) => make("span", { class: `head-cell ${kind}` }, words));
+    const priced = panel.limits.some((limit) => limit.price), last = priced ? "number" : "number wide";
+    const cells = [["limit", ""], ["used", ""], ["value", "number wide"], ["slack", "number"], [priced ? "price" : "", last]].map(([words, kind]) => make("span", { class: `head-cell ${kind}` }, words));
     for (const limit of panel.limits) {
       const used = limit.used === null || limit.used === undefined ? 9 : limit.used;
       const meter = draw("svg", { class: "meter", viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img", "aria-label": `${(100 * used).toFixed(1)} % used` }, draw("rect", { class: "track", width: 100, height: 8, y: 2 }), draw("rect", { class: `fill${used > 1.000001 ? " over" : ""}`, width: 100 * clamp(used, 0, 1), height: 8, y: 2 }));
-      cells.push(make("span", {}, limit.name), make("span", { title: `${(100 * used).toFixed(1)} % used` }, meter), make("span", { class: "number wide" }, `${limit.value} of ${limit.limit}`), make("span", { class: "number" }, limit.slack), make("span", { class: "number wide" }, limit.price || ""));
+      cells.push(make("span", {}, limit.name), make("span", { title: `${(100 * used).toFixed(1)} % used` }, meter), make("span", { class: "number wide" }, `${limit.value} of ${limit.limit}`), make("span", { class: "number" }, limit.slack), make("span", { class: last }, limit.price || ""));
     }
-    return { tools: [], body: [make("div", { class: "gauges" }, cells)] };
+    return { tools: [], body: [make("div", { class: priced ? "gauges priced" : "gauges" }, cells)] };
   }
 
   function table(panel) {

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from edrp.explorer.boxes import Item, chips_of, line_width, most_items
+from edrp.explorer.prices import PRICE_NOTE, link_prices
 from edrp.explorer.servers import Servers
 from edrp.explorer.summary import metric_table
 from edrp.explorer.view import (
@@ -124,7 +125,7 @@ def allocation_view(problem: LinkAllocationProblem, solution: LinkAllocationSolu
         given.append((flow.name, _way(allocation.route), _way(flow.route), f"{flow.rate:.6g}", f"{100 * share:.0f} %"))
     panels: list[Panel] = [
         servers.graph("Flows on servers and links", [now, afterwards], legend=legend),
-        _limits(_flow_uses(problem, solution.allocations)),
+        _limits(_flow_uses(problem, solution.allocations), link_prices(problem)),
         Table("Flows", ("flow", "given", "before", "rate (bytes/s)", "gets through"), given, (3, 4)),
         metric_table(solution),
     ]
@@ -165,14 +166,15 @@ def _way(route: Sequence[str] | None) -> str:
     return "public network" if route is None else " → ".join(route)
 
 
-def _limits(uses: Sequence[Use]) -> Limits:
-    rows = []
+def _limits(uses: Sequence[Use], prices: Mapping[str, float] | None = None) -> Limits:
+    rows, known = [], prices or {}
     ranked = sorted(uses, key=lambda use: -(use[1] / use[2] if use[2] else math.inf if use[1] else 0.0))
     for name, used, free, unit in ranked[:MAX_LIMITS]:
         share = used / free if free else math.inf if used else 0.0
         slack = f"{figure(free - used)} left" if used <= free else f"{figure(used - free)} over"
-        rows.append(Limit(name, f"{used:.6g}", f"{free:.6g}{unit}", share, slack))
-    return Limits("What is used of servers and links", rows)
+        price = f"{known[name]:.3g}" if name in known else ""
+        rows.append(Limit(name, f"{used:.6g}", f"{free:.6g}{unit}", share, slack, price))
+    return Limits("What is used of servers and links", rows, PRICE_NOTE if known else "")
 
 
 def bimodal_view(problem: BimodalScenario, solution: BimodalScenarioSolution) -> View:

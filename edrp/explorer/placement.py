@@ -7,7 +7,7 @@ from typing import Any
 
 from edrp.explanations.placement import Explanation, explain
 from edrp.explorer.application import application_graph
-from edrp.explorer.prices import limit_prices
+from edrp.explorer.prices import PRICE_NOTE, limit_prices
 from edrp.explorer.reconfiguration import reconfiguration
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
@@ -81,9 +81,8 @@ def limits_panel(problem: PlacementProblem, explanation: Explanation, small: boo
                 "" if price is None else f"{price:.3g}",
             )
         )
-    note = "Price: by how much the objective of the linear relaxation falls for each per cent that the limit is raised."
     more = f" The fullest {MAX_LIMITS} of {len(fullest)} limits." if len(fullest) > MAX_LIMITS else ""
-    return Limits("Limits", rows, (note if prices else "") + more)
+    return Limits("Limits", rows, (PRICE_NOTE if prices else "") + more)
 
 
 def _tables(explanation: Explanation) -> Iterator[Panel]:

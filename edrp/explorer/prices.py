@@ -1,4 +1,4 @@
-"""What limits cost: the multipliers of their rows in the linear relaxation of the compact program."""
+"""What limits cost: the multipliers of their rows in the linear relaxation of a program: "compact", "ranges" or "paths"."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from edrp.core.errors import EdrpError
+from edrp.core.arrays import Floats
+from edrp.core.errors import EdrpError, ProblemTooLargeError
+from edrp.core.program import Program
+from edrp.mapping.link_allocation import LinkAllocationProblem
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.problem import PlacementProblem
 
 MAX_SECONDS = 0.5
 
 PER_CENT = 0.01
 
+PRICE_NOTE = "Price: by how much the objective of the linear relaxation falls for each per cent that the limit is raised."
 
-def limit_prices(problem: PlacementProblem) -> dict[str, float]:
+
+MAX_COLUMNS = 20_000
+"""Columns of the program of a rescaling or of links up to which it is built for its prices."""
+
+
+def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]:
     """By how much the relaxation's objective falls for each per cent that a limit is raised, by name of the limit.
 
     Rows of limits are divided by the limit, so that their right-hand side is 1. Empty where the problem has priorities, or
-    the relaxation is not solved in half a second.
+    the relaxation is too large or not solved in half a second.
 
     Examples
     --------
@@ -36,21 +46,91 @@ def limit_prices(problem: PlacementProblem) -> dict[str, float]:
     limited = [f"limits.{term.metric}" for term in problem.terms if term.limit is not None]
     if not limited or problem.stage_count:
         return {}
+    try:
+        program = _program(problem)
+    except EdrpError:
+        return {}
+    duals = _relaxed_duals(program)
+    rows = {name: program.row_blocks[name].start for name in limited if name in program.row_blocks}
+    return {} if duals is None else {name: _price(duals[row]) for name, row in rows.items()}
+
+
+def link_prices(problem: LinkAllocationProblem) -> dict[str, float]:
+    """By how much the relaxation's lost revenue falls for each per cent more bandwidth of a link or uplink.
+
+    Returns
+    -------
+    dict
+        By "u → v", and "uplink of u"; links that no flow could take are missing. Empty where the program is large, or its
+        relaxation is not solved in half a second.
+
+    Examples
+    --------
+    >>> platform = {
+    ...     "nodes": [{"name": "a", "capacity": 0, "uplink": 1e5}, {"name": "b", "capacity": 0}],
+    ...     "links": [{"source": "a", "target": "b", "bandwidth": 1e5}],
+    ... }
+    >>> flows = [{"name": str(i), "source": "a", "target": "b", "rate": 8e4, "price": 1e-6} for i in range(2)]
+    >>> problem = LinkAllocationProblem(network=platform, flows=flows)
+    >>> {name: round(price, 6) for name, price in link_prices(problem).items()}
+    {'a → b': 0.00019, 'uplink of a': 0.0}
+    """
+    from edrp.formulations.mapping.link_allocation import formulate_link_allocation
+
+    if len(problem.flows) * len(problem.network.arcs) > MAX_COLUMNS:
+        return {}
+    try:
+        formulation = formulate_link_allocation(problem)
+    except EdrpError:
+        return {}
+    duals = _relaxed_duals(formulation.program)
+    if duals is None:
+        return {}
+    network, blocks = formulation.network, formulation.program.row_blocks
+    arcs = np.unique(formulation.arc).tolist()
+    names = [f"{network.names[network.source[arc]]} → {network.names[network.target[arc]]}" for arc in arcs]
+    prices = {name: _price(duals[blocks["bandwidth"].start + row]) for row, name in enumerate(names)}
+    senders = np.unique(formulation.flows.source[np.isfinite(network.uplink[formulation.flows.source])]).tolist()
+    uplinks = {
+        f"uplink of {network.names[server]}": _price(duals[blocks["uplink"].start + row]) for row, server in enumerate(senders)
+    }
+    return prices | uplinks
+
+
+def _relaxed_duals(program: Program) -> Floats | None:
+    """The multipliers of all rows in the linear relaxation; None where it is not solved in time."""
     import highspy
 
     from edrp.backends.highs import hand_over, new_solver
-    from edrp.formulations.placement.formulation import formulate_placement
 
-    try:
-        program = formulate_placement(problem, "compact").program
-    except EdrpError:
-        return {}
     arrays = program.arrays()
     solver = new_solver(time_limit=MAX_SECONDS)
     hand_over(solver, replace(arrays, integer=np.zeros_like(arrays.integer)))
     solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return {}
-    duals = solver.getSolution().row_dual
-    rows = {name: program.row_blocks[name].start for name in limited if name in program.row_blocks}
-    return {name: max(0.0, -float(duals[row])) * PER_CENT for name, row in rows.items()}
+    solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return np.asarray(solver.getSolution().row_dual, dtype=np.float64) if solved else None
+
+
+def _price(dual: float) -> float:
+    """The price of a row whose right-hand side is 1."""
+    return max(0.0, -float(dual)) * PER_CENT
+
+
+def _program(problem: PlacementProblem | RescaleProblem) -> Program:
+    """The program whose relaxation has the prices.
+
+    Raises
+    ------
+    ProblemTooLargeError
+        Where building it would take too long for a page.
+    """
+    if isinstance(problem, RescaleProblem):
+        from edrp.formulations.migration.rescale.columns import estimated_ranges
+        from edrp.formulations.migration.rescale.formulation import formulate_rescale
+
+        if estimated_ranges(problem) > MAX_COLUMNS:
+            raise ProblemTooLargeError("the program has too many columns for the prices of a page")
+        return formulate_rescale(problem, "ranges").program
+    from edrp.formulations.placement.formulation import formulate_placement
+
+    return formulate_placement(problem, "compact").program

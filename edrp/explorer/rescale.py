@@ -6,6 +6,7 @@ from typing import Any
 
 from edrp.explorer.application import application_graph
 from edrp.explorer.placement import unplaced_view
+from edrp.explorer.prices import PRICE_NOTE, limit_prices
 from edrp.explorer.reconfiguration import Change
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
@@ -99,7 +100,7 @@ def _ranges(scene: Scene, problem: RescaleProblem, deployment: KeyedDeployment) 
 
 
 def _limits(problem: RescaleProblem, solution: RescaleSolution) -> Limits:
-    rows = []
+    rows, prices = [], limit_prices(problem)
     for term in problem.terms:
         if term.limit is None:
             continue
@@ -107,8 +108,10 @@ def _limits(problem: RescaleProblem, solution: RescaleSolution) -> Limits:
         used, left = metric.scaled(value) / term.scaled_limit, term.limit - value
         unit = "" if metric.unit == "1" else f" {metric.unit}"
         slack = f"{left:.4g} left" if used <= 1 else f"{-left:.4g} over"
-        rows.append(Limit(term.metric.replace("_", " "), f"{value:.6g}", f"{term.limit:.6g}{unit}", used, slack))
-    return Limits("Limits", rows)
+        price = prices.get(f"limits.{term.metric}")
+        shown = "" if price is None else f"{price:.3g}"
+        rows.append(Limit(term.metric.replace("_", " "), f"{value:.6g}", f"{term.limit:.6g}{unit}", used, slack, shown))
+    return Limits("Limits", rows, PRICE_NOTE if prices else "")
 
 
 def _loads(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:

@@ -133,6 +133,19 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     opened.page.close()
 
 
+@pytest.mark.parametrize(("name", "limit"), [("link_allocation", "hall → centre"), ("rescale", "response time")])
+def test_limits_of_programs_have_prices_in_any_window(solved, browser, tmp_path, name, limit):
+    problem, solution = solved(name)
+    explore(problem, solution, tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html", width=390, height=844, scheme="dark")
+    cells = opened.page.locator(".gauges > span:visible").all_text_contents()
+    prices = {row[0]: float(row[3]) for row in zip(*(iter(cells[4:]),) * 4, strict=True)}
+    assert cells[:4] == ["limit", "used", "slack", "price"]
+    assert prices[limit] == {"link_allocation": 0.0003, "rescale": 0.0}[name]
+    assert opened.drawn()["overflow"] <= 0
+    opened.page.close()
+
+
 def test_a_click_shows_details_and_keys_go_from_box_to_box(solved, browser, tmp_path):
     problem, solution = solved("word_count")
     explore(problem, solution, tmp_path / "page.html", title="word count")
