@@ -23,11 +23,12 @@ from edrp.engines.fit import fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
-from edrp.engines.protocol import Engine, get_engine
+from edrp.engines.protocol import get_engine
 from edrp.validation.report.page import require_packages
 
-PROBLEM, PLACES, CALLS = "edrp.json", "latency-aware.json", "calls.sh"
-"""Files that are written for a job; besides, one of kind `migration` per operator with state whose replicas change."""
+PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json", "calls.sh"
+"""Files that are written for a job, the second where key groups are known; besides, one of kind `migration` per operator with
+state whose replicas change."""
 
 advise_app = typer.Typer(
     help="Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",
@@ -56,7 +57,8 @@ def advise_flink(
         Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
     ] = None,
     metadata: Annotated[
-        Path | None, typer.Option(help="_metadata of a checkpoint, for the state of each key group.", show_default=False)
+        Path | None,
+        typer.Option(help="_metadata of a checkpoint, for the state of each key group.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the problems and the calls.", show_default=False)
@@ -73,13 +75,15 @@ def advise_flink(
         require_packages(jinja2="report")
         refuse_target(html, replace=force)
     engine, captured = get_engine("flink"), _capture(file, rest, job, seconds, every)
-    advice = advise(fit_job(engine.observe(captured)), wanted, delays)
+    seen = engine.observe(captured)
+    states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)
+    advice = advise(fit_job(seen, states), wanted, delays)
     rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
     calls = engine.calls(advice.fit.observation, advice.plan, captured.address)
     show(output(), advice_parts(advice, rule, engine.rule_name, calls))
     if html is not None:
         write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
-    files = _files(advice, engine, metadata)
+    files = _files(advice)
     with output_folder(out, force, [*files, CALLS]) as folder:
         if folder is not None:
             for name, problem in files.items():
@@ -99,12 +103,13 @@ def _capture(file: Path | None, rest: str | None, job: str | None, seconds: floa
         return capture_job(rest, CaptureSettings(job, seconds, every))
 
 
-def _files(advice: Advice, engine: Engine, metadata: Path | None) -> dict[str, Problem]:
+def _files(advice: Advice) -> dict[str, Problem]:
     """Problems by name of file: the job, its places, and the key groups of every operator with state whose replicas change."""
     files: dict[str, Problem] = {PROBLEM: advice.problem, PLACES: latency_aware_problem(advice.problem, advice.plan)}
+    if advice.keyed is not None:
+        files[KEYED] = advice.keyed
     for number, (fitted, seen) in enumerate(zip(advice.fit.operators, advice.fit.observation.operators, strict=True), 1):
         replicas = advice.plan.degree(fitted.name)
         if fitted.state_size and replicas != fitted.replicas and not fitted.source:
-            sizes = () if metadata is None else engine.key_group_sizes(str(metadata), fitted.name, seen.key)
-            files[f"migration-{number}.json"] = migration_problem(fitted, seen, replicas, sizes)
+            files[f"migration-{number}.json"] = migration_problem(fitted, seen, replicas)
     return files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,15 +11,21 @@ from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals
+from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, placement_problem
+from edrp.migration.rescale.deployment import KeyedDeployment
+from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.network import Network
-from edrp.replanning.plans import relabelled
+from edrp.replanning.plans import exchanged_nodes, relabelled
 from edrp.replanning.rule import PlanOption, choose_option
 
 SECONDS_TO_SOLVE = 1.0
 """For a plan; the answer says whether it is proven."""
+
+QUICK = {"edrp": "greedy", "rescale": "repair-ranges"}
+"""Method by kind that has a plan in milliseconds, to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,12 @@ class Advice:
 
     Attributes
     ----------
-    problem, solution : the model, and what was found for it.
+    problem : the model.
+    keyed : the model with key groups, whose ranges are even as engines run them, which decides then; None where the fit knows
+        the key groups of no operator.
+    solution : what was found for the model that decides.
+    free_replicas : of each operator, that free ranges of key groups would do with, as far as a quick method finds; None where
+        there is no plan, or no key groups are known.
     plan : the best deployment; what runs where nothing was found.
     verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), or "stuck" (it does, and no plan was found).
     operators : now and proposed.
@@ -53,7 +64,9 @@ class Advice:
 
     fit: JobFit
     problem: EdrpProblem
-    solution: EdrpSolution
+    keyed: RescaleProblem | None
+    solution: EdrpSolution | RescaleSolution
+    free_replicas: Mapping[str, int] | None
     plan: Deployment
     verdict: Literal["keep", "move", "repair", "stuck"]
     operators: tuple[OperatorAdvice, ...]
@@ -96,15 +109,14 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         Goals or network do not fit the job.
     """
     goals = goals or Goals()
-    problem = placement_problem(fit, goals, network)
-    assert problem.current is not None
-    current = problem.current
-    first: EdrpSolution = solve(problem, "greedy")
-    solution: EdrpSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
-    if solution.deployment is None and solution.status != "infeasible":
-        solution = first
-    running = problem.evaluate(current)
-    plans = [] if solution.deployment is None else [solution.deployment, relabelled(solution.deployment, problem, current)]
+    base = placement_problem(fit, goals, network)
+    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    problem = base if keyed is None else keyed
+    assert base.current is not None
+    current = base.current
+    solution = _solve(problem, method)
+    running = problem.evaluate(problem.current)
+    plans = [] if solution.deployment is None else _plans(solution.deployment, problem, current)
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
         plans = [plan for plan in plans if any(plan.degree(name) != current.degree(name) for name in plan)]
     options = [_option(problem, fit, goals, plan) for plan in dict.fromkeys(plans) if problem.evaluate(plan).feasible]
@@ -114,8 +126,10 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     plan = current if best is None else best.plan
     return Advice(
         fit=fit,
-        problem=problem,
+        problem=base,
+        keyed=keyed,
         solution=solution,
+        free_replicas=None if keyed is None or best is None else _free_replicas(keyed, solution),
         plan=plan,
         verdict="stuck" if chosen is None else "keep" if chosen.plan == current else "move" if keep else "repair",
         operators=tuple(_operator(operator, current, plan, goals) for operator in fit.operators),
@@ -127,10 +141,39 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     )
 
 
-def _broken_goals(problem: EdrpProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
+def _solve(problem: EdrpProblem | RescaleProblem, method: str) -> EdrpSolution | RescaleSolution:
+    """The answer of a method, or that of a quick one where it finds nothing in time."""
+    first: EdrpSolution | RescaleSolution = solve(problem, QUICK[problem.kind])
+    solution: EdrpSolution | RescaleSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
+    return first if solution.deployment is None and solution.status != "infeasible" else solution
+
+
+def _plans(
+    decision: Deployment | KeyedDeployment, problem: EdrpProblem | RescaleProblem, current: Deployment
+) -> list[Deployment | KeyedDeployment]:
+    """What was found, and the same with equal nodes exchanged so that more stays in place."""
+    if isinstance(problem, EdrpProblem):
+        assert isinstance(decision, Deployment)
+        return [decision, relabelled(decision, problem, current)]
+    assert isinstance(decision, KeyedDeployment)
+    return [decision, renamed(decision, exchanged_nodes(decision.places, problem, current))]
+
+
+def _places(plan: Deployment | KeyedDeployment) -> Deployment:
+    return plan if isinstance(plan, Deployment) else plan.places
+
+
+def _free_replicas(keyed: RescaleProblem, even: EdrpSolution | RescaleSolution) -> dict[str, int]:
+    """Replicas of each operator if ranges were free: by the best of what a quick method finds, and what even ranges need."""
+    free: RescaleSolution = solve(keyed.replace(ranges="free"), QUICK["rescale"])
+    found = [solution for solution in (even, free) if solution.deployment is not None and solution.objective is not None]
+    best = min(found, key=lambda solution: solution.objective or 0.0)
+    assert best.deployment is not None
+    return {name: best.deployment.degree(name) for name in best.deployment}
+
+
+def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
     """Faults of the deployment that runs, in terms of the goals: too busy, too few replicas, or other limits of the model."""
-    current = problem.current
-    assert current is not None
     told = set()
     for operator in fit.operators:
         busy = None
@@ -139,22 +182,25 @@ def _broken_goals(problem: EdrpProblem, fit: JobFit, goals: Goals) -> Iterator[s
         if busy is not None and busy > goals.busy_limit:
             told.add(operator.name)
             yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}"
-    for sentence in problem.evaluate(current).broken:
+    for sentence in problem.evaluate(problem.current).broken:
         follows = sentence.startswith("limits.response_time") and goals.response_time is None
-        if not follows and not any(sentence.startswith(f"min_replicas of {name}:") for name in told):
+        follows |= any(sentence.startswith((f"min_replicas of {name}:", f"{name} is overloaded")) for name in told)
+        if not follows:
             yield sentence
 
 
-def _option(problem: EdrpProblem, fit: JobFit, goals: Goals, plan: Deployment) -> PlanOption:
+def _option(
+    problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals, decision: Deployment | KeyedDeployment
+) -> PlanOption:
     """A plan with its price; where only numbers of replicas can be chosen, places count for nothing."""
     assert problem.current is not None
-    current = problem.current
+    current, plan = _places(problem.current), _places(decision)
     if fit.observation.live:
         moves = sum(abs(plan.degree(name) - current.degree(name)) for name in plan)
     else:
         moves = sum(action.moved_replicas for action in current.actions_to(plan))
     downtime = predict_downtime(fit, plan, goals).silence.value if moves else 0.0
-    return PlanOption(plan, problem.evaluate(plan).objective, downtime, goals.policy.price(downtime), moves)
+    return PlanOption(plan, problem.evaluate(decision).objective, downtime, goals.policy.price(downtime), moves)
 
 
 def _operator(fitted: OperatorFit, current: Deployment, plan: Deployment, goals: Goals) -> OperatorAdvice:

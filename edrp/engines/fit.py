@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from edrp.engines.estimates import BusyPoint, Estimate, RateMethod, next_duration, service_rate
+from edrp.engines.key_groups import KeyGroups, group_sizes, group_work
 from edrp.engines.observation import Observation, OperatorObservation, OperatorWindow
 
 RECENT = 20.0
@@ -45,6 +46,7 @@ class OperatorFit:
     selectivity : tuples out per tuple in.
     state_sizes : bytes by replica in the last checkpoint.
     backpressured : share of time that the replica that waits most waits for those after it.
+    groups : key groups of an operator whose input is split by keys, if their state is known; None otherwise.
     """
 
     name: str
@@ -59,6 +61,7 @@ class OperatorFit:
     selectivity: float
     state_sizes: tuple[int, ...]
     backpressured: float
+    groups: KeyGroups | None = None
 
     @property
     def state_size(self) -> int:
@@ -97,9 +100,18 @@ class JobFit:
     remarks: tuple[str, ...]
 
 
-def fit_job(observation: Observation) -> JobFit:
-    """Fit all that an observation says."""
-    operators = tuple(_fit_operator(operator, observation) for operator in observation.operators)
+def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] | None = None) -> JobFit:
+    """Fit all that an observation says.
+
+    Parameters
+    ----------
+    observation
+        The job.
+    group_states
+        Bytes by key group of the operators whose key groups a checkpoint tells. If there are any, every operator whose input
+        is split by keys has its key groups: the load of a replica follows the state of those that it holds.
+    """
+    operators = tuple(_fit_operator(operator, observation, group_states or {}) for operator in observation.operators)
     restart, restore = _restart_and_restore(observation)
     return JobFit(
         observation,
@@ -112,7 +124,9 @@ def fit_job(observation: Observation) -> JobFit:
     )
 
 
-def _fit_operator(operator: OperatorObservation, observation: Observation) -> OperatorFit:
+def _fit_operator(
+    operator: OperatorObservation, observation: Observation, group_states: Mapping[str, Sequence[int]]
+) -> OperatorFit:
     source = _is_source(operator, observation)
     recent = _recent(operator.windows)
     received = sum(_total_rate(window, out=source) * _weight(window) for window in recent)
@@ -139,7 +153,14 @@ def _fit_operator(operator: OperatorObservation, observation: Observation) -> Op
         selectivity=1.0 if source else sent / sum(loads) if sum(loads) else 0.0,
         state_sizes=operator.state_sizes,
         backpressured=max((part / clock for part, clock in zip(waits, clocks, strict=True) if clock > 0), default=0.0),
+        groups=_key_groups(operator, loads, group_states) if hashed and group_states else None,
     )
+
+
+def _key_groups(operator: OperatorObservation, loads: Sequence[int], group_states: Mapping[str, Sequence[int]]) -> KeyGroups:
+    groups = operator.max_parallelism
+    sizes = group_states.get(operator.name) or group_sizes(operator.state_sizes or [0], groups)
+    return KeyGroups(tuple(group_work(loads, groups, sizes)), tuple(map(float, sizes)))
 
 
 def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
@@ -243,7 +264,9 @@ def _remarks(observation: Observation, operators: Sequence[OperatorFit]) -> Iter
             yield f"{operator.name} waits for those after it: more is offered than the {operator.rate:.6g} tuples/s that it sends"
         if not operator.source and operator.service is None:
             yield f"service rate of {operator.name} is not known: it received too little, or has no busy time; its replicas stay"
-        if operator.skew > 1 and operator.replicas > 1:
+        if operator.groups is not None:
+            yield f"work of the key groups of {operator.name} that a replica holds is taken to follow their state"
+        elif operator.skew > 1 and operator.replicas > 1:
             yield f"the busiest replica of {operator.name} receives {operator.skew:.3g} times the mean; that is taken to stay so"
     if any(window.since_start for operator in observation.operators for window in operator.windows):
         more = "export twice" if observation.untold else "capture for more --seconds"

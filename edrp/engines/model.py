@@ -11,7 +11,7 @@ from edrp.core.wording import suggestion
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
-from edrp.engines.key_groups import group_sizes, group_work, held_groups
+from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
 from edrp.engines.observation import NodeObservation, OperatorObservation
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
@@ -36,7 +36,8 @@ SLACK = 2.0
 def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None) -> EdrpProblem:
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
-    Service rates are those of the busiest replica: what all serve together is divided by the skew. An operator has at least so
+    Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
+    known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
     many replicas that none is busier than the goal; sources, and operators of unknown service rate, keep theirs unless the
     goals bound them.
 
@@ -62,7 +63,8 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
     ]
     placed = _network(fit, network, sorted({name for names in slots.values() for name in names}), goals.delay_factor)
     weight = goals.response_time_weight
-    slowest = _response_time_scale(operators, streams, placed)
+    heaviest = [_heaviest(fitted, operator["min_replicas"]) for fitted, operator in zip(fit.operators, operators, strict=True)]
+    slowest = _response_time_scale(operators, heaviest, streams, placed)
     return EdrpProblem(
         application={"operators": operators, "streams": streams},
         network=placed,
@@ -95,10 +97,10 @@ def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> Laten
     )
 
 
-def migration_problem(
-    fitted: OperatorFit, seen: OperatorObservation, replicas: int, sizes: Sequence[int] = (), tolerance: float = 0.2
-) -> MigrationProblem:
+def migration_problem(fitted: OperatorFit, seen: OperatorObservation, replicas: int, tolerance: float = 0.2) -> MigrationProblem:
     """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
+
+    Where the fit does not know them, load and state of each replica are split evenly over its key groups.
 
     Parameters
     ----------
@@ -106,16 +108,15 @@ def migration_problem(
         The operator.
     replicas
         How many there are to be.
-    sizes
-        Bytes by key group, from the metadata of a checkpoint; without them those of each replica are split evenly.
     tolerance
         τ of the problem.
     """
     groups = seen.max_parallelism
     loads = [sum(window.subtasks[u].records_in for window in seen.windows[-1:]) for u in range(seen.parallelism)]
+    known = fitted.groups or KeyGroups(tuple(group_work(loads, groups)), tuple(group_sizes(fitted.state_sizes, groups)))
     return MigrationProblem(
-        work=group_work(loads, groups),
-        state_size=list(sizes) or group_sizes(fitted.state_sizes, groups),
+        work=known.work,
+        state_size=known.state_size,
         intervals=[list(held_groups(u, seen.parallelism, groups)) for u in range(seen.parallelism)],
         nodes=replicas,
         tolerance=tolerance,
@@ -126,17 +127,24 @@ def busy_share(fitted: OperatorFit, replicas: int, factor: float, service: float
     """Share of time that the busiest of so many replicas is busy, if one serves `service` tuples/s as things are now."""
     assert fitted.service is not None
     capacity = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
-    return fitted.rate * factor * fitted.service.value / (capacity * service)
+    return fitted.rate * factor * _heaviest(fitted, replicas) * fitted.service.value / (capacity * service)
+
+
+def _heaviest(fitted: OperatorFit, replicas: int) -> float:
+    """Load of the busiest replica over the mean, as far as the capacity does not hold it already."""
+    return 1.0 if fitted.groups is None else replicas * fitted.groups.heaviest_share(replicas)
 
 
 def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
     """Tuples/s that so many replicas take in before the busiest has enough, by their number.
 
-    What replicas serve together is divided by the skew, but for a single one, which has none.
+    What replicas serve together is divided by the skew, but for a single one, which has none. Where key groups are known,
+    each number of replicas has a skew of its own, and this is what all serve together.
     """
     assert fitted.service is not None
-    points = {replicas: capacity / (fitted.skew if replicas > 1 else 1.0) for replicas, capacity in fitted.capacities}
-    if fitted.skew > 1:
+    skew = 1.0 if fitted.groups is not None else fitted.skew
+    points = {replicas: capacity / (skew if replicas > 1 else 1.0) for replicas, capacity in fitted.capacities}
+    if skew > 1:
         points.setdefault(1, min(fitted.service.value, *points.values()))
     capacities: list[float] = []
     for replicas in sorted(points):
@@ -265,16 +273,22 @@ def _slots(node: NodeObservation, slots: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(slots, float(node.slots))
 
 
-def _response_time_scale(operators: Sequence[dict[str, Any]], streams: Sequence[dict[str, Any]], network: Network) -> float:
-    """A response time that no useful plan exceeds: of all operators one after the other, with the fewest replicas allowed."""
+def _response_time_scale(
+    operators: Sequence[dict[str, Any]], heaviest: Sequence[float], streams: Sequence[dict[str, Any]], network: Network
+) -> float:
+    """A response time that no useful plan exceeds: of all operators one after the other, with the fewest replicas allowed.
+
+    `heaviest` are loads of the busiest replica of each operator over the mean.
+    """
     received: dict[str, float] = {}
     for stream in streams:
         received[stream["target"]] = received.get(stream["target"], 0.0) + stream["rate"]
     total = 0.0
-    for fields in operators:
+    for fields, times in zip(operators, heaviest, strict=True):
         operator = Operator(**fields)
         if operator.latency is not None:
-            total += operator.latency.at(received.get(operator.name, 0.0) / operator.min_replicas, operator.min_replicas)
+            load = times * received.get(operator.name, 0.0) / operator.min_replicas
+            total += operator.latency.at(load, operator.min_replicas)
     delays = [link.delay for link in (*network.links, *network.classes)]
     return SLACK * (total + max(delays, default=0.0) * len(streams)) or 1.0
 

@@ -66,8 +66,14 @@ class Engine(Protocol):
     def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
         """The job at an address; nothing is sent yet."""
 
-    def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
-        """Bytes of each key group of an operator, by name and identifier, from a file of the engine; empty if it has none."""
+    def key_group_sizes(self, path: str, observation: Observation) -> dict[str, tuple[int, ...]]:
+        """Bytes of each key group by operator of the job, from a file of the engine; only operators that have any.
+
+        Raises
+        ------
+        EngineError
+            In one line: the file is none of the engine's, or of another job.
+        """
 
 
 def get_engine(name: str) -> Engine:

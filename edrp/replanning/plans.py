@@ -13,7 +13,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics.downtime import Downtime
 from edrp.placement.network import Network, Node
-from edrp.placement.problem import PlacementProblem
+from edrp.placement.problem import PlacementProblem, StreamPlacement
 
 MAX_PARTIAL_PLANS = 16
 """Partial plans per plan; with more operators that change, they are put back several at a time."""
@@ -96,6 +96,12 @@ def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment)
     Nodes are equal that offer the same and may run the same operators: a method cannot know which of
     them is better but by latency, and may return any.
     """
+    names = exchanged_nodes(plan, problem, running)
+    return Deployment({name: [names[node] for node in plan[name]] for name in plan})
+
+
+def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deployment) -> dict[str, str]:
+    """For every node of the plan the one that takes its place in `relabelled`."""
     operators = list(plan)
     before, after = _counts(running, operators), _counts(plan, operators)
     none = np.zeros(len(operators), np.int64)
@@ -109,7 +115,7 @@ def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment)
         stays += np.array([[u == v for v in places] for u in used]) / (1 + len(used))  # among equals, as planned
         rows, columns = linear_sum_assignment(stays, maximize=True)
         renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
-    return Deployment({name: [renamed[node] for node in plan[name]] for name in plan})
+    return renamed
 
 
 def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarray]:
@@ -121,7 +127,7 @@ def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarra
     return counts
 
 
-def _equal_nodes(problem: PlacementProblem) -> Iterator[list[str]]:
+def _equal_nodes(problem: StreamPlacement) -> Iterator[list[str]]:
     restricted = [set(operator.candidates) for operator in problem.application.operators if operator.candidates is not None]
     groups: dict[object, list[str]] = {}
     for node in problem.network.nodes:

@@ -36,6 +36,7 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     yield verdict_sentence(advice)
     yield proof_sentence(advice)
     yield rule_sentence(advice, rule, rule_name)
+    yield from free_sentences(advice)
     yield from (f"• {remark}" for remark in advice.fit.remarks)
     if advice.changes and advice.verdict in ("move", "repair"):
         yield "The calls that carry it out:"
@@ -106,6 +107,19 @@ def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
     if not differing:
         return f"The rule of {name} gives the same numbers of replicas."
     return f"The rule of {name} differs: {differing}; {ours} replicas in all against {theirs}."
+
+
+def free_sentences(advice: Advice) -> Iterator[str]:
+    """What free ranges of key groups would bring; none where key groups are not known, or there is no plan."""
+    if advice.free_replicas is None:
+        return
+    fewer = [
+        f"{operator.name} would need {advice.free_replicas[operator.name]} replicas instead of {operator.proposed}"
+        for operator in advice.operators
+        if advice.free_replicas[operator.name] != operator.proposed
+    ]
+    said = ", ".join(fewer) or "nothing would change"
+    yield f"With free ranges of key groups, which {advice.fit.observation.engine} cannot run: {said}."
 
 
 def _percent(estimate: Estimate) -> str:

@@ -10,6 +10,7 @@ from edrp.cli.display.advice import (
     OPERATORS,
     RIGHT,
     downtime_rows,
+    free_sentences,
     job_sentence,
     operator_rows,
     proof_sentence,
@@ -28,7 +29,8 @@ def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: 
     """The advice as one self-contained HTML page; arguments are those of `advice_parts`."""
     plan = Table("Operators", OPERATORS, tuple(operator_rows(advice, rule)), RIGHT, open=True)
     busy = "Busy shares are those of the busiest replica; predictions have a 90 % interval."
-    sections = [Section("Plan", (proof_sentence(advice), rule_sentence(advice, rule, rule_name)), notes=(busy,), tables=(plan,))]
+    sentences = (proof_sentence(advice), rule_sentence(advice, rule, rule_name), *free_sentences(advice))
+    sections = [Section("Plan", sentences, notes=(busy,), tables=(plan,))]
     if advice.changes:
         parts = Table("Downtime", DOWNTIME, tuple(downtime_rows(advice.downtime)), DOWNTIME[1:], open=True)
         sections.append(Section("What the change costs", (), tables=(parts,)))

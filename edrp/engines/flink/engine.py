@@ -8,7 +8,7 @@ from edrp.engines.clock import Clock
 from edrp.engines.fit import JobFit
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
-from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob
 from edrp.engines.observation import Observation
@@ -37,10 +37,9 @@ class FlinkEngine:
         """The job at an address; nothing is sent yet."""
         return FlinkJob(address, settings, clock)
 
-    def key_group_sizes(self, path: str, operator: str, key: str) -> tuple[int, ...]:
+    def key_group_sizes(self, path: str, observation: Observation) -> dict[str, tuple[int, ...]]:
         """Bytes of each key group by the `_metadata` of a checkpoint."""
-        states = read_key_groups(path).values()
-        return next((state.sizes for state in states if state.belongs_to(key, operator)), ())
+        return job_key_groups(path, observation)
 
 
 FLINK = FlinkEngine()

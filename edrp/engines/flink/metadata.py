@@ -14,6 +14,7 @@ from pathlib import Path
 
 from edrp.core.files import read_regular
 from edrp.engines.errors import EngineError
+from edrp.engines.observation import Observation
 
 MAGIC = 0x4960672D
 VERSIONS = range(3, 7)
@@ -70,6 +71,30 @@ def read_key_groups(path: str | Path) -> dict[str, OperatorState]:
         return {state.key: state for state in reader.operators(version)}
     except (struct.error, IndexError, UnicodeDecodeError, MemoryError):
         raise EngineError(str(path), "is cut off or damaged; copy it again") from None
+
+
+def job_key_groups(path: str | Path, observation: Observation) -> dict[str, tuple[int, ...]]:
+    """Bytes of each key group by operator of a job, of the operators that have keyed state.
+
+    Raises
+    ------
+    EngineError
+        In one line: as for `read_key_groups`, or the file is of another job or of other key groups.
+    """
+    states = read_key_groups(path).values()
+    sizes: dict[str, tuple[int, ...]] = {}
+    for operator in observation.operators:
+        state = next((state for state in states if state.belongs_to(operator.key, operator.name)), None)
+        if state is None:
+            continue
+        if len(state.sizes) != operator.max_parallelism:
+            why = f"has {len(state.sizes)} key groups of {operator.name}, which has {operator.max_parallelism} now"
+            raise EngineError(str(path), f"{why}; give the metadata of a checkpoint made since")
+        sizes[operator.name] = state.sizes
+    if not sizes:
+        why = f"holds no keyed state of an operator of job {observation.job}; give the metadata of one of its checkpoints"
+        raise EngineError(str(path), why)
+    return sizes
 
 
 class _Reader:

@@ -1,0 +1,95 @@
+"""The model with key groups: an `edrp` problem of a job whose keyed operators get their key groups as tasks, kind `rescale`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edrp.engines.fit import JobFit
+from edrp.engines.goals import Goals, ReplicaBounds
+from edrp.engines.key_groups import held_groups
+from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
+from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
+from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
+from edrp.placement.application import Operator
+from edrp.placement.edrp import EdrpProblem
+from edrp.placement.network import Network
+
+ROUNDING = 1e-9
+"""A replica may be as busy as the goal says: only from so much more on it counts as overloaded."""
+
+
+def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleProblem:
+    """The problem of a job with the key groups that its fit knows as tasks, in even ranges as engines run them.
+
+    Replicas have the service rates that were measured, whatever the skew: what each receives follows from the work of its key
+    groups. None may be busier than the goal. State is read at the rate at which the node with most of it restored its own.
+
+    Parameters
+    ----------
+    problem
+        The model of the job, by `edrp.engines.model.placement_problem`.
+    fit, goals
+        As for the model; the fit of an operator has `groups`, or the operator stays as it is.
+    """
+    fits = {operator.name: operator for operator in fit.operators}
+    operators = []
+    for operator in problem.application.operators:
+        groups = fits[operator.name].groups
+        fields: dict[str, Any] = {name: getattr(operator, name) for name in Operator.model_fields}
+        if groups is not None:
+            bounds = goals.operators.get(operator.name, ReplicaBounds())
+            fewest = min(bounds.min_replicas, operator.min_replicas)
+            tasks = KeyedTasks(work=groups.work, state_size=groups.state_size)
+            fields |= {"tasks": tasks, "state_size": 0.0, "min_replicas": fewest}
+        operators.append(KeyedOperator(**fields))
+    return RescaleProblem(
+        application=KeyedApplication(operators=operators, streams=problem.application.streams),
+        network=_network(problem.network, fit),
+        synchronisation_time=problem.synchronisation_time,
+        ranges="even",
+        transfer="direct",
+        utilisation=min(1.0, goals.busy_limit * (1.0 + ROUNDING)),
+        weights=RescaleWeights(response_time=problem.weights.response_time, cost=problem.weights.cost),
+        limits=RescaleLimits(response_time=problem.limits.response_time, cost=problem.limits.cost),
+        current=_running(fit),
+    )
+
+
+def renamed(deployment: KeyedDeployment, names: Mapping[str, str]) -> KeyedDeployment:
+    """The deployment with other names of nodes.
+
+    Examples
+    --------
+    >>> renamed(KeyedDeployment({"read": ["a"], "count": [{"node": "a", "tasks": [0, 4]}]}), {"a": "b"})["read"]
+    ('b',)
+    """
+    return KeyedDeployment({name: [_on(replica, names) for replica in deployment[name]] for name in deployment})
+
+
+def _on(replica: Replica, names: Mapping[str, str]) -> Replica:
+    return names[replica] if isinstance(replica, str) else KeyRange(node=names[replica.node], tasks=replica.tasks)
+
+
+def _running(fit: JobFit) -> KeyedDeployment:
+    """Replicas of now: the i-th holds the i-th range of key groups."""
+    replicas: dict[str, list[Replica]] = {}
+    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+        count = seen.parallelism
+        replicas[seen.name] = list(seen.nodes)
+        if fitted.groups is not None:
+            held = (held_groups(replica, count, seen.max_parallelism) for replica in range(count))
+            replicas[seen.name] = [KeyRange(node=node, tasks=tasks) for node, tasks in zip(seen.nodes, held, strict=True)]
+    return KeyedDeployment(replicas)
+
+
+def _network(network: Network, fit: JobFit) -> RescaleNetwork:
+    """The network with the rate at which nodes read state."""
+    held: dict[str, float] = {}
+    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+        for node, size in zip(seen.nodes, fitted.state_sizes, strict=False):
+            held[node] = held.get(node, 0.0) + size
+    most = max(held.values(), default=0.0)
+    rate = most / fit.restore.value if most and fit.restore.value else None
+    fields = network.model_dump()
+    return RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})
