@@ -11,10 +11,12 @@ from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals
-from edrp.engines.keyed_model import renamed, rescale_problem
+from edrp.engines.keyed_model import even_ranges, renamed, rescale_problem
 from edrp.engines.model import busy_share, placement_problem
+from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
+from edrp.migration.rescale.splits import possible_replicas
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.network import Network
@@ -24,8 +26,8 @@ from edrp.replanning.rule import PlanOption, choose_option
 SECONDS_TO_SOLVE = 1.0
 """For a plan; the answer says whether it is proven."""
 
-QUICK = {"edrp": "greedy", "rescale": "repair-ranges"}
-"""Method by kind that has a plan in milliseconds, to begin with."""
+MAX_RANGES = 10_000
+"""Most ranges, times nodes, with which the program with key groups is built: more take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,9 @@ class Advice:
     problem : the model.
     keyed : the model with key groups, whose ranges are even as engines run them, which decides then; None where the fit knows
         the key groups of no operator.
-    solution : what was found for the model that decides.
-    free_replicas : of each operator, that free ranges of key groups would do with, as far as a quick method finds; None where
-        there is no plan, or no key groups are known.
+    solution : what was found for the model that decides; for the model without key groups where the other is too large.
+    fewest : replicas with which no replica of an operator is too busy, with even and with free ranges of its key groups, by
+        operator; of operators whose key groups are known.
     plan : the best deployment; what runs where nothing was found.
     verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), or "stuck" (it does, and no plan was found).
     operators : now and proposed.
@@ -66,7 +68,7 @@ class Advice:
     problem: EdrpProblem
     keyed: RescaleProblem | None
     solution: EdrpSolution | RescaleSolution
-    free_replicas: Mapping[str, int] | None
+    fewest: Mapping[str, tuple[int, int]]
     plan: Deployment
     verdict: Literal["keep", "move", "repair", "stuck"]
     operators: tuple[OperatorAdvice, ...]
@@ -114,9 +116,9 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     problem = base if keyed is None else keyed
     assert base.current is not None
     current = base.current
-    solution = _solve(problem, method)
+    solution = _solve(base, method) if keyed is None else _solve_keyed(base, keyed, method)
     running = problem.evaluate(problem.current)
-    plans = [] if solution.deployment is None else _plans(solution.deployment, problem, current)
+    plans = [] if solution.deployment is None else list(_plans(solution.deployment, problem, current))
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
         plans = [plan for plan in plans if any(plan.degree(name) != current.degree(name) for name in plan)]
     options = [_option(problem, fit, goals, plan) for plan in dict.fromkeys(plans) if problem.evaluate(plan).feasible]
@@ -129,7 +131,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         problem=base,
         keyed=keyed,
         solution=solution,
-        free_replicas=None if keyed is None or best is None else _free_replicas(keyed, solution),
+        fewest={} if keyed is None else dict(_fewest(base, keyed)),
         plan=plan,
         verdict="stuck" if chosen is None else "keep" if chosen.plan == current else "move" if keep else "repair",
         operators=tuple(_operator(operator, current, plan, goals) for operator in fit.operators),
@@ -141,35 +143,53 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     )
 
 
-def _solve(problem: EdrpProblem | RescaleProblem, method: str) -> EdrpSolution | RescaleSolution:
+def _solve(problem: EdrpProblem, method: str) -> EdrpSolution:
     """The answer of a method, or that of a quick one where it finds nothing in time."""
-    first: EdrpSolution | RescaleSolution = solve(problem, QUICK[problem.kind])
-    solution: EdrpSolution | RescaleSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
+    first: EdrpSolution = solve(problem, "greedy")
+    solution: EdrpSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
     return first if solution.deployment is None and solution.status != "infeasible" else solution
+
+
+def _solve_keyed(base: EdrpProblem, keyed: RescaleProblem, method: str) -> EdrpSolution | RescaleSolution:
+    """The answer of a method to the model with key groups; where that is too large, to the one without.
+
+    The model without knows the fewest replicas that even ranges need, and its places take the ranges in turn.
+    """
+    small = estimated_ranges(keyed) <= MAX_RANGES
+    first: EdrpSolution = solve(base, "greedy") if small else _solve(base, method)
+    start = None if first.deployment is None else even_ranges(keyed, first.deployment)
+    works = start is not None and keyed.evaluate(start).feasible
+    if works and not small:
+        return first
+    quick: RescaleSolution = solve(keyed, "repair-ranges", time_limit=SECONDS_TO_SOLVE)
+    if not small:
+        return quick
+    solution: RescaleSolution = solve(keyed, method, time_limit=SECONDS_TO_SOLVE, start=start if works else quick.deployment)
+    return quick if solution.deployment is None and solution.status != "infeasible" else solution
 
 
 def _plans(
     decision: Deployment | KeyedDeployment, problem: EdrpProblem | RescaleProblem, current: Deployment
-) -> list[Deployment | KeyedDeployment]:
+) -> Iterator[Deployment | KeyedDeployment]:
     """What was found, and the same with equal nodes exchanged so that more stays in place."""
     if isinstance(problem, EdrpProblem):
         assert isinstance(decision, Deployment)
-        return [decision, relabelled(decision, problem, current)]
-    assert isinstance(decision, KeyedDeployment)
-    return [decision, renamed(decision, exchanged_nodes(decision.places, problem, current))]
+        yield from (decision, relabelled(decision, problem, current))
+        return
+    keyed = even_ranges(problem, decision) if isinstance(decision, Deployment) else decision
+    yield from (keyed, renamed(keyed, exchanged_nodes(keyed.places, problem, current)))
 
 
 def _places(plan: Deployment | KeyedDeployment) -> Deployment:
     return plan if isinstance(plan, Deployment) else plan.places
 
 
-def _free_replicas(keyed: RescaleProblem, even: EdrpSolution | RescaleSolution) -> dict[str, int]:
-    """Replicas of each operator if ranges were free: by the best of what a quick method finds, and what even ranges need."""
-    free: RescaleSolution = solve(keyed.replace(ranges="free"), QUICK["rescale"])
-    found = [solution for solution in (even, free) if solution.deployment is not None and solution.objective is not None]
-    best = min(found, key=lambda solution: solution.objective or 0.0)
-    assert best.deployment is not None
-    return {name: best.deployment.degree(name) for name in best.deployment}
+def _fewest(base: EdrpProblem, keyed: RescaleProblem) -> Iterator[tuple[str, tuple[int, int]]]:
+    free = keyed.replace(ranges="free")
+    for operator in free.application.operators:
+        even = base.application.by_name[operator.name].min_replicas
+        if operator.tasks is not None:
+            yield operator.name, (even, min([even, *possible_replicas(free, operator)]))
 
 
 def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals) -> Iterator[str]:

@@ -178,10 +178,22 @@ def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, 
         None,
     )
     if needed is None:
-        share = busy_share(fitted, most, goals.rate_factor, service)
-        why = f"{most} replica{'s' * (most != 1)}, the most allowed, would be {share:.0%} busy against {goals.busy_limit:.0%}"
-        raise EngineError(f"operator {fitted.name}", f"{why}; add slots, or raise max_replicas or busy_limit in the goals")
+        raise EngineError(f"operator {fitted.name}", _why_too_few(fitted, most, goals))
     return needed, most
+
+
+def _why_too_few(fitted: OperatorFit, most: int, goals: Goals) -> str:
+    """Why the most replicas that are allowed do not carry the load, with the remedy."""
+    assert fitted.service is not None
+    if fitted.groups is not None:
+        load = fitted.rate * goals.rate_factor * fitted.groups.heaviest_share(len(fitted.groups.work))
+        alone = load / fitted.service.value
+        if alone > goals.busy_limit:
+            why = f"its busiest key group alone would keep a replica {alone:.0%} busy against {goals.busy_limit:.0%}"
+            return f"{why}, however many there are; split its keys, or raise busy_limit in the goals"
+    share = busy_share(fitted, most, goals.rate_factor, fitted.service.value)
+    why = f"{most} replica{'s' * (most != 1)}, the most allowed, would be {share:.0%} busy against {goals.busy_limit:.0%}"
+    return f"{why}; add slots, or raise max_replicas or busy_limit in the goals"
 
 
 def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:

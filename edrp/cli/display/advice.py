@@ -91,6 +91,8 @@ def verdict_sentence(advice: Advice) -> str:
 
 def proof_sentence(advice: Advice) -> str:
     """Whether the plan is proven."""
+    if advice.keyed is not None and advice.solution.kind != "rescale-solution":
+        return f"The plan is the best that {advice.solution.method} found as if load were even; it is not proven."
     if advice.solution.status == "optimal":
         return f"The plan is the best of the model, as {advice.solution.method} has proven."
     return f"The plan is the best that {advice.solution.method} found; it is not proven."
@@ -110,16 +112,13 @@ def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
 
 
 def free_sentences(advice: Advice) -> Iterator[str]:
-    """What free ranges of key groups would bring; none where key groups are not known, or there is no plan."""
-    if advice.free_replicas is None:
+    """What free ranges of key groups would bring; none where key groups are not known."""
+    if not advice.fewest:
         return
-    fewer = [
-        f"{operator.name} would need {advice.free_replicas[operator.name]} replicas instead of {operator.proposed}"
-        for operator in advice.operators
-        if advice.free_replicas[operator.name] != operator.proposed
-    ]
-    said = ", ".join(fewer) or "nothing would change"
-    yield f"With free ranges of key groups, which {advice.fit.observation.engine} cannot run: {said}."
+    gains = [f"{name} would do with {free} instead of {even}" for name, (even, free) in advice.fewest.items() if free < even]
+    said = ", ".join(gains) or "every operator would need as many"
+    engine = advice.fit.observation.engine.capitalize()
+    yield f"Fewest replicas, if ranges of key groups were free, which {engine} cannot run: {said}."
 
 
 def _percent(estimate: Estimate) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.documents import KeyedOperator
+from edrp.placement.latency import CapacityCurveLatency
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 
@@ -24,7 +25,16 @@ def range_fits(problem: Any, operator: KeyedOperator, first: int, end: int, repl
 def possible_replicas(problem: Any, operator: KeyedOperator) -> list[int]:
     """Numbers of replicas with which the operator can be stable and within the tolerance, ascending."""
     allowed = range(operator.min_replicas, operator.most_replicas + 1)
+    if operator.tasks is not None and not depends_on_number(problem, operator):
+        fewest = len(packed(problem, operator, operator.most_replicas)) - 1
+        return [replicas for replicas in allowed if replicas >= fewest]
     return [replicas for replicas in allowed if is_possible(problem, operator, replicas)]
+
+
+def depends_on_number(problem: Any, operator: KeyedOperator) -> bool:
+    """Whether what a replica may hold or how fast it is depends on how many replicas there are."""
+    curve = isinstance(operator.latency, CapacityCurveLatency)
+    return bool(problem.ranges == "even" or problem.tolerance is not None or curve)
 
 
 def is_possible(problem: Any, operator: KeyedOperator, replicas: int) -> bool:

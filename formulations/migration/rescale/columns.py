@@ -20,10 +20,8 @@ from edrp.core.program import Linear, Program
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
-from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.migration.rescale.splits import range_fits
-from edrp.placement.latency import CapacityCurveLatency
+from edrp.migration.rescale.splits import depends_on_number, range_fits
 from edrp.placement.metrics.base import LIMIT_SLACK
 
 BYTES_PER_COLUMN = 4000
@@ -107,12 +105,6 @@ def estimated_ranges(problem: RescaleProblem) -> float:
             layers = layers if depends_on_number(problem, operator) else 1
             total += nodes * layers * operator.tasks.count * (operator.tasks.count + 1) / 2
     return total
-
-
-def depends_on_number(problem: RescaleProblem, operator: KeyedOperator) -> bool:
-    """Whether what a replica may hold or how fast it is depends on how many replicas there are."""
-    curve = isinstance(operator.latency, CapacityCurveLatency)
-    return problem.ranges == "even" or problem.tolerance is not None or curve
 
 
 def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> RangeColumns:

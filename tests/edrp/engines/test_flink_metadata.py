@@ -14,6 +14,7 @@ import pytest
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.key_groups import held_groups
 
 REFERENCE = Path(__file__).parent / "key_groups"
 """Savepoints of Flink 2.3.0, and what its own classes read from them, and from a checkpoint, by a program in Java."""
@@ -51,6 +52,17 @@ def metadata(*subtasks, version=6, groups=4):
     operator = names + bytes(16) + struct.pack(">iib", len(subtasks), groups, 0)
     operator += struct.pack(">i", len(subtasks)) + b"".join(subtasks)
     return struct.pack(">iiqii", 0x4960672D, version, 7, 0, 1) + operator
+
+
+def checkpoint(name, number, sizes, replicas):
+    """Metadata of a checkpoint of the operator with that number, whose replicas stored so many bytes of each key group."""
+    stored = []
+    for replica in range(replicas):
+        first, end = held_groups(replica, replicas, len(sizes))
+        offsets = [40 + sum(sizes[first:group]) for group in range(first, end)]
+        stored.append(subtask(replica, keyed(first, offsets, 40 + sum(sizes[first:end]))))
+    content = metadata(*stored, groups=len(sizes))
+    return content.replace(text("counter") + text("uid") + bytes(16), text(name) + text("uid") + number.to_bytes(16))
 
 
 @pytest.fixture
