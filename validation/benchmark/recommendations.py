@@ -13,8 +13,8 @@ from edrp.validation.benchmark.sentences import reference_name
 from edrp.validation.benchmark.statistics import TIE
 from edrp.validation.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
 
-ANSWERS_MOST = 0.95
-"""Share of the instances that anything answered from which on a method may be recommended for its speed."""
+ANSWERS_MOST, ANSWERS_SOME = 0.95, 0.5
+"""Shares of the instances that anything answered from which on a method may be recommended for its speed, or with that said."""
 
 PROOF, CLOSENESS, SPEED = "a proof is needed", "the best answer counts", "time is short"
 """The needs that methods are recommended for."""
@@ -48,7 +48,10 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
     if len(answered) == 1:
         name = str(answered.index[0])
         return [f"Kind {kind}: only `{name}` has answers, so nothing is compared: {_evidence(answered.loc[name], runs)}."]
-    chosen = {PROOF: _prover(runs, answered), CLOSENESS: _closest(runs, answered), SPEED: _fastest(answered)}
+    chosen = {PROOF: _prover(runs, answered), CLOSENESS: _closest(runs, answered), SPEED: (_fastest(answered, ANSWERS_MOST), [])}
+    if (quick := _fastest(answered, ANSWERS_SOME)) not in (name for name, _ in chosen.values()):
+        some = f"{SPEED} and {int(summary.loc[quick, 'answered'])} of {possible} answers are enough"
+        chosen[some] = (quick, [])
     needs: dict[str, list[str]] = {}
     alike: dict[str, list[str]] = {}
     for need, (names, similar) in chosen.items():
@@ -56,7 +59,7 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
             needs.setdefault(names, []).append(need)
             alike.setdefault(names, []).extend(name for name in similar if name not in alike.get(names, []))
     sentences = [
-        f"Kind {kind}: use `{name}` when {' or '.join(own)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
+        f"Kind {kind}: use `{name}` when {_either(own)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
         for name, own in needs.items()
     ]
     return sentences if chosen[PROOF][0] else [*sentences, f"Kind {kind}: no method proved an optimum."]
@@ -76,10 +79,19 @@ def _closest(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]
     return _least(gaps[most].dropna(), summary) if len(gaps[most].dropna()) else _least(gaps[most[:1]].dropna(), summary)
 
 
-def _fastest(summary: pd.DataFrame) -> tuple[str, list[str]]:
-    """The method with the least median time of those that answer nearly as many instances as any."""
-    able = summary[summary["answered"] >= ANSWERS_MOST * summary["answered"].max()]["median_seconds"].dropna()
-    return ("" if able.empty else str(able.idxmin()), [])
+def _fastest(summary: pd.DataFrame, share: float) -> str:
+    """The method with the least median time of those that answer at least this share of what any answers."""
+    able = summary[summary["answered"] >= share * summary["answered"].max()]["median_seconds"].dropna()
+    return "" if able.empty else str(able.idxmin())
+
+
+def _either(needs: Sequence[str]) -> str:
+    """Needs joined as in a sentence.
+
+    >>> _either(["a", "b", "c"])
+    'a, b or c'
+    """
+    return " or ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
 
 
 def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:

@@ -49,6 +49,17 @@ def test_the_rows_decide_not_the_names():
     assert best[1].endswith("not told apart from it on these instances: `eliminate` 9.0 s.")
 
 
+def test_a_quick_method_with_fewer_answers_is_named_with_how_many():
+    fewer = QUICK[:8] + [row | {"outcome": "nothing found", "status": "none", "objective": None} for row in QUICK[8:]]
+    exact, quick = recommended(EXACT, fewer)
+    assert exact.startswith(
+        "Kind edrp: use `eliminate` when a proof is needed, the best answer counts or time is short: 10 of 10"
+    )
+    assert quick.startswith(
+        "Kind edrp: use `greedy` when time is short and 8 of 10 answers are enough: 8 of 10 instances answered"
+    )
+
+
 def test_a_difference_on_one_instance_is_not_told_apart():
     nearly = answers("annealing", [*OPTIMA[:9], 1.2 * OPTIMA[9]], 3.0)
     assert recommended(EXACT, nearly, QUICK)[0].endswith("not told apart from it on these instances: `annealing` 3.0 s.")
