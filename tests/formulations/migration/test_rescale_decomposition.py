@@ -15,11 +15,12 @@ from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
 from edrp.formulations.migration.rescale.decomposition import node_sets as states
 from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
+from edrp.formulations.migration.rescale.decomposition.completion import complete
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
 from edrp.formulations.migration.rescale.decomposition.model import build_bound_model
 from edrp.formulations.migration.rescale.decomposition.node_sets import SHARE_RANGES, node_sets
-from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, scales
+from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
 from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation
 from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
 from edrp.migration.rescale.arrays import compile_rescale
@@ -78,6 +79,45 @@ def test_bounds_over_groups_of_nodes_and_ranges_of_shares_are_never_above_the_op
     else:
         assert solution.bound <= optimum + 1e-9
         assert solution.objective >= optimum - 1e-7
+
+
+@pytest.mark.parametrize("seed", range(400, 420))
+@pytest.mark.parametrize("listed", [4, 1], ids=["sets", "groups"])
+def test_alternatives_within_the_gap_contain_the_optimum_whatever_the_prices(seed, listed, monkeypatch):
+    monkeypatch.setattr(states, "MAX_LISTED_NODES", listed)
+    problem = random_rescale(seed, nodes=(3, 4), keyed=(2, 2))
+    optimum, best = brute_force_rescale(problem)
+    if optimum is None or best == problem.current:
+        return
+    most = optimum * (1 + 1e-6) + 1e-9
+    with derived_once(problem):
+        model = build_bound_model(compile_rescale(problem)).with_ranges()
+    relaxation, blocks = Relaxation(model), PriceBlocks.of(model)
+    shift = np.random.default_rng(seed).normal(0.0, 0.05, blocks.size) * scales(model, blocks, optimum)
+    told = []
+
+    def improve(replicas):
+        evaluation = problem.evaluate(model.arrays.deployment(replicas))
+        told.append(evaluation.objective if evaluation.feasible else np.inf)
+        return most
+
+    prices = allowed(model, blocks, even_flow(model, blocks) + shift)
+    assert complete(relaxation, blocks, prices, most, improve) == most
+    assert min(told) == pytest.approx(optimum, abs=1e-9)
+
+
+def test_what_a_gap_leaves_open_is_listed_and_proven(monkeypatch):
+    """48 tasks, for which the program over ranges is too large."""
+    problem = rescaled(48, np.random.default_rng(8), zipf_tasks, 1.5)
+    bounded = []
+    run = decomposition._BoundedSearch._complete
+    monkeypatch.setattr(
+        decomposition._BoundedSearch, "_complete", lambda self, ascent: (bounded.append(self.bound), run(self, ascent))
+    )
+    start = edrp.solve(problem, "range-annealing", runs=2, steps=20_000).deployment
+    solution = edrp.solve(problem, "range-decomposition", start=start)
+    assert solution.status == "optimal"
+    assert bounded[0] < 0.9999 * solution.objective
 
 
 @pytest.mark.parametrize("seed", range(240, 255))

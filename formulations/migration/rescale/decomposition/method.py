@@ -12,7 +12,9 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.migration.rescale.columns import estimated_ranges
+from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
 from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
+from edrp.formulations.migration.rescale.decomposition.completion import complete
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
@@ -35,10 +37,17 @@ MAX_PROGRAM = 3_000
 ROUNDS, MAX_ROUNDS = 400, 1_000_000
 """Evaluations of prices without a time limit, and with one."""
 
+PARTS = (1.0, 0.5, 0.25)
+"""Parts of the gap, from below, of which all alternatives are listed; the next one where they are too many."""
+
 COMPILING = 20.0
 """Seconds left below which kernels of the bound are not compiled where there is an answer."""
 
 NOT_COMPILED = "kernels of the bound are not compiled yet, so that there is none; `edrp warm-up` compiles them, once and for all"
+
+NOT_LISTED = (
+    "kernels that list alternatives are not compiled yet, so that the gap stays; `edrp warm-up` compiles them, once and for all"
+)
 
 TAKEN_OVER = "prices raised the bound no further; the program over ranges took over"
 
@@ -156,6 +165,8 @@ class _BoundedSearch:
         closer = model.with_ranges()
         if not self._proven() and closer.sets.ranges and np.isfinite(ascent.bound):
             ascent = self._raised(closer, rounds - self.evaluations, LATER_SHARE, ascent)
+        if not self._proven() and np.isfinite(ascent.bound):
+            self._complete(ascent)
         if not self._proven():
             self._search(LATER_SHARE)
         return "finished" if ascent.finished or self._proven() else "iteration_limit"
@@ -180,6 +191,31 @@ class _BoundedSearch:
         self.bound = max(self.bound, min(ascent.bound, self.keeping))
         self._report()
         return self._proven()
+
+    def _complete(self, ascent: Ascent) -> None:
+        """Look at all that the gap leaves open, or at what is in the lower part of it."""
+        try:
+            self._look_at_alternatives(ascent)
+        except KernelNotCompiledError:
+            self.notes = (NOT_LISTED,)
+
+    def _look_at_alternatives(self, ascent: Ascent) -> None:
+        for part in PARTS if self.decision is not None else ():
+            least = ascent.bound + part * (self._aim() - ascent.bound)
+
+            def improve(replicas: list[Replicas], least: float = least) -> float:
+                self._hold(ascent.model.arrays.deployment(replicas))
+                return min(least, self._aim())
+
+            reached = complete(ascent.relaxation, ascent.blocks, ascent.best, least, improve)
+            if reached is not None:
+                self.bound = max(self.bound, min(reached, self.keeping))
+                self._report()
+                return
+
+    def _aim(self) -> float:
+        """A bound that proves the answer."""
+        return self.objective - 0.4 * self.options.gap * abs(self.objective)
 
     def _proven(self) -> bool:
         """Whether the answer is as good as the bound, or nothing is feasible."""

@@ -127,12 +127,12 @@ class OperatorValues:
         layers, inside = self.model.layers[self.index], np.ascontiguousarray(inside)
         values, levels = np.empty((len(layers), len(inside))), np.empty((len(layers), len(inside)), np.int64)
         for k, layer in enumerate(layers):
-            q = self._place_prices(prices, layer)
+            q = self.place_prices(prices, layer)
             split_values(layer.split, prices.replica, q, inside, prices.latency, layer.work, values[k], levels[k])
         constant = float(self.model.arrays.tasks[self.index].held_before[-1] @ prices.leaving) if self.model.moves else 0.0
         return values.min(axis=0) + constant, values.argmin(axis=0), levels
 
-    def _place_prices(self, prices: OperatorPrices, layer: KeyedLayer) -> Floats:
+    def place_prices(self, prices: OperatorPrices, layer: KeyedLayer) -> Floats:
         """Cost of all tasks before each place, were they on a node; shape (nodes, places)."""
         tasks = self.model.arrays.tasks[self.index]
         q = layer.split.share[:, None] * prices.share
@@ -146,7 +146,7 @@ class OperatorValues:
         layer, level = self.model.layers[self.index][k], int(self.levels[k, state])
         split, tasks = layer.split, self.model.arrays.tasks[self.index]
         held = np.zeros((layer.places.size, 3), np.int64)
-        q = self._place_prices(prices, layer)
+        q = self.place_prices(prices, layer)
         number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, held)
         nodes = len(self.model.room)
         counts, share = np.zeros(nodes, np.int64), np.zeros(nodes)

@@ -31,6 +31,28 @@ class Relaxed:
     choices: list[OperatorChoice]
 
 
+@dataclass(frozen=True, slots=True)
+class PricedProblem:
+    """What is left of the problem under prices: what operators cost in their states, and pairs of them.
+
+    Attributes
+    ----------
+    constant : what prices take off for the limits they stand for.
+    paid : by operator.
+    own : shape (operators, states), infinite where an operator cannot be.
+    flow : shape (streams,), price of the delay of each.
+    traffic : shape (streams, nodes, nodes), price of traffic less what the shares of both ends pay.
+    pairs : by two operators, the first one smaller, a table over their states.
+    """
+
+    constant: float
+    paid: list[OperatorPrices]
+    own: Floats
+    flow: Floats
+    traffic: Floats
+    pairs: dict[tuple[int, int], Floats]
+
+
 class Relaxation:
     """Evaluates prices.
 
@@ -51,23 +73,28 @@ class Relaxation:
         """The cheapest choice of every operator."""
         look("a bound")
         self.evaluations += 1
+        priced = self.priced(blocks, prices)
+        total, states = least_states(priced.own, priced.pairs)
+        if not np.isfinite(total):
+            return Relaxed(np.inf, np.zeros(prices.size), [])
+        choices = [values.choice(price, int(s)) for values, price, s in zip(self.operators, priced.paid, states, strict=True)]
+        slope = self._slope(blocks, prices, choices, states, priced.traffic)
+        return Relaxed(total + priced.constant, slope, choices)
+
+    def priced(self, blocks: PriceBlocks, prices: Floats) -> PricedProblem:
+        """What prices make of the problem."""
         model, size = self.model, len(self.operators)
         on_stream, through = prices[blocks.flow], prices[blocks.entry].copy()
         np.add.at(through, self.target, on_stream)
-        asked = [self._operator_prices(blocks, prices, i, float(through[i])) for i in range(size)]
-        own = np.array([values.by_state(price) for values, price in zip(self.operators, asked, strict=True)])
+        paid = [self._operator_prices(blocks, prices, i, float(through[i])) for i in range(size)]
+        own = np.array([values.by_state(price) for values, price in zip(self.operators, paid, strict=True)])
         traffic = self._traffic(blocks, prices)
         pairs: dict[tuple[int, int], Floats] = {}
         for e, (i, j) in enumerate(zip(self.source.tolist(), self.target.tolist(), strict=True)):
             table = on_stream[e] * model.sets.delay + least_prices(model.sets, traffic[e])
             key, table = ((i, j), table) if i < j else ((j, i), table.T)
             pairs[key] = pairs[key] + table if key in pairs else table
-        total, states = least_states(own, pairs)
-        if not np.isfinite(total):
-            return Relaxed(np.inf, np.zeros(prices.size), [])
-        choices = [values.choice(price, int(s)) for values, price, s in zip(self.operators, asked, states, strict=True)]
-        slope = self._slope(blocks, prices, choices, states, traffic)
-        return Relaxed(total + self._constant(blocks, prices), slope, choices)
+        return PricedProblem(self._constant(blocks, prices), paid, own, on_stream, traffic, pairs)
 
     def best_tilts(self, blocks: PriceBlocks, prices: Floats, amounts: Floats) -> Floats:
         """Of some amounts, in units of the operator's traffic, the best tilt of every range; shape (operators, ranges)."""

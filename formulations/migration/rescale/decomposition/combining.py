@@ -1,0 +1,206 @@
+"""Combinations of alternatives: tables over the states of operators for their search, and the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import look
+from edrp.formulations.migration.rescale.decomposition.alternatives import Alternatives, Replicas
+from edrp.formulations.migration.rescale.decomposition.combining_kernel import CombinationTables, CombinationWork, combine
+from edrp.formulations.migration.rescale.decomposition.model import BoundModel
+from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem
+
+MAX_CELLS = 2_000_000
+"""Cells of the table over the states of all operators."""
+
+STEPS, MAX_STEPS = 500_000, 100_000_000
+"""Steps of the search for combinations between two looks at the clock, and of all of it."""
+
+MAX_FOUND = 1_000
+"""Combinations that are computed exactly at a time."""
+
+
+def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: float) -> list[Alternatives] | None:
+    """Leave out alternatives that cost more with the cheapest states of all others; None where tables would be too large."""
+    while True:
+        states, least = _least_by_state(listed)
+        if np.prod([float(s.size) for s in states]) > MAX_CELLS:
+            return None
+        if not all(s.size for s in states):
+            return listed
+        order = list(range(len(listed)))
+        whole = _tables(priced, order, states, least)[0][0] + priced.constant
+        fewer = []
+        for i, ways in enumerate(listed):
+            others = tuple(j for j in order if j != i)
+            place = np.searchsorted(states[i], ways.state)
+            excess = ways.cost - least[i][place] + whole.min(axis=others)[place]
+            fewer.append(ways.chosen(np.flatnonzero(excess <= most)))
+        if [ways.size for ways in fewer] == [ways.size for ways in listed]:
+            return fewer
+        listed = fewer
+
+
+def search_combinations(
+    model: BoundModel,
+    priced: PricedProblem,
+    listed: list[Alternatives],
+    most: float,
+    improve: Callable[[list[Replicas]], float],
+) -> float | None:
+    """Look at all combinations that may be below `most`; None where they are too many.
+
+    Parameters
+    ----------
+    model, priced, listed
+        The problem, prices, and the alternatives of each operator, of which none that matters is missing.
+    most
+        Objective at which a combination is of no interest.
+    improve
+        Told of one that may be better; returns the objective at which combinations are of no interest from then on.
+
+    Returns
+    -------
+    float
+        Objective below which every combination has been told.
+    """
+    order = sorted(range(len(listed)), key=lambda i: listed[i].size)
+    tables = _combination_tables(model, priced, listed, order)
+    work = CombinationWork.begin(tables, priced.constant, MAX_FOUND)
+    ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
+    for _ in range(MAX_STEPS // STEPS):
+        look("combinations of alternatives")
+        count, _left = combine(tables, most, STEPS, work)
+        for k in np.argsort(work.objective[:count], kind="stable").tolist():
+            if work.objective[k] < most:
+                at = work.found[k] - tables.first[:-1]
+                chosen = {i: ways[place].replicas[int(at[place])] for place, i in enumerate(order)}
+                most = min(most, improve([chosen[i] for i in range(len(order))]))
+        if work.depth[0] < 0:
+            return most
+    return None
+
+
+def _by_state(ways: Alternatives) -> Ints:
+    return np.lexsort((ways.cost, ways.state))
+
+
+def _least_by_state(listed: list[Alternatives]) -> tuple[list[Ints], list[Floats]]:
+    """States that have alternatives, and the least cost in each."""
+    states = [np.unique(ways.state) for ways in listed]
+    least = [np.array([ways.cost[ways.state == state].min() for state in own]) for ways, own in zip(listed, states, strict=True)]
+    return states, least
+
+
+def _tables(
+    priced: PricedProblem, order: list[int], states: list[Ints], least: list[Floats]
+) -> tuple[list[Floats], list[Floats]]:
+    """Tables over the states of the first operators: least price of all later ones, and that with the pairs of the last one.
+
+    The first list has a table for all operators first: the least price of everything, by all states; then one for each number
+    of operators, from none.
+    """
+    size = len(order)
+    shape = tuple(states[i].size for i in order)
+    togo, reached = np.zeros(shape), []
+    whole, later = np.zeros(shape), [togo]
+    for k in range(size - 1, -1, -1):
+        pair = np.zeros(shape[: k + 1])
+        for j in range(k):
+            a, b = sorted((order[j], order[k]))
+            if (a, b) in priced.pairs:
+                table = priced.pairs[a, b][np.ix_(states[a], states[b])]
+                table = table if order[j] == a else table.T
+                pair = pair + table.reshape([shape[axis] if axis in (j, k) else 1 for axis in range(k + 1)])
+        own = least[order[k]].reshape((1,) * k + (shape[k],))
+        spread = (*shape[: k + 1], *(1,) * (size - k - 1))
+        whole = whole + (pair + own).reshape(spread)
+        reached.append(togo + pair)
+        togo = (togo + pair + own).min(axis=k)
+        later.append(togo)
+    return [whole, *later[::-1]], reached[::-1]
+
+
+def _combination_tables(
+    model: BoundModel, priced: PricedProblem, listed: list[Alternatives], order: list[int]
+) -> CombinationTables:
+    compiled = model.arrays.compiled
+    states, least = _least_by_state(listed)
+    (_, *togo), reached = _tables(priced, order, states, least)
+    ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
+    sizes = [alternatives.size for alternatives in ways]
+    first = np.cumsum([0, *sizes])
+    own = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]
+    ends = [np.searchsorted(s, s, side="right") + begin for s, begin in zip(own, first[:-1], strict=True)]
+    position = np.argsort(order)
+    source, target = position[compiled.stream_source], position[compiled.stream_target]
+    turned = source > target
+    flip = turned[:, None, None]
+    load, room, kinds = _loads(model, ways, order)
+    operator = np.repeat(order, sizes)
+    cells = [table.size for table in togo]
+    return CombinationTables(
+        first=first,
+        end=np.concatenate(ends),
+        state=np.concatenate(own),
+        used=np.concatenate([w.used for w in ways]),
+        cost=np.concatenate([w.cost for w in ways]),
+        seconds=np.concatenate([w.seconds for w in ways]),
+        money=np.concatenate([w.counts.sum(axis=1) for w in ways]) * compiled.replica_cost[operator],
+        moved=np.concatenate([w.moved.sum(axis=1) for w in ways]) * model.moves,
+        alone=np.zeros(int(first[-1])) if model.direct or not model.moves else _longest_by_store(model, ways),
+        share=np.concatenate([w.share for w in ways]),
+        load=load,
+        room=room,
+        kinds=kinds,
+        states=np.array([states[i].size for i in order], np.int64),
+        togo=np.concatenate([table.ravel() for table in togo]),
+        reached=np.concatenate([np.zeros(1), *(table.ravel() for table in reached)]),
+        begin=np.cumsum([0, *cells[:-1]]),
+        earlier=np.minimum(source, target),
+        later=np.maximum(source, target),
+        turned=turned.astype(np.int64),
+        flow=np.ascontiguousarray(priced.flow),
+        on_path=compiled.forward.astype(np.int64),
+        traffic=np.ascontiguousarray(np.where(flip, priced.traffic.transpose(0, 2, 1), priced.traffic)),
+        price=np.ascontiguousarray(np.where(flip, model.price.transpose(0, 2, 1), model.price)),
+        delay=np.ascontiguousarray([model.delay, model.delay.T]),
+        order=position.astype(np.int64),
+        weights=model.weights,
+        limits=model.limits,
+        floor=model.changed_floor if model.moves else 0.0,
+    )
+
+
+def _loads(model: BoundModel, ways: list[Alternatives], order: list[int]) -> tuple[Floats, Floats, Ints]:
+    """What alternatives add to resources, transfers and peak loads of nodes, the room of each, and where kinds end."""
+    compiled, rows = model.arrays.compiled, []
+    direct = model.direct and model.moves
+    for i, alternatives in zip(order, ways, strict=True):
+        counts, size = alternatives.counts, alternatives.size
+        parts = [(counts[:, :, None] * compiled.demand[i]).reshape(size, -1)]
+        if direct:
+            parts += [alternatives.leaving * model.up, alternatives.arriving * model.down]
+        if model.shared.size:
+            use = counts[:, :, None] * model.replica_use[i] + alternatives.share[:, :, None] * model.tuple_use[i]
+            parts.append((use / model.shared).reshape(size, -1))
+        rows.append(np.concatenate(parts, axis=1))
+    load = np.concatenate(rows)
+    slots = model.room.size
+    transfers = 2 * len(model.room) if direct else 0
+    room = np.full(load.shape[1], np.inf)
+    room[:slots] = model.room.ravel()
+    return np.ascontiguousarray(load), room, np.array([slots, slots + transfers, load.shape[1]], np.int64)
+
+
+def _longest_by_store(model: BoundModel, ways: list[Alternatives]) -> Floats:
+    """Seconds from the busiest node by way of the store to another."""
+    apart = np.where(np.eye(len(model.room), dtype=bool), -np.inf, 0.0)
+    found = []
+    for alternatives in ways:
+        pairs = (alternatives.leaving * model.up)[:, :, None] + (alternatives.arriving * model.down)[:, None, :]
+        found.append(np.maximum((pairs + apart).max(axis=(1, 2)), 0.0))
+    return np.concatenate(found)
