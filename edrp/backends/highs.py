@@ -71,9 +71,18 @@ class HighsBackend:
         return solve_arrays(arrays, replace(options, time_limit=seconds_for_solver(options)))
 
 
+class _SilentHighs(highspy.Highs):  # type: ignore[misc]
+    """HiGHS without output from the start: since 1.16 the first solver of a process prints a banner while it is made."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        """Turn output off before callbacks are enabled, which is when the banner is printed."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 def new_solver(**settings: Any) -> Any:
     """HiGHS on one thread, without output, with these settings besides."""
-    solver = highspy.Highs()
+    solver = _SilentHighs()
     for name, value in {"output_flag": False, "threads": 1, **settings}.items():
         solver.setOptionValue(name, value)
     return solver
@@ -142,7 +151,7 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
     """What HiGHS says of a program."""
     started = now()
-    solver = highspy.Highs()
+    solver = _SilentHighs()
     _configure(solver, options)
     hand_over(solver, arrays)
     if options.start is not None:
