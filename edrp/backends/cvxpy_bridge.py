@@ -18,7 +18,7 @@ from edrp.backends.base import (
     only_presolved,
     seconds_for_solver,
 )
-from edrp.backends.highs import second_look
+from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -53,6 +53,7 @@ class CvxpyBackend:
         """Solve a program; CVXPY tells a bound only when a limit stops it."""
         import cvxpy
 
+        keep_silent()
         model, columns = _model(arrays)
         settings: dict[str, Any] = {
             "mip_rel_gap": options.gap,

@@ -75,9 +75,14 @@ class _SilentHighs(highspy.Highs):  # type: ignore[misc]
     """HiGHS without output from the start: since 1.16 the first solver of a process prints a banner while it is made."""
 
     def enableCallbacks(self) -> None:  # noqa: N802
-        """Turn output off before callbacks are enabled, which is when the banner is printed."""
-        self.setOptionValue("output_flag", False)
+        """Keep the banner, which is written when callbacks are enabled, from the console; it then counts as written."""
+        self.setOptionValue("log_to_console", False)
         super().enableCallbacks()
+
+
+def keep_silent() -> None:
+    """Have no solver of this process print HiGHS's banner, whichever package makes it."""
+    _SilentHighs()
 
 
 def new_solver(**settings: Any) -> Any:
@@ -134,7 +139,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     except OutOfTimeError:
         return unproven
     seconds = first.seconds + now() - started
-    if again.status in ("optimal", "infeasible") or first.values is None:
+    if (again.status in ("optimal", "infeasible") and again.searched) or first.values is None:
         return replace(again, seconds=seconds)
     best = again if again.objective is not None and again.objective < float(first.objective or 0.0) else unproven
     return replace(best, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
@@ -259,7 +264,8 @@ def _result(solver: Any, arrays: Arrays, outcome: Any, seconds: float) -> Progra
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return ProgramResult("none", stopped, None, None, bound, seconds)
     values = np.array(solver.getSolution().col_value, float)
-    objective = float(solver.getObjectiveValue())
+    objective = float(arrays.objective @ values + arrays.constant)
+    searched = searched and objective <= above(float(solver.getObjectiveValue()))  # the value of another point is no proof
     if native in (_Status.kOptimal, _Status.kModelEmpty):
         return ProgramResult("optimal", stopped, values, objective, bound if mixed else objective, seconds, searched=searched)
     return ProgramResult("feasible", stopped, values, objective, bound, seconds)

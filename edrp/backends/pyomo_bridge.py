@@ -16,7 +16,7 @@ from edrp.backends.base import (
     only_presolved,
     seconds_for_solver,
 )
-from edrp.backends.highs import second_look
+from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import look, now
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -74,6 +74,7 @@ class PyomoBackend:
         assert pyomo.environ
         if _contradiction(arrays):
             return ProgramResult("infeasible", "finished", None, None, None, 0.0)
+        keep_silent()
         solver = SolverFactory(self.solver)
         settings: dict[str, Any] = {"load_solutions": False, "raise_exception_on_nonoptimal_result": False}
         settings |= {"rel_gap": options.gap, "abs_gap": 0.0, "threads": options.threads}
