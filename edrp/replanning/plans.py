@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from edrp.core.arrays import Floats
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -91,7 +92,7 @@ def plans_near(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigu
 
 
 def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment) -> Deployment:
-    """The plan with equal nodes exchanged such that as many instances as possible stay where they are.
+    """The plan with equal nodes exchanged such that as many instances as possible, of most state, stay where they are.
 
     Nodes are equal that offer the same and may run the same operators: a method cannot know which of
     them is better but by latency, and may return any.
@@ -104,18 +105,26 @@ def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deploym
     """For every node of the plan the one that takes its place in `relabelled`."""
     operators = list(plan)
     before, after = _counts(running, operators), _counts(plan, operators)
-    none = np.zeros(len(operators), np.int64)
+    none, state = np.zeros(len(operators), np.int64), _state(plan, problem)
     renamed: dict[str, str] = {}
     for group in _equal_nodes(problem):
         used = [name for name in group if name in after]
         places = [name for name in group if name in after or name in before]
         if not used:
             continue
-        stays = np.array([[np.minimum(after[u], before.get(v, none)).sum() for v in places] for u in used], float)
-        stays += np.array([[u == v for v in places] for u in used]) / (1 + len(used))  # among equals, as planned
+        # Fewer instances never stay for the sake of state or of the plan: what these add is less than 1 in all.
+        stays = np.array([[np.minimum(after[u], before.get(v, none)) @ (1 + state / 2) for v in places] for u in used])
+        stays += np.array([[u == v for v in places] for u in used]) / (1000 * len(used))  # among equals, as planned
         rows, columns = linear_sum_assignment(stays, maximize=True)
         renamed.update({used[row]: places[column] for row, column in zip(rows, columns, strict=True)})
     return renamed
+
+
+def _state(plan: Deployment, problem: StreamPlacement) -> Floats:
+    """Share of all state that an instance of each operator of a plan holds."""
+    sizes = [problem.application.by_name[name].state_size / max(1, len(plan[name])) for name in plan]
+    total = sum(size * len(plan[name]) for size, name in zip(sizes, plan, strict=True))
+    return np.array(sizes) / total if total > 0 else np.zeros(len(sizes))
 
 
 def _counts(deployment: Deployment, operators: list[str]) -> dict[str, np.ndarray]:
