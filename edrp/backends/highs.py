@@ -54,6 +54,9 @@ STOPPED: Final[dict[Any, StoppedBecause]] = {
 
 LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit passed, and was left to itself"
 
+EXACT = 1e-12
+"""By how much, relative to the largest row, a point may break a program that it proves feasible."""
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
@@ -139,10 +142,21 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     except OutOfTimeError:
         return unproven
     seconds = first.seconds + now() - started
+    if first.status == "infeasible" and again.values is not None and not _refutes(arrays, again.values):
+        return first
     if (again.status in ("optimal", "infeasible") and again.searched) or first.values is None:
         return replace(again, seconds=seconds)
     best = again if again.objective is not None and again.objective < float(first.objective or 0.0) else unproven
     return replace(best, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
+
+
+def _refutes(arrays: Arrays, point: Floats) -> bool:
+    """Whether a point is feasible by more than a solver's tolerance, so that a program is not infeasible."""
+    used = arrays.matrix @ point
+    rows = np.maximum(arrays.row_lower - used, used - arrays.row_upper)
+    columns = np.maximum(arrays.lower - point, point - arrays.upper)
+    broken = max(rows.max(initial=0.0), columns.max(initial=0.0))
+    return bool(broken <= EXACT * max(1.0, np.abs(used).max(initial=0.0)))
 
 
 def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
