@@ -256,7 +256,7 @@ def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
     """The decision with integer columns rounded; None where it is not feasible then, or time is over."""
     if result.values is None:
         return result
-    integral = np.round(result.values[arrays.integer])
+    integral = np.round(result.values[arrays.integer]) + 0.0  # no minus zero
     point = result.values.copy()
     point[arrays.integer] = integral
     if arrays.integer.all():

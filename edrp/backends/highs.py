@@ -141,13 +141,27 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
     except OutOfTimeError:
         return unproven
-    seconds = first.seconds + now() - started
-    if first.status == "infeasible" and again.values is not None and not _refutes(arrays, again.values):
-        return first
-    if (again.status in ("optimal", "infeasible") and again.searched) or first.values is None:
-        return replace(again, seconds=seconds)
-    best = again if again.objective is not None and again.objective < float(first.objective or 0.0) else unproven
-    return replace(best, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
+    return _of_two(arrays, first, again, unproven, first.seconds + now() - started)
+
+
+def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
+    """What a second search leaves of a first result: proven, or replaced by something better, or without proof.
+
+    A row that holds with equality at the optimum, such as the limit that an earlier stage has set, may let one search through
+    and not the other; the better point stays, and is proven where neither finds a better one.
+    """
+    ended = again.searched and again.status in ("optimal", "infeasible")
+    if first.objective is None:
+        allowed = again.values is None or _refutes(arrays, again.values)
+        return replace(again, seconds=seconds) if allowed else first
+    if again.objective is not None and again.objective <= above(first.objective):
+        if ended or again.objective < first.objective:
+            return replace(again, seconds=seconds)
+        return replace(unproven, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
+    if ended:
+        return replace(first, seconds=seconds, searched=True)
+    bound = None if again.bound is None else min(again.bound, first.objective)
+    return replace(unproven, stopped_because=again.stopped_because, bound=bound, seconds=seconds)
 
 
 def _refutes(arrays: Arrays, point: Floats) -> bool:

@@ -182,6 +182,7 @@ class PolicyComparison:
 def estimate_seeds(values: Floats) -> Estimate:
     """A mean over seeds with its bootstrap interval; without one where there are too few seeds.
 
+    >>> import numpy as np
     >>> estimate_seeds(np.array([1.0, 2.0]))
     Estimate(mean=1.5, low=None, high=None)
     """
