@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from edrp.core.budget import FOR_WHEEL, compilation
+from edrp.core.budget import FOR_WHEEL, compilation, compiling_under_limits
 from edrp.core.errors import EdrpError, UnwritableError
 from edrp.core.files import naming_errors, write_whole
 from edrp.core.kernels import compiling_at_once
@@ -23,8 +23,7 @@ KERNEL_FILES = (".nbc", ".nbi")
 """Endings of the files in a folder of kernels, next to `target.json`."""
 
 WARM_UP_LIMIT = 2.0
-"""Seconds that a method may go on with a problem once its kernels are compiled."""
-
+"""Seconds that a method may go on with a rare problem, once its kernels are compiled."""
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 """System for which that cache is made, as LLVM names it."""
@@ -89,10 +88,12 @@ def warm_up_method(kind: str, method: str) -> Warmed:
     make = get_kind(kind).check_problems
     assert make is not None
     before, began, chosen = compilation.seconds, perf_counter(), get_method(method, kind)
-    with compiling_at_once():
-        for problem in make().feasible().values():
+    ordinary = [(problem, None) for problem in make().feasible().values()]
+    rare = [(problem, WARM_UP_LIMIT) for problem in make().rare()]
+    with compiling_at_once(), compiling_under_limits():
+        for problem, seconds in [*ordinary, *rare]:
             try:
-                chosen.resolve(problem).run(problem, Options())
+                chosen.resolve(problem).run(problem, Options(time_limit=seconds))
             except EdrpError:  # the method does not take this one
                 continue
     return Warmed(kind, method, perf_counter() - began, compilation.seconds - before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,3 +24,16 @@ Bools = NDArray[np.bool_]
 
 AnyInts = NDArray[np.integer]
 """Indices of any width, in functions that take them as they come."""
+
+
+def entries(table: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Rows and columns of what is not zero, row by row, each an array of its own.
+
+    NumPy returns views of one array instead, contiguous where there is one entry at most: two types for a kernel, which is then
+    compiled twice.
+
+    >>> [array.flags.c_contiguous for array in entries(np.eye(2))]
+    [True, True]
+    """
+    rows, columns = np.nonzero(table)
+    return np.ascontiguousarray(rows), np.ascontiguousarray(columns)

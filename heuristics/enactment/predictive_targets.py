@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints, entries
 from edrp.core.kernels import inner_loop, kernel
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
@@ -115,7 +115,7 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
 def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
     """Streams by source: where those of each begin, the targets, and the items for every item."""
-    source, target = np.nonzero(step)
+    source, target = entries(step)
     return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
@@ -104,7 +104,7 @@ def schedule_transfers(
     """
     sizes = _checked_traffic(traffic)
     sending, receiving = _checked_links(uplink, downlink, len(sizes))
-    source, target = np.nonzero(sizes)
+    source, target = entries(sizes)
     size = sizes[source, target]
     fluid = float(max((sizes.sum(axis=1) / sending).max(initial=0.0), (sizes.sum(axis=0) / receiving).max(initial=0.0)))
     if not exclusive:

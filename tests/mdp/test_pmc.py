@@ -264,7 +264,7 @@ def test_the_projected_cost_of_the_single_step_is_that_of_going_on_like_this():
 
 
 def test_kernels_need_not_be_compiled_for_the_single_step():
-    problem = twelve_tasks()
+    problem = small_problem(1)
     with compiled_kernels_only():
         interpreted = get_method("pmc").run_without_kernels(problem, Options(time_limit=3600.0))
     assert interpreted == single_step_answer(problem, Options())

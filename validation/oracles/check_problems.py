@@ -28,6 +28,10 @@ class CheckProblems(ABC):
     def large(self) -> Any:
         """A problem on which a time limit may be felt."""
 
+    def rare(self) -> list[Any]:
+        """Problems that need kernels which the ordinary ones do not; they are compiled ahead of use, too."""
+        return []
+
     @abstractmethod
     def optimum(self, problem: Any) -> float | None:
         """Least objective, by brute force; None where the problem is infeasible."""

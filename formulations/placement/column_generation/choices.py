@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.selection import Candidates
@@ -87,7 +87,7 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
     """
     rank = np.argsort(candidates.excess, kind="stable")
     pattern, excess = candidates.pattern[rank], candidates.excess[rank]
-    operator, holder = np.nonzero(pattern.T)
+    operator, holder = entries(pattern.T)
     start = np.searchsorted(operator, np.arange(model.instances.size + 1))
     order = np.argsort(np.diff(start), kind="stable")  # operators with the fewest patterns first
     deepest = min(window.max_supervisors, int(model.instances.sum()))

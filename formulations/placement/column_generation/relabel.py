@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, entries
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 
@@ -55,7 +55,7 @@ class Relabelling:
         owner, patterns = owner[rank], patterns[rank]
         alike = np.zeros(owner.size, bool)
         alike[1:] = (owner[1:] == owner[:-1]) & (patterns[1:] == patterns[:-1]).all(axis=1)
-        operator, holders = np.nonzero(patterns.T)
+        operator, holders = entries(patterns.T)
         start = np.searchsorted(operator, np.arange(patterns.shape[1] + 1))
         model = self.model
         chosen = ChosenPatterns(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints, UInts
+from edrp.core.arrays import Bools, Floats, Ints, UInts, entries
 from edrp.heuristics.placement.search.acceptance import NOISE
 from edrp.placement.compiled import Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
@@ -180,8 +180,8 @@ def instance_arrays(compiled: Compiled) -> InstanceArrays:
     delay = np.where(np.isfinite(compiled.delay), compiled.delay, FAR)
     forward = np.flatnonzero(compiled.forward)
     forward = forward[np.argsort(compiled.stream_source[forward], kind="stable")]
-    owner, partner = np.nonzero(joined)
-    allowed, node = np.nonzero(compiled.candidate)
+    owner, partner = entries(joined)
+    allowed, node = entries(compiled.candidate)
     first = np.concatenate([[0], np.cumsum(instances)]).astype(np.int64)
     return InstanceArrays(
         first=first,

@@ -53,6 +53,10 @@ class MappingCheckProblems(CheckProblems):
         """Forty components on 120 servers."""
         return mapping_problem(120, components=40, seed=3)
 
+    def rare(self) -> list[Any]:
+        """More servers, so that labels are searched."""
+        return [mapping_problem(12, components=6, seed=3)]
+
     def optimum(self, problem: MappingProblem) -> float | None:
         """Least cost over all maps."""
         return _best_map(problem.model_dump_json())[0]

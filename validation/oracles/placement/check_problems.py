@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from edrp.datasets.families.placement.layered import layered
@@ -61,6 +62,14 @@ class EdrpCheckProblems(CheckProblems):
         """Fifteen operators."""
         return layered(15, 0)
 
+    def rare(self) -> list[Any]:
+        """Many replicas on equal nodes, for annealing over their classes; fixed tasks that no first pattern fits."""
+        chain = _chain(operators=2, replicas=20, nodes=8)
+        return [
+            chain.replace(weights={"response_time": 1.0}, limits={"response_time": 10.0}),
+            _chain(operators=8, replicas=5, nodes=8, fixed=True),
+        ]
+
     def optimum(self, problem: EdrpProblem) -> float | None:
         """Least objective over all deployments."""
         return _best(problem)[0]
@@ -92,6 +101,35 @@ def _fixed_tasks() -> EdrpProblem:
     return EdrpProblem(
         application={"operators": operators, "streams": [stream]},
         network={"nodes": nodes, "between_zones": {"delay": 0.01}},
+        weights={"peak_load": 1.0},
+    )
+
+
+def _chain(operators: int, replicas: int, nodes: int, *, fixed: bool = False) -> EdrpProblem:
+    """A chain with half of the cluster's slots and cores in use; operator i needs i + 1 parts of the cores."""
+    names = [f"o{i}" for i in range(operators)]
+    whole = 0.5 * nodes / (replicas * sum(range(1, operators + 1)))
+    least = replicas if fixed else 1
+    listed: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "latency": {"model": "mm1", "service_rate": 10.0},
+            "min_replicas": least,
+            "max_replicas": replicas,
+            "usage": {"cpu": {"per_replica": (i + 1) * whole}},
+        }
+        for i, name in enumerate(names)
+    ]
+    listed[0]["external_rate"] = 2.5 * replicas
+    streams = [{"source": a, "target": b, "usage": {"network": 1.0}} for a, b in pairwise(names)]
+    capacity = {"cpu": 1.0, "network": 1000.0}
+    slots = 2 * operators * replicas // nodes
+    return EdrpProblem(
+        application={"operators": listed, "streams": streams},
+        network={
+            "nodes": [{"name": f"tm{u}", "resources": slots, "capacity": capacity} for u in range(nodes)],
+            "between_zones": {"delay": 0.001},
+        },
         weights={"peak_load": 1.0},
     )
 
@@ -133,6 +171,14 @@ class LatencyAwareCheckProblems(CheckProblems):
     def large(self) -> Any:
         """Eighty instances on the test bed of the paper."""
         return random_paper_problem(3, operations=41, load=0.7)
+
+    def rare(self) -> list[Any]:
+        """A cluster of so many equal nodes that searches count instances instead of telling them apart."""
+        nodes = [{"name": f"host{u}", "zone": f"rack{u % 4}", "resources": {"cpu": 4.0}} for u in range(80)]
+        network = {"nodes": nodes, "within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}
+        operators = [{"name": name, "instances": 4, "resources": {"cpu": 1.0}} for name in ("read", "write")]
+        application = {"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 2.0}]}
+        return [LatencyAwareProblem(application=application, network=network)]
 
     def optimum(self, problem: LatencyAwareProblem) -> float | None:
         """Least score over all deployments."""
