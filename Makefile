@@ -52,9 +52,10 @@ fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python benchmarks/wrong_optima.py
 	$(BIN)/python benchmarks/corrupted_certificates.py
 
-# Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says.
+# Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says. Many wait for processes
+# that they have started, so there is one at a time more than two cores could keep busy.
 pytest: $(VENV)/.installed-test $(VENV)/.warm
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

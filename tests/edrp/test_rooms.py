@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 from house_sources import FLOORS, FRONT_DOOR, ROOMS, TOPICS, House  # noqa: E402 - no module of a package
 
+pytestmark = pytest.mark.xdist_group("rooms")  # sources are read once
+
 SHARED = {(f"edrp/{topic}", "edrp/placement") for topic in ("enactment", "mapping", "migration")}
 """Topics whose documents are built on those of placement: operators and nodes."""
 

@@ -38,7 +38,7 @@ class Loaded(HTMLParser):
         self.loaded += [values["href"]] if tag == "link" and values.get("rel") != "canonical" else []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory) -> Path:
     """The site, built as `make docs` does; warnings are errors."""
     place = tmp_path_factory.mktemp("site")

@@ -111,9 +111,9 @@ def test_highs_proves_the_same_peaks(seed, nodes):
 
 def test_hundreds_of_tasks_are_proven_on_four_large_nodes():
     problem = tasks(31, 4, 90, slots=1.5).replace(limits={})
-    solution = edrp.solve(problem, "fixed-tasks", time_limit=20)
+    first = problem.replace(priorities=problem.priorities[:1])
     assert sum(operator.max_replicas for operator in problem.application.operators) > 100
-    assert solution.stages[0].proven
+    assert edrp.solve(first, "fixed-tasks", time_limit=20).stages[0].proven
 
 
 def test_out_of_time_there_is_a_placement_and_a_bound():

@@ -41,7 +41,7 @@ def test_it_is_feasible_and_near_the_optimum(number):
 @pytest.mark.parametrize("method", ["iterated-local-search", "annealing"])
 def test_searches_are_no_worse_than_their_start(method):
     for problem in clusters()[:3]:
-        found = edrp.solve(problem, method, time_limit=10)
+        found = edrp.solve(problem, method, time_limit=3)
         assert found.objective <= problem.evaluate(started(problem)).objective * (1 + 1e-9)
 
 
