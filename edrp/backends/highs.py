@@ -139,27 +139,34 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
         if _relaxation_proves(arrays, replace(options, start=None), until, first):
             return first
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
+        if _loses(again, first):
+            again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
     except OutOfTimeError:
         return unproven
     return _of_two(arrays, first, again, unproven, first.seconds + now() - started)
 
 
-def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
-    """What a second search leaves of a first result: proven, or replaced by something better, or without proof.
+def _loses(again: ProgramResult, first: ProgramResult) -> bool:
+    """Whether a second search ended without anything as good as the point that is known.
 
-    A row that holds with equality at the optimum, such as the limit that an earlier stage has set, may let one search through
-    and not the other; the better point stays, and is proven where neither finds a better one.
+    A row that holds with equality at the optimum, such as the limit that an earlier stage has set, may let a point through in
+    one search and not in the other.
     """
-    ended = again.searched and again.status in ("optimal", "infeasible")
+    if first.objective is None or again.status not in ("optimal", "infeasible"):
+        return False
+    return again.objective is None or again.objective > above(first.objective)
+
+
+def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
+    """What a second search leaves of a first result: proven where neither finds a better point, replaced, or without proof."""
     if first.objective is None:
         allowed = again.values is None or _refutes(arrays, again.values)
         return replace(again, seconds=seconds) if allowed else first
-    if again.objective is not None and again.objective <= above(first.objective):
-        if ended or again.objective < first.objective:
-            return replace(again, seconds=seconds)
-        return replace(unproven, stopped_because=again.stopped_because, bound=again.bound, seconds=seconds)
-    if ended:
+    if _loses(again, first):
         return replace(first, seconds=seconds, searched=True)
+    ended = again.searched and again.status == "optimal"
+    if ended or (again.objective is not None and again.objective < first.objective):
+        return replace(again, seconds=seconds)
     bound = None if again.bound is None else min(again.bound, first.objective)
     return replace(unproven, stopped_because=again.stopped_because, bound=bound, seconds=seconds)
 
