@@ -158,12 +158,12 @@ def _loses(again: ProgramResult, first: ProgramResult) -> bool:
 
 
 def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
-    """What a second search leaves of a first result: proven where neither finds a better point, replaced, or without proof."""
+    """What a second search leaves of a first result: confirmed, replaced, or, also where it loses the point, without proof."""
     if first.objective is None:
         allowed = again.values is None or _refutes(arrays, again.values)
         return replace(again, seconds=seconds) if allowed else first
     if _loses(again, first):
-        return replace(first, seconds=seconds, searched=True)
+        return replace(unproven, stopped_because="iteration_limit", seconds=seconds)
     ended = again.searched and again.status == "optimal"
     if ended or (again.objective is not None and again.objective < first.objective):
         return replace(again, seconds=seconds)

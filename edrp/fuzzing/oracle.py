@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import traceback
 import warnings
 from dataclasses import asdict, dataclass, field
@@ -211,9 +212,13 @@ def _summary(reason: str) -> str:
     return " ".join(word for word in reason.split() if not any(sign.isdigit() for sign in word))
 
 
+CHECKOUT = re.compile(r'File "[^"]*/(?=(edrp|formulations|heuristics|mdp|datasets|validation)/)')
+"""Where the sources lie on this machine, which a find leaves out."""
+
+
 def _crash(case: Case, during: str) -> Find:
     """The find of the exception that is being handled: its type, and the innermost place of ours."""
-    text = traceback.format_exc()
+    text = CHECKOUT.sub('File "', traceback.format_exc())
     lines = [line.strip() for line in text.splitlines()]
     others = ("fuzzing/oracle.py", "site-packages")
     ours = [line for line in lines if line.startswith("File ") and not any(other in line for other in others)]
