@@ -57,6 +57,9 @@ LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit pass
 EXACT = 1e-12
 """By how much, relative to the largest row, a point may break a program that it proves feasible."""
 
+SMALL = 10_000
+"""Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
@@ -136,7 +139,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     held: Status = "none" if first.values is None else "feasible"
     unproven = replace(first, status=held, stopped_because="time_limit", bound=None, searched=True)
     try:
-        if _relaxation_proves(arrays, replace(options, start=None), until, first):
+        if _relaxation_proves(arrays, options, until, first):
             return first
         again = _solved(arrays, replace(options, start=None, presolve=False), until)
         if _loses(again, first):
@@ -182,7 +185,9 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
 
 def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
     """Whether the linear relaxation is infeasible, too, or has no better value."""
-    relaxed = _solved(replace(arrays, integer=np.zeros_like(arrays.integer)), options, until)
+    relaxation = replace(arrays, integer=np.zeros_like(arrays.integer))
+    # A small one is done before presolve would be.
+    relaxed = _solved(relaxation, replace(options, start=None, presolve=arrays.matrix.nnz > SMALL), until)
     if first.objective is None or relaxed.objective is None:
         return relaxed.status == first.status == "infeasible"
     return relaxed.status == "optimal" and first.objective <= above(relaxed.objective)
@@ -199,26 +204,28 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver.HandleUserInterrupt = True
     if options.progress is not None:
         _report(solver, options, started)
+    at_once = arrays.matrix.nnz <= SMALL and options.threads == 1 and not arrays.integer.any()
     incumbent = Incumbent()
     if options.time_limit is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
-        outcome = _run(solver, until)
+        outcome = _run(solver, until, at_once)
         if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
-            outcome = _run(solver, until)
+            outcome = _run(solver, until, at_once)
     except OutOfTimeError:
         return incumbent.result(now() - started)
     return _result(solver, arrays, outcome, now() - started)
 
 
-def _run(solver: Any, until: float) -> Any:
-    """Let HiGHS work; its own clock begins now."""
-    if until == math.inf:
-        return in_fresh_thread(solver.run, solver.cancelSolve)
-    seconds = max(0.0, until - now())
-    solver.setOptionValue("time_limit", solver.getRunTime() + seconds)
+def _run(solver: Any, until: float, at_once: bool) -> Any:
+    """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
+    seconds = None if until == math.inf else max(0.0, until - now())
+    if seconds is not None:
+        solver.setOptionValue("time_limit", solver.getRunTime() + seconds)
+    if at_once:
+        return solver.run()
     return in_fresh_thread(solver.run, solver.cancelSolve, seconds)
 
 
