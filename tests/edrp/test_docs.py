@@ -8,6 +8,7 @@ import inspect
 import re
 import runpy
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,8 @@ def test_console_blocks_print_what_they_show(page, block, run, workplace):
             result = run(*shlex.split(line.removeprefix("$ edrp ")))
             assert result.code == 0, result.err
             printed = [" ".join(row.split()) for row in result.out.splitlines()]
+        elif line.startswith("$ "):
+            subprocess.run(["sh", "-c", line.removeprefix("$ ")], check=True, timeout=60)
         else:
             assert " ".join(line.split()) in printed, f"{line!r} is not printed"
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 
 from edrp.cli.display.placement import counted
+from edrp.cli.display.solution import STOPS
 from edrp.cli.terminal import table
+from edrp.core.solution import Solution
 from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
@@ -92,10 +94,20 @@ def verdict_sentence(advice: Advice) -> str:
 def proof_sentence(advice: Advice) -> str:
     """Whether the plan is proven."""
     if advice.keyed is not None and advice.solution.kind != "rescale-solution":
-        return f"The plan is the best that {advice.solution.method} found as if load were even; it is not proven."
+        return (
+            f"The plan is the best that {advice.solution.method} found as if load were even; as load is, a better one may exist."
+        )
     if advice.solution.status == "optimal":
         return f"The plan is the best of the model, as {advice.solution.method} has proven."
-    return f"The plan is the best that {advice.solution.method} found; it is not proven."
+    return f"The plan is the best that {advice.solution.method} found; {_how_far(advice.solution)}."
+
+
+def _how_far(solution: Solution) -> str:
+    """How much better another plan may be, where the best is not proven, and why."""
+    why = f" ({STOPS[solution.stopped_because]} came first)" if solution.stopped_because in STOPS else ""
+    if solution.gap is None:
+        return f"it keeps all limits, but a better one may exist{why}"
+    return f"another one may be better in the objective by {100 * solution.gap:.2g} %, not by more{why}"
 
 
 def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:

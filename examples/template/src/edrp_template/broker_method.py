@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from edrp import Method, Options
-from edrp.core.solution import Answer
+from edrp import Answer, Method, Options
 from edrp_template.documents import Assignment, Broker, BrokerProblem, Partition
 
 

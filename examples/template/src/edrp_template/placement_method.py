@@ -8,8 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from edrp import Deployment, EdrpProblem, Method, Operator, Options
-from edrp.core.solution import Answer
+from edrp import Answer, Deployment, EdrpProblem, Method, Operator, Options
 
 
 @dataclass(frozen=True, slots=True)
