@@ -213,9 +213,13 @@ def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Re
     """Rows as they come, reported."""
     jobs = jobs_for(tasks, n_jobs)
     begin, failures = perf_counter(), 0
+
+    def tell(done: int) -> None:
+        if report is not None:
+            report(BatchProgress(len(tasks), done, failures, min(jobs, len(tasks) - done), perf_counter() - begin))
+
+    tell(0)
     for done, row in enumerate(solve_here(tasks, plan, jobs), 1):
         yield row
         failures += row["outcome"] == "failed"
-        if report is not None:
-            running = min(jobs, len(tasks) - done)
-            report(BatchProgress(len(tasks), done, failures, running, perf_counter() - begin))
+        tell(done)

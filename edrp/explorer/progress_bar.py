@@ -42,11 +42,15 @@ def progress_bar(text: str = "solving", *, console: Console | None = None) -> It
 
 
 def batch_count(now: BatchProgress) -> Count:
-    """How far a batch is.
+    """How far a batch is; before the first row, what may keep it waiting.
 
     >>> batch_count(BatchProgress(total=40, done=12, failed=1, running=2, seconds=3.0)).note
     '1 failed, 2 running'
+    >>> batch_count(BatchProgress(total=40, done=0, failed=0, running=2, seconds=3.0)).note
+    '2 running; kernels that are not compiled yet come first'
     """
+    if not now.done:
+        return Count(0, now.total, f"{now.running} running; kernels that are not compiled yet come first")
     return Count(now.done, now.total, f"{now.failed} failed, {now.running} running")
 
 
