@@ -6,7 +6,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, kernel
-from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, leaving
+from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
+
+ROUNDING = 1e-12
+"""Relative error of a node's load, a sum in any order: far less than what a proof leaves open, so that ties stay out."""
 
 
 def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
@@ -22,11 +25,11 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     """
     arrays = tasks.arrays
     order = np.argsort(arrays.totals, kind="stable")
-    upper = np.concatenate([tasks.room, limits]) * (1 + SAME)
+    upper = np.concatenate([tasks.room, limits]) * (1 + ROUNDING)
     coefficients = np.hstack([arrays.demand, arrays.use])
     total = arrays.totals @ coefficients
     others = (tasks.nodes - 1) * np.where(np.isfinite(upper), upper, 0.0)
-    lower = np.where(np.isfinite(upper), total - others - SAME * np.abs(total), -np.inf)
+    lower = np.where(np.isfinite(upper), total - others - ROUNDING * np.abs(total), -np.inf)
     lower[tasks.room.size :][tasks.streamed] = -np.inf
     found = np.zeros((count, tasks.operators), np.int64)
     number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)

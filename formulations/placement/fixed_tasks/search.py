@@ -124,6 +124,11 @@ class PeakSearch:
         """Whether the gap is small enough."""
         return self.value - self.bound <= max(self.options.gap, SAME) * max(self.value, 0.0)
 
+    @property
+    def _below(self) -> float:
+        """A peak just low enough to close the gap if it is a bound: many patterns may have the very peak that is held."""
+        return self.value * (1 - 0.9 * max(self.options.gap, SAME))
+
     def _close(self) -> None:
         """Prove, or narrow the interval until neither side moves."""
         if self.closed or (self.meets and self._meet()):
@@ -162,7 +167,7 @@ class PeakSearch:
 
     def _meet(self) -> bool:
         """All patterns within a threshold, which is lowered until they are few enough; whether that closed the stage."""
-        above, threshold = np.inf, self.value
+        above, threshold = np.inf, self._below
         for _ in range(40):
             patterns = list_patterns(self.tasks, self._limits(threshold), MAX_PATTERNS)
             if patterns is None:
@@ -177,7 +182,7 @@ class PeakSearch:
                     self.bound = self.value
                     return True
                 self.bound = threshold
-                threshold = self.value if np.isinf(above) else 0.5 * (self.bound + above)
+                threshold = self._below if np.isinf(above) else 0.5 * (self.bound + above)
             if threshold - self.bound <= SAME * threshold or self.closed:
                 return self.closed
         return self.closed
@@ -200,7 +205,7 @@ class PeakSearch:
         assert self.counts is not None
         loads = self.tasks.loads(self.counts).max(axis=0)
         k = max(self.shared, key=lambda k: float(loads[k]))
-        threshold = self.value * (1 - max(self.options.gap, SAME))
+        threshold = self._below
         for _ in range(6):
             mean = bound_on_mean(self.tasks, self.pool, self._limits(threshold), k)
             if mean >= threshold:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -114,6 +114,29 @@ def test_hundreds_of_tasks_are_proven_on_four_large_nodes():
     first = problem.replace(priorities=problem.priorities[:1])
     assert sum(operator.max_replicas for operator in problem.application.operators) > 100
     assert edrp.solve(first, "fixed-tasks", time_limit=20).stages[0].proven
+
+
+@pytest.mark.parametrize("amounts", [[3, 2, 2, 1, 3, 1, 2], [1, 1, 2, 3, 3, 2, 1]])
+def test_thousands_of_patterns_with_the_very_peak_hinder_no_proof(amounts):
+    names = [f"o{i}" for i in range(len(amounts))]
+    problem = edrp.EdrpProblem(
+        application={
+            "operators": [
+                {"name": name, "min_replicas": 4, "max_replicas": 4, "usage": {"cpu": {"per_replica": 0.025 * amount}}}
+                for name, amount in zip(names, amounts, strict=True)
+            ],
+            "streams": [{"source": a, "target": b, "rate": 100.0} for a, b in pairwise(names)],
+        },
+        network={
+            "nodes": [{"name": f"tm{u}", "resources": 10, "capacity": {"cpu": 1.0}} for u in range(3)],
+            "between_zones": {"delay": 0.001},
+        },
+        priorities=[{"metric": "peak_load"}],
+    )
+    solution = edrp.solve(problem, "fixed-tasks")
+    assert solution.status == "optimal"
+    # Twenty-eight tasks in units of 0.025, all in whole units: the least peak is the mean, rounded up.
+    assert solution.objective == pytest.approx(0.025 * np.ceil(4 * sum(amounts) / 3), rel=1e-12)
 
 
 def test_out_of_time_there_is_a_placement_and_a_bound():
