@@ -1,4 +1,8 @@
-"""Methods under a time limit whose kernels may not be compiled yet: a child process compiles, this one keeps the limit."""
+"""Methods under a time limit whose kernels may not be compiled yet: a child process compiles, this one keeps the limit.
+
+A child whose time is up compiles on at low priority, no longer than this process lives. Without that, a limit shorter than it
+takes to compile a kernel would have every call begin anew, and none would ever find it compiled.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +25,12 @@ from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
+
+FILLING = 1.0
+"""Seconds, without those of the compiler, for which a method runs when its answer is too late, so that its kernels are met."""
+
+LOW_PRIORITY = 10
+"""Niceness of a process that goes on compiling when the answer has been given."""
 
 INTERPRETED_SHARE = 0.3
 """Most of a time limit that goes into interpreting kernels before compiled ones are asked for."""
@@ -53,21 +62,60 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
         return Answer("none", "time_limit", notes=(str(error),))
 
 
+_left: dict[str, subprocess.Popen[bytes]] = {}
+"""Processes, by method, whose time was up before they had compiled: they go on, so that a later call finds the kernels."""
+
+
 def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
     """The answer of a child process if it comes in time, else what the method has to say without kernels."""
     compilation.begin()
-    with _child(method, problem, options) as child:
-        with budget.deadline(budget.now() + options.remaining), compiled_kernels_only():
-            held = method.run_without_kernels(problem, options)
-        if held.status in ("optimal", "infeasible", "unbounded") or held.stopped_because == "interrupted":
+    if (earlier := _left.pop(method.name, None)) is not None and earlier.poll() is None:
+        return _run_after(earlier, method, problem, options)
+    child = _started(method, problem, options)
+    try:
+        held = _without_kernels(method, problem, options)
+        if _decided(held):
             return held
         try:
             found = _received(child, options.remaining)
         except KeyboardInterrupt:
             return replace(held, stopped_because="interrupted")
-    if found is None:
-        return replace(held, stopped_because="time_limit", notes=(*held.notes, STILL_COMPILING))
-    return better_answer(found, held)
+        if found is None:
+            _leave(child, method)
+            return _too_late(held)
+        return better_answer(found, held)
+    finally:
+        if _left.get(method.name) is not child:
+            _end(child)
+
+
+def _run_after(earlier: subprocess.Popen[bytes], method: Method, problem: Any, options: Options) -> Answer:
+    """The answer once the process of an earlier call has compiled, if that is in time, else what needs no kernel."""
+    held = _without_kernels(method, problem, options)
+    if not _decided(held):
+        try:
+            earlier.wait(max(0.0, options.remaining))
+            return better_answer(run_method(method, problem, options), held)
+        except subprocess.TimeoutExpired:
+            held = _too_late(held)
+        except KeyboardInterrupt:
+            held = replace(held, stopped_because="interrupted")
+    _left[method.name] = earlier
+    return held
+
+
+def _without_kernels(method: Method, problem: Any, options: Options) -> Answer:
+    with budget.deadline(budget.now() + options.remaining), compiled_kernels_only():
+        return method.run_without_kernels(problem, options)
+
+
+def _decided(held: Answer) -> bool:
+    """Whether no other answer is to be waited for."""
+    return held.status in ("optimal", "infeasible", "unbounded") or held.stopped_because == "interrupted"
+
+
+def _too_late(held: Answer) -> Answer:
+    return replace(held, stopped_because="time_limit", notes=(*held.notes, STILL_COMPILING))
 
 
 def better_answer(first: Answer, second: Answer) -> Answer:
@@ -85,25 +133,32 @@ def better_answer(first: Answer, second: Answer) -> Answer:
     return replace(best, bound=max(bounds, default=None))
 
 
-@contextmanager
-def _child(method: Method, problem: Any, options: Options) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that runs the method and may compile; it does not outlive the block."""
+def _started(method: Method, problem: Any, options: Options) -> subprocess.Popen[bytes]:
+    """A process that runs the method and may compile; it ends with this one at the latest."""
     import cloudpickle
 
     deadline = time.time() + options.remaining
     task = cloudpickle.dumps((method, problem, replace(options, progress=None), deadline))
     words = [sys.executable, "-m", "edrp.core.compiling", str(os.getpid())]
     child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        assert child.stdin is not None
-        child.stdin.write(task)
-        child.stdin.close()
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-        assert child.stdout is not None
-        child.stdout.close()
+    assert child.stdin is not None
+    child.stdin.write(task)
+    child.stdin.close()
+    return child
+
+
+def _leave(child: subprocess.Popen[bytes], method: Method) -> None:
+    """Let a process compile on, behind everything else that is to be done."""
+    if child.poll() is None:
+        os.setpriority(os.PRIO_PROCESS, child.pid, LOW_PRIORITY)
+        _left[method.name] = child
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
+    assert child.stdout is not None
+    child.stdout.close()
 
 
 def _received(child: subprocess.Popen[bytes], seconds: float) -> Answer | None:
@@ -128,17 +183,27 @@ def _end_with(parent: int) -> None:
 
 
 def main() -> None:
-    """Read a task from standard input, run it, and write the answer and the seconds of compiling to standard output."""
+    """Read a task from standard input, run it, and write the answer and the seconds of compiling to standard output.
+
+    Where that is too late, run it once more for as long as it takes to compile what it needs.
+    """
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     compilation.counts = True  # the parent's clock goes on
     task = sys.stdin.buffer.read()
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a method prints is no part of the answer
     method, problem, options, deadline = pickle.loads(task)
-    options = replace(options, time_limit=max(0.0, deadline - time.time()), started=budget.now())
+    answer = _run_for(deadline - time.time(), method, problem, options)
+    with suppress(BrokenPipeError):
+        answers.write(pickle.dumps((answer, compilation.seconds)))
+        answers.flush()
+    if time.time() > deadline:
+        compilation.counts = False
+        _run_for(FILLING, method, problem, options)
+
+
+def _run_for(seconds: float, method: Method, problem: Any, options: Options) -> Answer:
     with derived_once(problem):
-        answer = method.run(problem, options)
-    answers.write(pickle.dumps((answer, compilation.seconds)))
-    answers.flush()
+        return method.run(problem, replace(options, time_limit=max(0.0, seconds), started=budget.now()))
 
 
 if __name__ == "__main__":
