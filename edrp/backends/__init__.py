@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, PATIENCE, Backend, ProgramResult, SolverOptions
+from edrp.backends.base import FEASIBILITY_TOLERANCE, PATIENCE, Backend, ProgramResult, SolverOptions, bound_of_columns
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend, solve_arrays
@@ -172,13 +172,22 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
 
 def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
     """The result of a backend with integer columns rounded."""
-    return _bounded(rounded(arrays, _run(arrays, backend, settings)), settings.gap, scale)
+    return _bounded(rounded(arrays, _run(arrays, backend, settings, scale)), settings.gap, scale)
 
 
-def _run(arrays: Arrays, backend: Backend, settings: SolverOptions) -> ProgramResult:
+def _run(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
     """The result of a backend; where it calls its point optimal without a bound, that is the point's objective."""
     result = backend.solve(arrays, settings)
-    return replace(result, bound=result.objective) if result.status == "optimal" and result.bound is None else result
+    bound = result.objective if result.status == "optimal" and result.bound is None else result.bound
+    return replace(result, bound=_certain(arrays, bound, scale))
+
+
+def _certain(arrays: Arrays, bound: float | None, scale: float) -> float | None:
+    """The part of a bound that is certain: solvers prune by an absolute tolerance, which the scale makes larger."""
+    if bound is None or scale <= 1.0:
+        return bound
+    lowered = bound - FEASIBILITY_TOLERANCE * max(1.0, abs(bound))
+    return max(lowered, min(bound, bound_of_columns(arrays)))
 
 
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
@@ -187,7 +196,7 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
     Without presolve, solvers have called such programs infeasible that were not, and points optimal that cost thrice as much.
     """
-    result = _run(arrays, backend, settings)
+    result = _run(arrays, backend, settings, scale)
     able = "tolerances" in backend.features
     if result.status == "infeasible" and able:
         unconfirmed = replace(result, status="none", stopped_because="time_limit")
@@ -199,7 +208,7 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     if point is not None:
         if result.status != "optimal":
             return first
-        return _agreed(first, _second_opinion(arrays, backend, settings), settings.gap, scale)
+        return _agreed(first, _second_opinion(arrays, backend, settings, scale), settings.gap, scale)
     second = _again(arrays, backend, settings, settings.start, scale) if able else None
     if second is None or (second.values is None and second.status != "infeasible"):
         return _from_start(arrays, settings.start, first)
@@ -214,10 +223,10 @@ def _again(arrays: Arrays, backend: Backend, settings: SolverOptions, start: Flo
         return None
 
 
-def _second_opinion(arrays: Arrays, backend: Backend, settings: SolverOptions) -> ProgramResult | None:
+def _second_opinion(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult | None:
     """The same with the settings of other programs, without a decision that breaks a row; None where no time is left for it."""
     try:
-        result = _run(arrays, backend, replace(settings, tiny=False))
+        result = _run(arrays, backend, replace(settings, tiny=False), scale)
         return _polished(arrays, result) or replace(result, status="none", values=None, objective=None)
     except OutOfTimeError:
         return None

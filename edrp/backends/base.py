@@ -220,10 +220,14 @@ def bounds_prove(arrays: Arrays, objective: float) -> bool:
     >>> bounds_prove(program.arrays(), 7.0), bounds_prove(program.arrays(), 7.5)
     (True, False)
     """
+    return objective <= above(bound_of_columns(arrays))
+
+
+def bound_of_columns(arrays: Arrays) -> float:
+    """What the objective is at least, by the bounds of the columns alone."""
     cost = arrays.objective
     used = cost != 0
-    best = float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
-    return objective <= above(best)
+    return float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
 
 
 def above(bound: float) -> float:
