@@ -27,7 +27,7 @@ BACKENDS: dict[str, Backend] = {
 }
 """Every backend by name, installed or not."""
 
-LARGEST_ENTRY = 1e15
+MAX_ENTRY = 1e15
 """Coefficient that HiGHS takes for infinite."""
 
 ROUNDING_STEPS = 64
@@ -153,12 +153,12 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
 def _too_large(program: Program, arrays: Arrays) -> str:
     """Why solvers would refuse a program, or an empty string."""
     entries = np.abs(arrays.matrix.data)
-    if not entries.size or entries.max() < LARGEST_ENTRY:
+    if not entries.size or entries.max() < MAX_ENTRY:
         return ""
     row = int(np.searchsorted(arrays.matrix.indptr, int(np.argmax(entries)), side="right")) - 1
     return (
         f"the numbers of {program.row_name(row)} lie too far apart for solvers: "
-        f"a coefficient of {entries.max():.2g} where they take less than {LARGEST_ENTRY:.0e}"
+        f"a coefficient of {entries.max():.2g} where they take less than {MAX_ENTRY:.0e}"
     )
 
 

@@ -13,7 +13,7 @@ from edrp.core.program import Arrays
 USUAL = (1e-3, 1e9)
 """Range of the largest coefficient of an objective that solvers get as it is."""
 
-LARGEST = 2.0**10
+MAX_COEFFICIENT = 2.0**10
 """Largest coefficient where branch and bound looks for incumbents in steps of a millionth, up to a factor of two."""
 
 TINY, TINY_WHOLE = 1e-5, 1e-4
@@ -23,13 +23,13 @@ TINY, TINY_WHOLE = 1e-5, 1e-4
 def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
     """The program with an objective of a size for which solvers' absolute tolerances are made; and the scale.
 
-    The largest coefficient becomes about 1 unless it is within `USUAL`, or `LARGEST` where there are tiny ones. Nothing is
-    changed but exponents.
+    The largest coefficient becomes about 1 unless it is within `USUAL`, or `MAX_COEFFICIENT` where there are tiny ones.
+    Nothing is changed but exponents.
     """
     largest = float(np.abs(arrays.objective).max(initial=0.0))
     if largest == 0 or (USUAL[0] <= largest <= USUAL[1] and not settings.tiny):
         return arrays, settings, 1.0
-    scale = 2.0 ** math.floor(math.log2(largest)) / (LARGEST if settings.tiny else 1.0)
+    scale = 2.0 ** math.floor(math.log2(largest)) / (MAX_COEFFICIENT if settings.tiny else 1.0)
     told = settings.progress
     if told is not None:
         settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))

@@ -31,7 +31,7 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 """Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
 
 
-LARGEST = 1e4
+MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
 
 
@@ -102,9 +102,9 @@ def _again(arrays: Arrays, options: SolverOptions, scale: float, first: Any) -> 
 
 
 def _scale(objective: Floats) -> float:
-    """A power of two that makes the largest coefficient about `LARGEST`.
+    """A power of two that makes the largest coefficient about `MAX_COEFFICIENT`.
 
     HiGHS calls what is within an absolute gap of 1e-6 optimal, which SciPy cannot change: in larger numbers that is less.
     """
     largest = float(np.abs(objective).max(initial=0.0))
-    return 2.0 ** round(math.log2(LARGEST / largest)) if largest > 0 else 1.0
+    return 2.0 ** round(math.log2(MAX_COEFFICIENT / largest)) if largest > 0 else 1.0

@@ -18,7 +18,7 @@ from edrp.datasets.families.registry import all_families
 SEEDS = 12
 """Instances of each family and size."""
 
-SIZES_BEYOND_LEAST = 6
+SIZES = 6
 """Sizes of each family, from the smallest on."""
 
 
@@ -43,7 +43,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _of_families(families: list[Family]) -> st.SearchStrategy[dict[str, Any]]:
     names = st.sampled_from([(family.kind, family.name) for family in families])
-    chosen = st.tuples(names, st.integers(0, SIZES_BEYOND_LEAST - 1), st.integers(0, SEEDS - 1))
+    chosen = st.tuples(names, st.integers(0, SIZES - 1), st.integers(0, SEEDS - 1))
     return chosen.map(lambda choice: _generated(*choice[0], *choice[1:]))
 
 

@@ -29,7 +29,7 @@ GRACE = 2.0
 AGREEMENT = 1e-8
 """Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
 
-MOST_OF_SLACK = 0.9e-9
+NARROWING = 0.9e-9
 """By how much, relatively, limits are narrower where a decision may not live on the slack of a billionth for rounding."""
 
 WAITING = 30.0
@@ -190,10 +190,10 @@ def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _narrower(value: Any) -> Any:
-    """All numbers of a limit, a table of limits or nothing, smaller by `MOST_OF_SLACK`."""
+    """All numbers of a limit, a table of limits or nothing, smaller by `NARROWING`."""
     if isinstance(value, dict):
         return {name: _narrower(inner) for name, inner in value.items()}
-    return value * (1 - MOST_OF_SLACK) if isinstance(value, float) else value
+    return value * (1 - NARROWING) if isinstance(value, float) else value
 
 
 def _first_stage(solution: Solution) -> tuple[float | None, float | None]:

@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
-from edrp.placement.latency import LONGEST, CapacityCurveLatency
+from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
@@ -144,6 +144,6 @@ def _curve_latencies(model: CapacityCurveLatency, load: float, max_replicas: int
     slope = (capacities[-1] - capacities[-2]) / (numbers[-1] - numbers[-2])
     capacity = np.interp(replicas, numbers, capacities) + slope * np.maximum(replicas - numbers[-1], 0)
     spare = capacity - load
-    stable = (spare > ROUNDING * capacity) & (spare * LONGEST > replicas)
+    stable = (spare > ROUNDING * capacity) & (spare * MAX_LATENCY > replicas)
     latencies: Floats = np.divide(replicas, spare, out=np.full(max_replicas + 1, np.inf), where=stable)
     return latencies

@@ -15,7 +15,7 @@ from edrp.core.document import RANGES, Document, Faults, NonNegative, Positive
 MAX_REPLICAS = 10_000
 """Maximum replicas of one operator, for which tables by number of replicas and deployments that name each one are made."""
 
-LONGEST = RANGES["s"].largest
+MAX_LATENCY = RANGES["s"].largest
 """A replica that takes more seconds than this counts as overloaded."""
 
 
@@ -38,7 +38,7 @@ class Mm1Latency(Document):
     def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds at `rate` tuples/s; infinite when the queue is unstable, or so near to it that it might be."""
         spare = self.service_rate - rate
-        return 1.0 / spare if spare * LONGEST >= 1.0 else float("inf")
+        return 1.0 / spare if spare * MAX_LATENCY >= 1.0 else float("inf")
 
     def true_rate(self, replicas: int = 1) -> float:
         """Tuples/s that a replica processes when it never waits for input (DS2): the service rate."""
@@ -109,7 +109,7 @@ class CapacityCurveLatency(Document):
     def at(self, rate: float, replicas: int = 1) -> float:
         """Latency in seconds of each of `replicas` replicas at `rate` tuples/s each; infinite when the queue is unstable."""
         spare = self.true_rate(replicas) - rate
-        return 1.0 / spare if spare * LONGEST >= 1.0 else float("inf")
+        return 1.0 / spare if spare * MAX_LATENCY >= 1.0 else float("inf")
 
 
 class PolynomialLatency(Document):
@@ -149,11 +149,11 @@ class PolynomialLatency(Document):
         return cls(coefficients=tuple(float(c) for c in fitted.convert().coef))
 
     def at(self, rate: float, replicas: int = 1) -> float:
-        """Latency in seconds at `rate` tuples/s; infinite beyond `LONGEST`."""
+        """Latency in seconds at `rate` tuples/s; infinite beyond `MAX_LATENCY`."""
         value = 0.0
         for coefficient in reversed(self.coefficients):
             value = value * rate + coefficient
-        return value if abs(value) <= LONGEST else float("inf")
+        return value if abs(value) <= MAX_LATENCY else float("inf")
 
     def true_rate(self, replicas: int = 1) -> float:
         """Tuples/s that a replica processes when it never waits for input (DS2): one over the latency without load."""

@@ -12,7 +12,7 @@ from edrp.placement.priorities import unscaled
 STEP = 1e-6
 """Relative improvement of the second metric that the next point of a front has at least."""
 
-SMALLEST = 1e-9
+MIN_VALUE = 1e-9
 """Value of the second metric, on its scale, that counts as 0: nothing is better."""
 
 
@@ -91,7 +91,7 @@ def pareto_front(
     metric = problem.metrics[second]
     best, value = metric.scaled(last.metrics[second]), metric.scaled(found[0].metrics[second])
     gap = 0.0 if points is None else (value - best) / (points - 1)
-    while value > max(SMALLEST, best * (1 + STEP)):
+    while value > max(MIN_VALUE, best * (1 + STEP)):
         value = min(value * (1 - STEP), value - gap)
         if value <= best * (1 + STEP):
             found.append(last)

@@ -11,8 +11,8 @@ from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.formulations.mapping.layered_graph import MapLayers, ToGo, UsePrices
 from edrp.formulations.mapping.map_moves import HOST
 
-FEWEST = 4096
-"""Labels that there is room for at the beginning."""
+MIN_LABELS = 4096
+"""Minimum number of labels that there is room for at the beginning."""
 
 COUNT, HEAP, POPPED, INCUMBENT, CHILDREN = range(5)
 """Indices into `MapLabels.counters`: labels, labels on the heap, labels examined, the best whole map, labels to be entered."""
@@ -125,7 +125,7 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
     children = graph.needs.size + int(np.diff(graph.first).max(initial=0))
     if (layers.prices.up < np.inf).any():
         children += layers.servers * graph.rates.size
-    size = max(FEWEST, 2 * children)
+    size = max(MIN_LABELS, 2 * children)
     rows: dict[str, Any] = {name: np.zeros(size, np.int32) for name in INTEGERS}
     rows.update({name: np.zeros(size) for name in NUMBERS})
     labels = MapLabels(

@@ -19,7 +19,7 @@ DIGITS = 50
 ROUNDING = 1e-10
 """Share of the value by which the claimed bound stays below it, so that errors of C fit in between."""
 
-LEAST_ERROR, ERROR = 2e-7, 2e-10
+MIN_ERROR, ERROR = 2e-7, 2e-10
 """Error of C in bytes, or relative to the objective, a fifth of what the checker forgives."""
 
 
@@ -30,7 +30,7 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     model = PolicyModel.of(problem, problem.reachable_counts)
     objective, until = Fraction(solution.objective or 0.0), now() + seconds_left()
     iteration = iterate(model, Threads(1), time_limit=until - now())
-    error = max(LEAST_ERROR, ERROR * float(objective))
+    error = max(MIN_ERROR, ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
         most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
         limit = until - now()

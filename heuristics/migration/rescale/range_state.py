@@ -10,7 +10,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined
 from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIAL, QUEUE, RangeArrays
-from edrp.placement.latency import LONGEST
+from edrp.placement.latency import MAX_LATENCY
 
 SLACK = 1e-9
 """Relative excess over a limit that counts as rounding."""
@@ -90,13 +90,13 @@ def latency_at(t: RangeArrays, i: int, rate: float, replicas: int) -> float:
         return 0.0
     if t.model[i] == QUEUE:
         spare = t.service[i, replicas] - rate
-        return 1.0 / spare if spare * LONGEST >= 1.0 else np.inf
+        return 1.0 / spare if spare * MAX_LATENCY >= 1.0 else np.inf
     first, last = t.points[i], t.points[i + 1] - 1
     if t.model[i] == POLYNOMIAL:
         value = 0.0
         for p in range(last, first - 1, -1):
             value = value * rate + t.y[p]
-        return value if abs(value) <= LONGEST else np.inf
+        return value if abs(value) <= MAX_LATENCY else np.inf
     if rate > t.x[last]:
         return np.inf
     p = first

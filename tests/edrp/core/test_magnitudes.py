@@ -15,7 +15,7 @@ from edrp.core.document import MAX_COUNT, RANGES
 from edrp.core.instances import loads, schema
 from edrp.core.kinds import kinds
 from edrp.errors import InvalidInstanceError, ProblemTooLargeError
-from edrp.placement.latency import LONGEST, Mm1Latency, PolynomialLatency
+from edrp.placement.latency import MAX_LATENCY, Mm1Latency, PolynomialLatency
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
@@ -154,7 +154,7 @@ def test_more_samples_of_a_round_than_a_time_limit_could_stop_are_refused():
 def test_latencies_beyond_all_times_count_as_overload():
     assert Mm1Latency(service_rate=10.0).at(10.0 - 1e-15) == float("inf")
     assert Mm1Latency(service_rate=10.0).at(9.0) == 1.0
-    assert PolynomialLatency(coefficients=[0.0, 1.0]).at(2 * LONGEST) == float("inf")
+    assert PolynomialLatency(coefficients=[0.0, 1.0]).at(2 * MAX_LATENCY) == float("inf")
 
 
 def test_what_is_reported_may_be_of_any_magnitude():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.placement.latency import LONGEST, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
+from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
 
 HALVINGS = 60
 """Steps by which a rate is enclosed."""
@@ -25,11 +25,11 @@ def largest_rate(model: Any, seconds: float, replicas: int, load: float) -> floa
     if model is None:
         return math.inf
     if isinstance(model, (Mm1Latency, CapacityCurveLatency)):
-        rate = model.true_rate(replicas) - 1.0 / min(seconds, LONGEST)
+        rate = model.true_rate(replicas) - 1.0 / min(seconds, MAX_LATENCY)
         return rate + ROUNDING * model.true_rate(replicas)
     if isinstance(model, TableLatency):
         return _on_table(model, seconds)
-    return _on_polynomial(model, min(seconds, LONGEST), load)
+    return _on_polynomial(model, min(seconds, MAX_LATENCY), load)
 
 
 def least_seconds(model: Any, rate: float, replicas: int) -> float:
