@@ -14,6 +14,7 @@ import pyarrow as pa
 from joblib import Parallel, delayed, effective_n_jobs
 
 from edrp.batch.additions import packed_additions
+from edrp.batch.cluster import solve_on_spark
 from edrp.batch.folder import ResultFolder, sorted_rows
 from edrp.batch.journal import RollingJournal, result_table
 from edrp.batch.progress import BatchProgress, Report
@@ -103,27 +104,24 @@ def solve_batch(
     kill_after: float | None = None,
     progress: Report | None = None,
 ) -> Any:
-    """Solve many instances with one or several methods, on this machine or on Spark.
+    """Solve many instances of any kinds with one or several methods, on this machine or on Spark.
 
-    Each combination of instance, method and seed becomes one row of `edrp.batch.RESULT_SCHEMA`. Solving happens in
-    processes of its own with one thread each: a broken instance, a crash or an instance that does not end costs its
-    own row.
+    Each combination of instance, method and seed becomes one row of `edrp.batch.RESULT_SCHEMA`. Solving happens in processes of
+    its own with one thread each: a broken instance, a crash or an instance that does not end costs its own row.
 
     Parameters
     ----------
     instances
-        A folder of instance files; a Parquet file, JSON lines, Arrow table or pandas frame with the columns `id` and
-        `instance` (JSON text); a mapping of ids to problems; an iterable of problems or of pairs (id, problem); with
-        `spark`, also a Spark DataFrame with these columns. Kinds may be mixed.
+        A folder of instance files; a Parquet file, JSON lines, Arrow table, pandas or (with `spark`) Spark frame with columns
+        `id` and `instance` (JSON text); a mapping of ids to problems; an iterable of problems or of pairs (id, problem).
     method
-        Name in the registry, or several. `name:key=value,…` passes arguments, such as "highs:program=literal". A
-        method that does not take an instance's kind gives a row with outcome "refused".
+        Name in the registry, or several; `name:key=value,…` passes arguments. A kind that it does not take gives "refused" rows.
     out
-        Folder that gets the rows as Parquet files as they come. The same call again solves only what is missing or
-        failed. On Spark all workers must see the folder under this path.
+        Folder that gets the rows as Parquet files as they come. The same call again solves only what is missing or failed. On
+        Spark all workers must see the folder under this path.
     spark
-        Session to run on; it is used as it is and left running. Without `out` nothing is solved before the returned
-        DataFrame is used, and again each time it is: write it somewhere.
+        Session to run on; it is used as it is and left running. Without `out` nothing is solved before the returned DataFrame
+        is used, and again each time it is: write it somewhere.
     n_jobs
         Without `spark`: processes at the same time, as joblib counts them; None for one per core.
     time_limit
@@ -131,14 +129,11 @@ def solve_batch(
     gap
         Relative gap at which an incumbent counts as proven optimal.
     certify
-        Whether the rows of optimal and infeasible answers get a checked certificate, where one is found in what remains of
-        the time limit and at most 60 s.
+        Whether optimal and infeasible answers get a checked certificate, where time remains for one, as in `edrp.solve`.
     seed
-        Seed of everything random, or several. Each instance gets a seed of its own from this and its id.
+        Seed of the random number generators, or several. Each instance gets a seed of its own from this and its id.
     kill_after
-        Seconds after which a row that has not ended is killed and fails; by default twice the time limit (the
-        explanation of an infeasible instance may take as long again) and 120 s, in which kernels may be compiled;
-        never without a time limit.
+        Seconds after which a row is killed and fails; default: twice the time limit and 120 s, never without a time limit.
     progress
         Called with a `BatchProgress` now and then.
 
@@ -156,29 +151,26 @@ def solve_batch(
 
     Examples
     --------
-    >>> queue = {"model": "mm1", "service_rate": 10.0}
-    >>> from edrp import EdrpProblem
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "latency": queue, "external_rate": 5.0}]},
-    ...     network={"nodes": [{"name": "a"}]},
-    ...     weights={"response_time": 1.0},
-    ...     limits={"response_time": 1.0},
-    ... )
-    >>> rows = solve_batch({"one": problem, "other": "no JSON"}, ["greedy"], n_jobs=1)
-    >>> rows.select(["id", "outcome", "objective"]).to_pylist()
-    [{'id': 'one', 'outcome': 'solved', 'objective': 0.2}, {'id': 'other', 'outcome': 'failed', 'objective': None}]
+    >>> from edrp.datasets import generate
+    >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
+    ['solved', 'failed']
     """
     choices, seeds = read_choices(method, time_limit=time_limit, gap=gap, certify=certify or None), read_seeds(seed)
     plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
     if spark is not None:
-        from edrp.batch.cluster import solve_on_spark
-
         return solve_on_spark(spark, instances, plan, seeds, out, progress)
-    read = read_instances(instances)
-    tasks = [Task(instance, choice, run_seed) for instance in read for choice in choices for run_seed in seeds]
+    return _solve_locally(instances, plan, seeds, out, n_jobs, progress)
+
+
+def _solve_locally(
+    source: Any, plan: BatchPlan, seeds: Sequence[int], out: str | Path | None, n_jobs: int | None, report: Report | None
+) -> pa.Table:
+    """Rows of a batch that is solved on this machine, with those of earlier calls if there is a folder `out`."""
+    instances = read_instances(source)
+    tasks = [Task(instance, choice, seed) for instance in instances for choice in plan.choices for seed in seeds]
     if out is None:
-        return sorted_rows(result_table(list(_here(tasks, plan, n_jobs, progress))))
-    return _into(ResultFolder(out, fingerprint(read)), tasks, plan, n_jobs, progress)
+        return sorted_rows(result_table(list(_here(tasks, plan, n_jobs, report))))
+    return _into(ResultFolder(out, fingerprint(instances)), tasks, plan, n_jobs, report)
 
 
 def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
@@ -196,6 +188,9 @@ def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: 
 
 def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
     """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
+
+    By default twice the time limit, since the explanation of an infeasible instance may take as long again, and the time in
+    which kernels may be compiled.
 
     >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
     140.0

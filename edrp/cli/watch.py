@@ -27,6 +27,64 @@ from edrp.engines.watching import WatchAims, Watcher
 MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""
 
+JournalFile = Annotated[
+    Path, typer.Option(help="File for what is observed, predicted and done; one that is there goes on.", show_default=False)
+]
+Every = Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Seconds of each observation.")]
+GoalsFile = Annotated[
+    Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
+]
+NetworkFile = Annotated[
+    Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
+]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)]
+
+Apply = Annotated[
+    Mode | None,
+    choice_option(Mode, "Apply the advice: replicas live, or replicas and places by a savepoint; default: a dry run."),
+]
+MaxDowntime = Annotated[
+    float | None,
+    typer.Option(
+        min=0, callback=finite, help="Most seconds without processing of a change; --apply needs it.", show_default=False
+    ),
+]
+Cooldown = Annotated[
+    float | None, typer.Option(min=0, callback=finite, help="Seconds between changes; --apply needs it.", show_default=False)
+]
+Replicas = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[OPERATOR=]FLOOR:CEILING",
+        help="Fewest and most replicas of an operator, or of all that have none of their own; --apply needs it.",
+        show_default=False,
+    ),
+]
+AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Apply to a cluster on another machine.")]
+
+UploadedJar = Annotated[
+    str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars), for redeploy.", show_default=False)
+]
+Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints, for redeploy.", show_default=False)]
+EntryClass = Annotated[
+    str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.", show_default=False)
+]
+ProgramArguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Argument of the program; {replicas:OPERATOR} in it becomes a number, {places} OPERATOR=RESOURCE,…",
+        show_default=False,
+    ),
+]
+Demands = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OPERATOR=RESOURCE",
+        help="Resource that an operator demands without {places}; default: that of its own name.",
+        show_default=False,
+    ),
+]
+
 watch = typer.Typer(
     help="Watch a running job: observe, predict, advise, and apply the advice where that is allowed.",
     no_args_is_help=True,
@@ -42,65 +100,22 @@ def engines() -> None:
 @watch.command("flink")
 def watch_flink(
     rest: Rest,
-    journal: Annotated[
-        Path, typer.Option(help="File for what is observed, predicted and done; one that is there goes on.", show_default=False)
-    ],
-    every: Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Seconds of each observation.")] = 60.0,
+    journal: JournalFile,
+    every: Every = 60.0,
     job: Job = None,
-    goals: Annotated[
-        Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
-    ] = None,
-    network: Annotated[
-        Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)
-    ] = None,
-    apply: Annotated[
-        Mode | None,
-        choice_option(Mode, "Apply the advice: replicas live, or replicas and places by a savepoint; default: a dry run."),
-    ] = None,
-    max_downtime: Annotated[
-        float | None,
-        typer.Option(
-            min=0, callback=finite, help="Most seconds without processing of a change; --apply needs it.", show_default=False
-        ),
-    ] = None,
-    cooldown: Annotated[
-        float | None,
-        typer.Option(min=0, callback=finite, help="Seconds between changes; --apply needs it.", show_default=False),
-    ] = None,
-    replicas: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[OPERATOR=]FLOOR:CEILING",
-            help="Fewest and most replicas of an operator, or of all that have none of their own; --apply needs it.",
-            show_default=False,
-        ),
-    ] = None,
-    program: Annotated[
-        str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars), for redeploy.", show_default=False)
-    ] = None,
-    savepoints: Annotated[str | None, typer.Option(help="Folder for savepoints, for redeploy.", show_default=False)] = None,
-    entry_class: Annotated[
-        str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.", show_default=False)
-    ] = None,
-    program_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Argument of the program; {replicas:OPERATOR} in it becomes a number, {places} OPERATOR=RESOURCE,…",
-            show_default=False,
-        ),
-    ] = None,
-    demand: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPERATOR=RESOURCE",
-            help="Resource that an operator demands without {places}; default: that of its own name.",
-            show_default=False,
-        ),
-    ] = None,
-    allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Apply to a cluster on another machine.")] = False,
+    goals: GoalsFile = None,
+    network: NetworkFile = None,
+    rounds: Rounds = None,
+    apply: Apply = None,
+    max_downtime: MaxDowntime = None,
+    cooldown: Cooldown = None,
+    replicas: Replicas = None,
+    program: UploadedJar = None,
+    savepoints: Savepoints = None,
+    entry_class: EntryClass = None,
+    program_arg: ProgramArguments = None,
+    demand: Demands = None,
+    allow_remote: AllowRemote = False,
 ) -> None:
     """Watch a job of Apache Flink."""
     read_address(rest)

@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.migration.rescale.arrays import KeyedArrays
+from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
 from edrp.placement.metrics.peak_load import shared_resources
 from edrp.placement.reconfiguration import code_times
@@ -89,27 +90,15 @@ class RangeArrays(NamedTuple):
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
     """Arrays for the kernels."""
     compiled, problem = arrays.compiled, arrays.problem
-    size, nodes = compiled.candidate.shape
     width = int(max(compiled.max_replicas.max(), 1 if compiled.current is None else compiled.current.sum(axis=1).max()))
-    incoming, incoming_start = _grouped(compiled.stream_target, size)
-    outgoing, outgoing_start = _grouped(compiled.stream_source, size)
-    adjacent = [np.concatenate([_part(incoming, incoming_start, i), _part(outgoing, outgoing_start, i)]) for i in range(size)]
-    lists = [compiled.candidates(i) for i in range(size)]
-    counts = np.array([tasks.count for tasks in arrays.tasks], np.int64)
-    rows = counts + 1
     now_number, now_node, now_end = _current(arrays, width)
-    present = compiled.current if compiled.current is not None else np.zeros((size, nodes), np.int64)
-    code = np.zeros((size, nodes))
-    if compiled.current is not None:
-        code = np.array([code_times(compiled, i, np.arange(nodes, dtype=np.int32)) for i in range(size)])
     model, service, points, x, y = _models(arrays, width)
     replica_use, tuple_use, stream_use, shared = _shared(arrays)
     return RangeArrays(
-        tasks=counts,
-        offset=np.cumsum(rows) - rows,
-        work=np.concatenate([tasks.work_before for tasks in arrays.tasks]),
-        held=np.concatenate([tasks.held_before for tasks in arrays.tasks]),
-        missing=np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
+        **_tasks(arrays),
+        **_nodes(compiled),
+        **_streams(compiled),
+        **_moves(arrays),
         load=compiled.load,
         factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
         chance=np.array([scenario.probability for scenario in problem.load_scenarios]),
@@ -118,38 +107,9 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         points=points,
         x=x,
         y=y,
-        min_replicas=compiled.min_replicas,
-        max_replicas=compiled.max_replicas,
-        candidate=compiled.candidate,
-        candidate_list=np.concatenate(lists),
-        candidate_start=np.cumsum([0, *(nodes.size for nodes in lists)]),
-        replica_cost=compiled.replica_cost,
-        demand=compiled.demand,
-        capacity=compiled.capacity,
-        speedup=compiled.speedup,
-        source=compiled.stream_source,
-        target=compiled.stream_target,
-        rate=compiled.stream_rate,
-        incoming=incoming,
-        incoming_start=incoming_start,
-        adjacent=np.concatenate(adjacent),
-        adjacent_start=np.cumsum([0, *(streams.size for streams in adjacent)]),
-        delay=np.where(np.isfinite(compiled.delay), compiled.delay, 1e9),
-        price=compiled.link_cost,
-        has_current=compiled.current is not None,
         now_number=now_number,
         now_node=now_node,
         now_end=now_end,
-        now_count=present,
-        state=compiled.state_size,
-        trip=2 * compiled.store_delay,
-        slowness=1 / compiled.store_bandwidth,
-        spawn=compiled.spawn_time,
-        code=code,
-        up=1 / arrays.up_rate,
-        down=1 / arrays.down_rate,
-        synchronisation=float(compiled.synchronisation_time),
-        direct=problem.transfer == "direct",
         mean=problem.operator_latency == "mean",
         even=problem.ranges == "even",
         tolerance=np.inf if problem.tolerance is None else problem.tolerance,
@@ -161,6 +121,77 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         weights=np.array([compiled.weight.get(name, 0.0) for name in METRICS]),
         limits=np.array([compiled.limit.get(name, np.inf) for name in METRICS]),
     )
+
+
+def _tasks(arrays: KeyedArrays) -> dict[str, Any]:
+    """Tasks of the operators, and what comes before each of them."""
+    counts = np.array([tasks.count for tasks in arrays.tasks], np.int64)
+    rows = counts + 1
+    return {
+        "tasks": counts,
+        "offset": np.cumsum(rows) - rows,
+        "work": np.concatenate([tasks.work_before for tasks in arrays.tasks]),
+        "held": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
+        "missing": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
+    }
+
+
+def _nodes(compiled: Compiled) -> dict[str, Any]:
+    """Numbers of replicas, the nodes that they may run on, and what these offer."""
+    lists = [compiled.candidates(i) for i in range(len(compiled.operators))]
+    return {
+        "min_replicas": compiled.min_replicas,
+        "max_replicas": compiled.max_replicas,
+        "candidate": compiled.candidate,
+        "candidate_list": np.concatenate(lists),
+        "candidate_start": np.cumsum([0, *(nodes.size for nodes in lists)]),
+        "replica_cost": compiled.replica_cost,
+        "demand": compiled.demand,
+        "capacity": compiled.capacity,
+        "speedup": compiled.speedup,
+    }
+
+
+def _streams(compiled: Compiled) -> dict[str, Any]:
+    """Streams, those that lead to an operator and those at either side of it, and what links cost them."""
+    size = len(compiled.operators)
+    incoming, incoming_start = _grouped(compiled.stream_target, size)
+    outgoing, outgoing_start = _grouped(compiled.stream_source, size)
+    adjacent = [np.concatenate([_part(incoming, incoming_start, i), _part(outgoing, outgoing_start, i)]) for i in range(size)]
+    return {
+        "source": compiled.stream_source,
+        "target": compiled.stream_target,
+        "rate": compiled.stream_rate,
+        "incoming": incoming,
+        "incoming_start": incoming_start,
+        "adjacent": np.concatenate(adjacent),
+        "adjacent_start": np.cumsum([0, *(streams.size for streams in adjacent)]),
+        "delay": np.where(np.isfinite(compiled.delay), compiled.delay, 1e9),
+        "price": compiled.link_cost,
+    }
+
+
+def _moves(arrays: KeyedArrays) -> dict[str, Any]:
+    """Replicas of now by node, and how long it takes to change them."""
+    compiled = arrays.compiled
+    size, nodes = compiled.candidate.shape
+    present, code = np.zeros((size, nodes), np.int64), np.zeros((size, nodes))
+    if compiled.current is not None:
+        present = compiled.current
+        code = np.array([code_times(compiled, i, np.arange(nodes, dtype=np.int32)) for i in range(size)])
+    return {
+        "has_current": compiled.current is not None,
+        "now_count": present,
+        "state": compiled.state_size,
+        "trip": 2 * compiled.store_delay,
+        "slowness": 1 / compiled.store_bandwidth,
+        "spawn": compiled.spawn_time,
+        "code": code,
+        "up": 1 / arrays.up_rate,
+        "down": 1 / arrays.down_rate,
+        "synchronisation": float(compiled.synchronisation_time),
+        "direct": arrays.problem.transfer == "direct",
+    }
 
 
 def _grouped(keys: Ints, groups: int) -> tuple[Ints, Ints]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import inner_loop
+from edrp.core.kernels import inlined, inner_loop
 from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer
 
 
@@ -72,6 +72,44 @@ def costs_to_go(layer: SplitLayer, unit: Floats, q: Floats, on: Bools, price: fl
                 togo[level, a] = min(togo[level, a], togo[level + 1, a])
 
 
+@inlined
+def _widest_share(layer: SplitLayer, on: Bools) -> float:
+    """The largest share that a replica may have on any of the nodes, on the level that permits most."""
+    widest = 0.0
+    for u in range(on.size):
+        if on[u]:
+            widest = max(widest, layer.caps[layer.seconds.size - 1, u])
+    return widest
+
+
+@inlined
+def _level_for(layer: SplitLayer, share: float, u: int, level: int) -> int:
+    """The lowest level from the given one on that permits a share on node u; the number of levels where none does."""
+    while level < layer.seconds.size and share > layer.caps[level, u]:
+        level += 1
+    return level
+
+
+@inlined
+def _inside_one(node: Ints, number: int, sets: Ints) -> bool:
+    """Whether the nodes of so many replicas, from `node[1]` on, are all in one of the sets (bits)."""
+    used = 0
+    for k in range(1, number + 1):
+        used |= 1 << node[k]
+    inside = False
+    for k in range(sets.size):
+        inside = inside or (used & ~sets[k]) == 0
+    return inside
+
+
+@inlined
+def _keep(w: ListedSplits, row: int, number: int) -> None:
+    """Copy the current split, of so many replicas, into a row of those that are found."""
+    w.number[row] = number
+    for k in range(number):
+        w.host[row, k], w.end[row, k] = w.node[k + 1], w.place[k + 1]
+
+
 @inner_loop
 def list_splits(
     layer: SplitLayer,
@@ -94,10 +132,7 @@ def list_splits(
     last, levels, nodes = layer.share.size - 1, layer.seconds.size, unit.size
     mean = layer.range_seconds.shape[0] > 0
     w, depth, splits = found, 0, 0
-    widest = 0.0
-    for u in range(nodes):
-        if on[u]:
-            widest = max(widest, layer.caps[levels - 1, u])
+    widest = _widest_share(layer, on)
     w.place[0], w.level[0], w.spent[0], w.next_place[0], w.next_node[0] = 0, 0, 0.0, 1, 0
     while depth >= 0:
         a, b, u = w.place[depth], w.next_place[depth], w.next_node[depth]
@@ -112,9 +147,7 @@ def list_splits(
             return -1
         if not on[u]:
             continue
-        level = w.level[depth]
-        while level < levels and layer.share[b] - layer.share[a] > layer.caps[level, u]:
-            level += 1
+        level = _level_for(layer, layer.share[b] - layer.share[a], u, w.level[depth])
         if level == levels:
             continue
         spent = w.spent[depth] + unit[u] + q[u, b] - q[u, a]
@@ -129,20 +162,10 @@ def list_splits(
                 w.level[depth], w.spent[depth] = level, spent
                 w.next_place[depth], w.next_node[depth] = b + 1, 0
             continue
-        if depth + 1 < number[0]:
+        if depth + 1 < number[0] or _inside_one(w.node, depth + 1, smaller):
             continue
-        used = 0
-        for k in range(1, depth + 2):
-            used |= 1 << w.node[k]
-        inside = False
-        for k in range(smaller.size):
-            inside = inside or (used & ~smaller[k]) == 0
-        if inside:
-            continue
-        if splits == found.number.size:
+        if splits == w.number.size:
             return -1
-        found.number[splits] = depth + 1
-        for k in range(depth + 1):
-            found.host[splits, k], found.end[splits, k] = w.node[k + 1], w.place[k + 1]
+        _keep(w, splits, depth + 1)
         splits += 1
     return splits
