@@ -8,6 +8,7 @@ import re
 import traceback
 import warnings
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -212,13 +213,15 @@ def _summary(reason: str) -> str:
     return " ".join(word for word in reason.split() if not any(sign.isdigit() for sign in word))
 
 
-CHECKOUT = re.compile(r'File "[^"]*/(?=(edrp|formulations|heuristics|mdp|datasets|validation)/)')
-"""Where the sources lie on this machine, which a find leaves out."""
+SOURCES = re.escape(str(Path(__file__).parents[2]))
+ROOMS = "edrp|formulations|heuristics|mdp|datasets|validation"
+FOLDERS = re.compile(rf'File "(?:[^"]*/(?=site-packages/(?!edrp/))|{SOURCES}/(?:edrp/(?=(?:{ROOMS})/))?)')
+"""Folders of this machine that hold other packages or the sources, in a stack; a find leaves them out."""
 
 
 def _crash(case: Case, during: str) -> Find:
     """The find of the exception that is being handled: its type, and the innermost place of ours."""
-    text = CHECKOUT.sub('File "', traceback.format_exc())
+    text = FOLDERS.sub('File "', traceback.format_exc())
     lines = [line.strip() for line in text.splitlines()]
     others = ("fuzzing/oracle.py", "site-packages")
     ours = [line for line in lines if line.startswith("File ") and not any(other in line for other in others)]

@@ -79,6 +79,10 @@ def crash(problem, options):
     raise IndexError("no such node")
 
 
+def crash_of_a_package(problem, options):
+    exec(compile("raise IndexError('no such state')", "/opt/python/site-packages/quantecon/mdp/utilities.py", "exec"))
+
+
 def worse_optimum(problem, options):
     answer = methods()["balanced"].run(problem, options)
     return Answer("optimal", "finished", answer.decision, answer.objective, answer.objective)
@@ -115,6 +119,14 @@ def test_a_find_can_be_written_and_judged_again(fake_method):
     (find,) = judge(Case((EXAMPLES / "migration.json").read_text(), ("fake",))).finds
     assert Find.from_json(find.to_json()) == find
     assert judge(Find.from_json(find.to_json()).case).finds[0].signature == find.signature
+
+
+def test_a_find_tells_other_packages_from_the_sources_and_names_no_folder_of_either(fake_method):
+    fake_method(crash_of_a_package)
+    (find,) = judge(Case((EXAMPLES / "migration.json").read_text(), ("fake",))).finds
+    assert find.signature == "IndexError at test_fuzzing.py in crash_of_a_package"
+    assert 'File "site-packages/quantecon/mdp/utilities.py"' in find.reason
+    assert 'File "edrp/core/solve.py"' in find.reason
 
 
 def test_the_same_seed_draws_the_same_cases(tmp_path):
