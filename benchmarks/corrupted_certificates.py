@@ -105,7 +105,7 @@ def _other_number(text: str, source: random.Random) -> str:
 
 
 def outcome(case: Case, solution: str, certificate: str) -> str:
-    """What becomes of a change: rejected, refused when `edrp` reads it, harmless, or accepted although the claim is false."""
+    """Outcome of a change: rejected, refused when `edrp` reads it, harmless, or accepted although the claim is false."""
     if (solution, certificate) == (case.solution, case.certificate):
         return "no change"
     try:

@@ -41,7 +41,7 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
 
 SLOTS = 2
-"""Of each site."""
+"""Slots of each site."""
 
 DELAYS = {("a", "b"): 0.010, ("b", "c"): 0.025, ("a", "c"): 0.045}
 """Seconds one way between sites."""

@@ -50,11 +50,11 @@ RATES = (90.0, 200.0)
 MAX_REPLICAS = 4
 MAX_BUSY = 0.9
 STRESSED = (0.95, 2.0)
-"""What the operator with most to do has to do of all time, under plans that may not keep up."""
+"""Range of the load of the busiest operator, as a share of its time, under plans that may not keep up."""
 
 STRESSED_SHARE = 1 / 3
 SECONDS, EVERY = 12.0, 4.0
-"""Of a capture."""
+"""Length of a capture, and the time between its rounds."""
 
 SECONDS_TO_SETTLE, SECONDS_TO_FILL = 4.0, 10.0
 """Between a change and the capture after it; the second where buffers fill up before the sources are held back."""
@@ -95,7 +95,7 @@ def drawn_replicas(
 
 @dataclass
 class Measured:
-    """What was seen of a job: its fit, mean latency in seconds and tuples/s at its writer, and bytes by key group."""
+    """Observation of a job: its fit, mean latency in seconds and tuples/s at its writer, and bytes by key group."""
 
     fit: JobFit
     latency: float

@@ -55,7 +55,7 @@ def share_errors(keys: int, exponent: float, draws: int, seed: int, *, state_by_
     return ShareErrors(*np.mean(errors, axis=0))
 
 
-def main(draws: Annotated[int, typer.Option(help="Of each kind of keys.")] = 300, seed: int = 3) -> None:
+def main(draws: Annotated[int, typer.Option(help="Number of draws of each kind of keys.")] = 300, seed: int = 3) -> None:
     """Print a row for each kind of keys and of state."""
     print(f"{'keys':>6} {'exponent':>8} {'state of a key':<16} {'state':>6} {'even':>6} {'skew':>6}")
     for keys, exponent in KEYS:

@@ -184,7 +184,7 @@ def show(rows: Rows) -> None:
 
 
 def _size(row: dict[str, Any]) -> str:
-    """What rows are put together by: powers of two of the tasks or partitions, or the instance's description."""
+    """Group that a row belongs to: powers of two of the tasks or partitions, or the instance's description."""
     if row["format"] == "pmc":
         states = row["size"].get("states", 0)
         return f"to {2 ** max(states - 1, 1).bit_length():6d} partitions"

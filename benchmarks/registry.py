@@ -1,4 +1,4 @@
-"""What is measured: specs by name, each with its sizes and the phases that are timed.
+"""Subjects of measurement: specs by name, each with its sizes and the phases that are timed.
 
 A file in `specs/` is one subject; what it registers is measured by `test_speed.py`, and run once at its smallest size with
 every run of the tests.
@@ -21,7 +21,7 @@ PHASES = {
     "solve": "a kernel, a method or a solver at work",
     "evaluate": "a decision evaluated by plain code",
 }
-"""What each phase is."""
+"""The phases, with a description of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Decider(NamedTuple):
         return f"load of now, utilisation {self.utilisation:g}"
 
     def problem(self, now: RescaleProblem, rate: float) -> RescaleProblem:
-        """What is to be solved, when so many departures an hour are under way."""
+        """The problem to be solved when so many departures an hour are under way."""
         if self.least is None:
             return now.replace(utilisation=self.utilisation)
         known = departure_rates()[: KNOWN_DAYS * 24 * STEPS]
@@ -64,7 +64,7 @@ DECIDERS = (*(Decider(share, None) for share in (1.0, 0.9, 0.8, 0.7, 0.6)), *(De
 
 
 class HourResult(NamedTuple):
-    """What an hour came to; steps are those in which a replica was overloaded or the response time beyond its limit."""
+    """Outcome of an hour; steps are those in which a replica was overloaded or the response time beyond its limit."""
 
     objective: float
     response_time: float

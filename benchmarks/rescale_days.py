@@ -30,7 +30,7 @@ Decide = Callable[[FlightHour, RescaleProblem], RescaleSolution]
 
 @dataclass
 class DayTotals:
-    """What a day came to.
+    """Totals of a day.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def follow_day(hours: Sequence[FlightHour], start: KeyedDeployment, decide: Deci
 
 
 def first_deployment(hour: FlightHour) -> KeyedDeployment:
-    """What runs when a day begins: even ranges for its first hour."""
+    """The deployment that runs when a day begins: even ranges for its first hour."""
     found = edrp.solve(hour.problem, "even-ranges").deployment
     assert found is not None
     return found

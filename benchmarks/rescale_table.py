@@ -123,7 +123,7 @@ def cell(gaps: list[float], total: int) -> str:
 
 
 def remark(family: str, hopeless: int, gaps: dict[str, list[float]]) -> str:
-    """What is gained over the rule that is best at the median, infeasible answers counted as infinitely bad."""
+    """A sentence on the gain over the rule that is best at the median, infeasible answers counted as infinitely bad."""
     medians = {method: float(np.median(values)) for method, values in gaps.items() if values}
     rule = min(medians, key=medians.__getitem__, default=None)
     nobody = f", {hopeless} that no method answers" if hopeless else ""

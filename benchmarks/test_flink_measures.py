@@ -1,4 +1,4 @@
-"""What the benchmarks on Flink predict next to the package: on a job whose truth is known."""
+"""Predictions that the benchmarks on Flink make next to the package, on a job whose truth is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What key groups tell of the busiest replica: state that grows with load tells it, and state never does worse than nothing."""
+"""Load of the busiest replica from key groups: state that grows with load tells it, and state never does worse than nothing."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def one(kind: str, instance: str, method: str, limits: list[float], cold: bool =
 
 
 def attempt(problem: Any, method: str, limit: float | None) -> tuple[str, str]:
-    """What the answer is, and what was said of it; a refusal with a reason is an answer."""
+    """Status of the answer, and the remark on it; a refusal with a reason is an answer."""
     try:
         solution = edrp.solve(problem, method, time_limit=limit)
     except EdrpError as error:
@@ -216,7 +216,7 @@ def measured(kind: str, instance: str, method: str, limits: list[float], cold: b
 
 
 LOST = {"status": "killed or failed", "said": "", "over": PATIENCE, "GiB": 0.0, "compiled": 0}
-"""What is known of a run that did not end by itself."""
+"""Row of a run that did not end by itself."""
 
 
 def rows_of(command: list[str], environment: dict[str, str], patience: float) -> list[dict[str, Any]]:

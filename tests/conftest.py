@@ -50,7 +50,7 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What one call of the command line did."""
+    """Outcome of one call of the command line."""
 
     code: int
     out: str

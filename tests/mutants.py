@@ -305,7 +305,7 @@ def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tup
 
 
 def own_tests(part: Part, *paths: Path) -> list[str]:
-    """What pytest is called with for files: their tests, the examples of docstrings first; the first that fails ends them."""
+    """Arguments of pytest for files: their tests, the examples of docstrings first; the first that fails ends them."""
     tests = []
     for path in paths:
         if ">>>" in (ROOT / path).read_text(encoding="utf-8"):

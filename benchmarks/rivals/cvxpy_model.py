@@ -44,7 +44,7 @@ def _double_sum(table: Floats, flow: Any) -> Any:
 
 
 def to_arrays(model: Any, backend: str | None = None) -> Any:
-    """What HiGHS's interface gets; `backend` is the one that compiles expressions, CVXPY's default if None."""
+    """The data that CVXPY hands to HiGHS; `backend` is the one that compiles expressions, CVXPY's default if None."""
     return model.get_problem_data(cp.HIGHS, canon_backend=backend)
 
 

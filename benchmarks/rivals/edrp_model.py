@@ -19,7 +19,7 @@ def build(problem: EdrpProblem) -> Any:
 
 
 def to_arrays(program: Any) -> Arrays:
-    """What backends get."""
+    """The arrays that backends get."""
     return program.arrays()
 
 

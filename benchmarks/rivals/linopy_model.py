@@ -55,7 +55,7 @@ def _totals(variables: list[Any], tables: tuple[Floats, ...], coords: list[Any])
 
 
 def to_arrays(model: Any) -> Any:
-    """What a solver interface gets; each property is made when it is asked for."""
+    """The arrays that a solver interface gets; each property is made when it is asked for."""
     matrices = model.matrices
     return {name: getattr(matrices, name) for name in ("vlabels", "c", "lb", "ub", "vtypes", "A", "b", "sense")}
 

@@ -71,7 +71,7 @@ def build(tables: Tables) -> Any:
 
 
 def to_arrays(model: Any) -> Any:
-    """What a solver interface gets."""
+    """The standard form that a solver interface gets."""
     return LinearStandardFormCompiler().write(model, mixed_form=True)
 
 

@@ -1,4 +1,4 @@
-"""What every row of a batch pays: reading the instance, and evaluating the decision by plain code."""
+"""Costs of every row of a batch: reading the instance, and evaluating the decision by plain code."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def described(name: str, command: Any, level: int) -> Iterator[str]:
-    """What a command does, how it is called, and a table of what it takes."""
+    """Help of a command, its usage, and a table of its options and arguments."""
     yield f"{'#' * level} `{name}`\n\n{text(command.help)}\n"
     inner = getattr(command, "commands", None)
     if inner is not None:

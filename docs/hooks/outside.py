@@ -36,7 +36,7 @@ DESCRIPTIONS = {
     ".toml": "settings of the template package",
     ".zip": "a capture of a running Flink job",
 }
-"""What examples are, by their suffix."""
+"""Descriptions of examples by their suffix."""
 
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def address(target: str, place: str) -> str:
-    """What a link of the page `place` leads to, relative to that page in the site."""
+    """Target of a link of the page `place`, relative to that page in the site."""
     if re.match(r"[a-z]+:", target):
         return target
     outside = {site: path for path, site in PAGES.items()}
@@ -88,7 +88,7 @@ def example_page() -> str:
 
 
 def described(path: Path) -> str:
-    """What a file of the examples is, in a few words."""
+    """Description of a file of the examples, in a few words."""
     if path.suffix == ".json":
         kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
         return f"a problem of kind [`{kind}`](../reference/kinds/{kind}.md)" if kind in kinds() else f"a problem of kind `{kind}`"

@@ -161,7 +161,7 @@ def _loses(again: ProgramResult, first: ProgramResult) -> bool:
 
 
 def _of_two(arrays: Arrays, first: ProgramResult, again: ProgramResult, unproven: ProgramResult, seconds: float) -> ProgramResult:
-    """What a second search leaves of a first result: confirmed, replaced, or, also where it loses the point, without proof."""
+    """The first result after a second search: confirmed, replaced, or, also where it loses the point, without proof."""
     if first.objective is None:
         allowed = again.values is None or _refutes(arrays, again.values)
         return replace(again, seconds=seconds) if allowed else first
@@ -194,7 +194,7 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
-    """What HiGHS says of a program."""
+    """Solve a program with HiGHS once, and return its result."""
     started = now()
     solver = _SilentHighs()
     _configure(solver, options)

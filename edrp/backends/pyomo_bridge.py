@@ -66,7 +66,7 @@ class PyomoBackend:
         return second_look(arrays, options, until, self._solved(arrays, options))
 
     def _solved(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
-        """What the solver says of a program."""
+        """Solve a program with the solver once, and return its result."""
         import pyomo.environ  # registers the solvers
         from pyomo.common.log import LoggingIntercept
         from pyomo.contrib.solver.common.factory import SolverFactory

@@ -100,7 +100,7 @@ def seeds_to_compare(first: int, count: int | None, contenders: Sequence[Contend
 
 @dataclass(frozen=True, slots=True)
 class PolicyRuns:
-    """What is to be compared.
+    """Runs of policies that are to be compared.
 
     Attributes
     ----------

@@ -156,7 +156,7 @@ def _print(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSoluti
 
 
 def _hosts(scenario: EnactmentScenario) -> str:
-    """What hosts of each type cost."""
+    """Prices of the host types."""
     return "; ".join(
         f"{host_type.name}: {host_type.price:g} money per billing time unit of {host_type.billing_time:g} s"
         for host_type in scenario.host_types

@@ -36,7 +36,7 @@ from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, t
 
 METHOD = "public-hops-links"
 CARRIED = {"both": "dedicated links and the public network", "dedicated": "dedicated links", "public": "the public network"}
-"""What carries streams, by the word for it."""
+"""Descriptions of the networks that may carry streams, by the word for each choice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ class Problem(Document):
         """The solution that a checked decision (or None) makes; `fields` are those of every `Solution`."""
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self))
 
     def clashes(self) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ class Solution(Outcome):
         write_json(Path(path), self.to_document())
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self, self._solved.problem))
 
     def explore(self, path: str | Path = "explore.html", problem: Any = None, *, title: str = "") -> Path:

@@ -171,7 +171,7 @@ def _solve_keyed(base: EdrpProblem, keyed: RescaleProblem, method: str) -> EdrpS
 def _plans(
     decision: Deployment | KeyedDeployment, problem: EdrpProblem | RescaleProblem, current: Deployment
 ) -> Iterator[Deployment | KeyedDeployment]:
-    """What was found, and the same with equal nodes exchanged so that more stays in place."""
+    """The decision that was found, and the same with equal nodes exchanged so that more stays in place."""
     if isinstance(problem, EdrpProblem):
         assert isinstance(decision, Deployment)
         yield from (decision, relabelled(decision, problem, current))

@@ -132,7 +132,7 @@ class Explanation:
     throughput: Throughput | None = None
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self))
 
 

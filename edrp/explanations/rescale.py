@@ -114,7 +114,7 @@ class RescaleExplanation:
     remedies: tuple[Remedy, ...]
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self))
 
 
@@ -231,7 +231,7 @@ def _hottest(operator: KeyedOperator, first: int, end: int) -> Iterator[tuple[in
 
 
 def _below(objective: float) -> float:
-    """What a lower objective has to be below to be none by rounding."""
+    """The value below which an objective is lower by more than rounding."""
     return objective - 1e-7 * max(1.0, abs(objective))
 
 

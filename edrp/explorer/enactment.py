@@ -173,7 +173,7 @@ def _leases(run: EnactmentRun, problem: EnactmentScenario, types: Mapping[str, i
 
 
 def _carried(run: EnactmentRun, moments: Sequence[float], end: float) -> list[Carried]:
-    """What ran on each host at some moments."""
+    """The instances that ran on each host at some moments."""
     by_host: dict[str, list[dict[str, int]]] = {lease.host: [{} for _ in moments] for lease in run.leases}
     for record in run.instances:
         until = end + 1.0 if record.ended is None else record.ended

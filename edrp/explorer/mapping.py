@@ -232,7 +232,7 @@ def _lost(problem: BimodalScenario, run: BimodalRun) -> list[tuple[float, float]
 
 
 def _moment(servers: Servers, at: float, spans: Iterable[Span], rates: Mapping[int, Sequence[float]]) -> State:
-    """What flows at a moment, added up by pair of servers."""
+    """The flows at a moment, added up by pair of servers."""
     flow: dict[tuple[str, str, bool], float] = {}
     for span in spans:
         for u, v in [span.ends] if span.route is None else pairwise(span.route):

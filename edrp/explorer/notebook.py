@@ -68,7 +68,7 @@ def _summary(value: Any) -> str:
 
 
 def _solution_parts(solution: Solution, problem: Problem | None) -> Iterator[Part]:
-    """What a terminal shows of the answer, with its objective and what is proven."""
+    """The parts of the answer that a terminal shows, with its objective and what is proven."""
     if solution.objective is not None:
         bound = "" if solution.bound is None else f", bound {solution.bound:.9g}"
         yield f"objective {solution.objective:.9g}{bound}; method {solution.method}"

@@ -57,7 +57,7 @@ def placement_view(problem: PlacementProblem, solution: EdrpSolution | LatencyAw
 
 
 def unplaced_view(problem: StreamPlacement) -> View:
-    """What there is to see where nothing was placed: the network and the application."""
+    """The view where nothing was placed: the network and the application."""
     scene = Scene(problem, [])
     graph = scene.graph(None)
     return View([graph, application_graph(problem.application, scene.operator_notes(None), scene.details)], scene.details)

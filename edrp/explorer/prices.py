@@ -1,4 +1,4 @@
-"""What limits cost: the multipliers of their rows in the linear relaxation of a program: "compact", "ranges" or "paths"."""
+"""Prices of limits: the multipliers of their rows in the linear relaxation of a program: "compact", "ranges" or "paths"."""
 
 from __future__ import annotations
 

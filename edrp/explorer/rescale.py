@@ -47,7 +47,7 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution) -> View:
 
 
 def _change(scene: Scene, solution: RescaleSolution) -> Change:
-    """What moves, all of it during the downtime."""
+    """The state that moves, all of it during the downtime."""
     seconds = solution.metrics.get("downtime", 0.0) or 1.0
     tokens = [
         Token(scene.box[move.source], scene.box[move.target], 0.0, seconds, byte_figure(move.size), scene.number[move.operator])

@@ -1,4 +1,4 @@
-"""What the page of every kind begins with: the verdict, what it rests on, figures, and notes."""
+"""The beginning of the page of every kind: the verdict, what it rests on, figures, and notes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Tone = Literal["good", "fair", "bad", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is said of an element that is clicked on: rows of a name and a value, and sentences."""
+    """Details of an element, shown when it is clicked on: rows of a name and a value, and sentences."""
 
     title: str
     rows: Sequence[tuple[str, str]] = ()
@@ -100,7 +100,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a graph shows from a time on; `other` is what is laid over it on demand."""
+    """The state of a graph from a time on; `other` is what is laid over it on demand."""
 
     time: float
     chips: Sequence[Chip] = ()
@@ -287,7 +287,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a kind shows of a problem and its solution, below the verdict that all kinds share."""
+    """The view of a problem and its solution that a kind provides, below the verdict that all kinds share."""
 
     panels: Sequence[Panel]
     details: Mapping[str, Detail] = field(default_factory=dict)

@@ -114,7 +114,7 @@ class RescalePlan:
 
 
 class _Units(NamedTuple):
-    """What can move by itself: tasks of all operators, then parts of the state of operators without.
+    """Units of state that can move by themselves: tasks of all operators, then parts of the state of operators without.
 
     Attributes
     ----------

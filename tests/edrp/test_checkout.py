@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("wheel")
 
 
 def copy_checkout(folder: Path) -> Path:
-    """What an install needs of this checkout, in a folder of its own."""
+    """Copy the files of this checkout that an install needs into a folder of its own."""
     folder.mkdir(parents=True)
     for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(ROOT / name, folder)

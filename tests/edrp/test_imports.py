@@ -1,4 +1,4 @@
-"""What is imported when: nothing that a command does not need, so that the first answer comes at once."""
+"""Imports: nothing that a command does not need, so that the first answer comes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of problems, solutions and explanations: tables of the page, in which names are text."""
+"""Problems, solutions and explanations in notebooks: tables of the page, in which names are text."""
 
 from __future__ import annotations
 

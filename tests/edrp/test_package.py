@@ -1,4 +1,4 @@
-"""What is installed: one importable name, complete, light to import, usable from anywhere."""
+"""The installed package: one importable name, complete, light to import, usable from anywhere."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def display(problem: Knapsack, solution: KnapsackSolution) -> Iterator[Any]:
 
 
 def explain(problem: Knapsack, solution: KnapsackSolution, time_limit: float | None) -> Iterator[str]:
-    """What is left behind."""
+    """The items that are left behind."""
     yield from (f"{item.name} stays here" for item in problem.items if item.name not in (solution.packed or ()))
 
 
@@ -140,7 +140,7 @@ class KnapsackCheckProblems(CheckProblems):
         return {f"seed {seed}": draw(6, np.random.default_rng(seed)) for seed in range(8)}
 
     def infeasible(self) -> dict[str, Any]:
-        """What must be packed does not fit."""
+        """Items that must be packed do not fit."""
         sack = draw(4, np.random.default_rng(0))
         return {"wanted": sack.replace(capacity=1, wanted=[item.name for item in sack.items])}
 

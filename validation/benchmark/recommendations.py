@@ -112,7 +112,7 @@ def _certain(differences: np.ndarray) -> bool:
 
 
 def _evidence(own: pd.Series, runs: pd.DataFrame) -> str:
-    """What was measured of a method."""
+    """A sentence on the measurements of a method."""
     answered, possible = int(own["answered"]), int(own["possible"])
     interval = _interval(Estimate(own["mean_gap"], own["mean_gap_low"], own["mean_gap_high"]))
     proven = round(float(own["proven"] * own["instances"]))

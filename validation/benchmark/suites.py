@@ -65,7 +65,7 @@ MIGRATION = ("auto", "ssm", "oms", "highs", "balanced", "even-split", "consisten
 """Methods for single migrations and sequences of them."""
 
 BASELINES = ("even-ranges", "edrp-then-ssm", "ds2-even-ranges", "sticky-ranges", "keep")
-"""What users do today about replicas and key ranges."""
+"""Rules that users follow today for replicas and key ranges."""
 
 RESCALE = ("auto", "range-decomposition", "range-annealing", *BASELINES)
 """Methods for replicas, key ranges and nodes together: the automatic choice, the bound, the search, and baselines."""

@@ -12,7 +12,7 @@ from edrp.validation.report.estimates import Estimate
 from edrp.validation.report.formatting import Unit
 
 WIDTH, ROW, MARGIN, AXIS = 350, 48, 24, 20
-"""Of a panel, of a row with its name above its dots, of what is kept free left and right, and of the axis below."""
+"""Width of a panel, height of a row with its name above its dots, margins left and right, and height of the axis below."""
 
 SIGNS = 48
 """Signs of a name and its numbers that one line has room for."""

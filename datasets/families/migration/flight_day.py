@@ -17,7 +17,7 @@ from edrp.datasets.traces.flights import FlightKey, flights
 from edrp.migration.rescale.problem import RescaleProblem
 
 HOURS, WINDOW = 24, 7 * 24
-"""Of a day, and of the departures that make up state."""
+"""Hours of a day, and of the departures that make up state."""
 
 FIRST_DAY = 188
 """8 July 2013, a Monday, counted from 0: the day on which the busiest week begins."""

@@ -124,7 +124,7 @@ def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
 
 
 def free_sentences(advice: Advice) -> Iterator[str]:
-    """What free ranges of key groups would bring; none where key groups are not known."""
+    """The fewest replicas if ranges of key groups were free; nothing where key groups are not known."""
     if not advice.fewest:
         return
     gains = [f"{name} would do with {free} instead of {even}" for name, (even, free) in advice.fewest.items() if free < even]

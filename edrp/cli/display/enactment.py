@@ -116,7 +116,7 @@ def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def run_quantities(scenario: EnactmentScenario) -> tuple[Quantity, ...]:
-    """What runs are compared by: the objective first, which is the cost with penalties of the level that counts."""
+    """Quantities by which runs are compared: the objective first, which is the cost with penalties of the level that counts."""
     counted = scenario.objective_level
     costs = {level: Quantity(f"{level}_total", f"cost and penalties, {level.replace('_', ' ')}", MONEY) for level in LEVELS}
     return (

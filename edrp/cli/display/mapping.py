@@ -29,7 +29,7 @@ RUN_QUANTITIES = (
     Quantity("messages", "messages", Unit(1, ",.0f", " messages/task")),
     Quantity("reallocations", "re-allocations", Unit(1, ",.1f")),
 )
-"""What runs are compared by, the objective first."""
+"""Quantities by which runs are compared, the objective first."""
 
 SHOWN_FLOWS = 60
 """Flows after which the rest are only counted; the solution document has them all."""

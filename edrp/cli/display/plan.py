@@ -31,7 +31,7 @@ def migration_plan_parts(plan: MigrationPlan) -> Iterator[Table | str]:
 
 
 def rescale_plan_parts(plan: RescalePlan) -> Iterator[Table | str]:
-    """What each node keeps, gives, receives, starts and stops, then each step with its moves and phases."""
+    """A table of what each node keeps, gives, receives, starts and stops, then each step with its moves and phases."""
     columns = ("node", "keeps", "gives", "receives", "starts", "stops", "sends (B)", "receives (B)", "busy (s)")
     yield table(columns, [_role_row(role) for role in plan.roles], right=columns[6:])
     for number, step in enumerate(plan.steps):

@@ -1,4 +1,4 @@
-"""What each replica gets of its operator's load, and the bytes that leave and reach nodes: plain code for the evaluation."""
+"""Share of each replica in its operator's load, and the bytes that leave and reach nodes: plain code for the evaluation."""
 
 from __future__ import annotations
 

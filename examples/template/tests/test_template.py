@@ -1,4 +1,4 @@
-"""What the package brings keeps the contract, and everything that edrp has works with it."""
+"""The package keeps the contract, and everything that edrp has works with it."""
 
 from __future__ import annotations
 

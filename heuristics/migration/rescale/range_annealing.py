@@ -97,7 +97,7 @@ def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
-    """What is given, what runs, that repaired, and few to many replicas on nodes with room."""
+    """Starts: the given deployment, the current one, that one repaired, and few to many replicas on nodes with room."""
     given = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
     filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
     known: list[Replicas] = []

@@ -109,7 +109,7 @@ def latency_at(t: RangeArrays, i: int, rate: float, replicas: int) -> float:
 
 @inlined
 def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
-    """What follows from the replicas of one operator alone."""
+    """Compute what follows from the replicas of one operator alone."""
     n, m, at = s.number[i], t.tasks[i], t.offset[i]
     for u in range(t.speedup.size):
         s.share[i, u], s.counts[i, u], s.arriving[i, u] = 0.0, 0, 0.0

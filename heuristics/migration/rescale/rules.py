@@ -1,4 +1,4 @@
-"""What users do today about replicas, key ranges and nodes: baselines of the search."""
+"""Rules that users follow today for replicas, key ranges and nodes: baselines of the search."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Keep(RescaleRule):
     summary = "changes nothing"
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
-        """What runs now."""
+        """Return the current deployment."""
         current = arrays.problem.current
         if current is None:
             return Answer("none", "finished", notes=("there is no current deployment to keep",))
@@ -74,7 +74,7 @@ class Keep(RescaleRule):
 
 
 class RepairRanges(RescaleRule):
-    """What runs, with overloaded ranges split, neighbours on a node joined, and replicas moved from nodes that are too full.
+    """The current deployment, with overloaded ranges split, neighbours on a node joined, and replicas moved off overfull nodes.
 
     For three shares of what a replica serves, next to deployments that are made from scratch in the same way; the best of them
     is the answer. It takes milliseconds, and no kernel.

@@ -59,7 +59,7 @@ def counts_of(problem) -> dict[str, int]:
 
 
 def utilisation(problem) -> float:
-    """Of the queue that is fullest with all replicas in use."""
+    """Utilisation of the fullest queue with all replicas in use."""
     application = problem.application
     return max(application.load(o.name) / (o.max_replicas * o.latency.service_rate) for o in application.operators)
 

@@ -1,4 +1,4 @@
-"""What `auto` chooses."""
+"""Choices of `auto`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept for later carries checksums: whatever has changed is noticed, named, set aside and computed again."""
+"""Checksums of files that are kept for later: whatever has changed is noticed, named, set aside and computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write, and what they leave alone: exit code 2 and one line wherever something cannot be written."""
+"""Files that commands write, and those that they leave alone: exit code 2 and one line wherever something cannot be written."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from edrp.core.kernel_helpers import below, copy_matrix, copy_vector, uniform
 from edrp.core.kernels import interpreting
 
 PUBLISHED = (6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821)
-"""What splitmix64 gives for the seed 1234567, as in the tests of other implementations of it."""
+"""Numbers that splitmix64 gives for the seed 1234567, as in the tests of other implementations of it."""
 
 
 @pytest.fixture(autouse=True)

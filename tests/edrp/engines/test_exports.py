@@ -146,7 +146,7 @@ def test_a_task_that_is_on_two_threads_is_refused(tmp_path):
 
 
 def test_progress_of_a_streaming_query_of_spark():
-    """Of eight batches the first compiles, and how long after the last one the next begins is not known."""
+    """The first of eight batches compiles, and how long after the last one the next begins is not known."""
     fit, operators = fitted(SPARK)
     assert fit.observation.job == "words"
     assert [len(operator.windows) for operator in fit.observation.operators] == [6, 6]

@@ -1,4 +1,4 @@
-"""What a capture says about a job: service rates with intervals, skew, state and times, against jobs whose truth is known."""
+"""Fit of a job to a capture: service rates with intervals, skew, state and times, against jobs whose truth is known."""
 
 from __future__ import annotations
 

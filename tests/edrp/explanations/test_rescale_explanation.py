@@ -1,4 +1,4 @@
-"""What decides about a rescaling, and what would help, each by solving the changed problem."""
+"""Explanations of a rescaling: reasons and remedies, each by solving the changed problem."""
 
 from __future__ import annotations
 

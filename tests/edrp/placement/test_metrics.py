@@ -316,7 +316,7 @@ def test_broken_limits_are_named(problem):
 
 @pytest.mark.parametrize("metric", ["response_time", "cost", "downtime", "network_usage", "availability"])
 def test_a_limit_is_broken_by_a_ten_thousandth(problem, metric):
-    """What rounding makes of a value is within its limit, and nothing else is."""
+    """A value that differs by rounding is within its limit, and no other is."""
     value = EDRP_METRICS[metric].evaluate(problem, SPREAD)
     beyond = 1 if metric == "availability" else -1  # its limit is a lower one
 

@@ -62,7 +62,7 @@ def test_a_search_is_compiled_only_where_a_first_look_leaves_a_gap() -> None:
 @pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
 @pytest.mark.parametrize("seed", SUPPORTED[25:33])
 def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
-    """What the beam gives up is branched on until it is proven."""
+    """States that the beam gives up are branched on until the optimum is proven."""
     problem = random_problem(seed)
     best, _ = brute_force(problem)
     solution = edrp.solve(problem, "eliminate", efforts=(effort, (1_000_000, 1000)), ascent_states=effort[1], annealing=False)

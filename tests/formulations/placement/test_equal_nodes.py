@@ -93,7 +93,7 @@ def test_branches_are_searched_where_labels_are_too_many(seed):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_brackets_the_optimum_where_an_application_already_runs(seed):
-    """What runs now need not fit, so that some moves are forced, of which the bound does not always know."""
+    """The current deployment need not fit, so that some moves are forced, of which the bound does not always know."""
     problem = random_cluster(seed, running=True)
     best, _ = brute_force(problem)
     solution = edrp.solve(problem, "equal-nodes")
@@ -316,7 +316,7 @@ def test_one_different_property_makes_a_class_of_its_own():
 
 @pytest.mark.parametrize("first", range(500, 540, 8))
 def test_bounds_are_valid_under_limits_on_peak_loads(first):
-    """What streams send away is not in the bound, and nor is how replicas are packed: then a gap is told."""
+    """The bound knows neither what streams send away nor how replicas are packed: then a gap is told."""
     proven = asked = 0
     for seed in range(first, first + 8):
         problem = random_contended_cluster(seed)

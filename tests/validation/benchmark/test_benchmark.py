@@ -83,7 +83,7 @@ def only(rows: list[dict], **wanted: object) -> list[dict]:
 
 
 class Text(HTMLParser):
-    """What a reader sees, and what the page would fetch."""
+    """The text that a reader sees, and the addresses that the page would fetch."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

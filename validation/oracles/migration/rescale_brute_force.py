@@ -264,7 +264,7 @@ def _table(problem: RescaleProblem, operator: KeyedOperator, nodes: tuple[str, .
 
 
 def _row(problem: RescaleProblem, operator: KeyedOperator, replicas: tuple[Any, ...], nodes: tuple[str, ...]) -> Any:
-    """What one configuration of an operator is worth; None where it is unstable or beyond the tolerance."""
+    """Quantities of one configuration of an operator; None where it is unstable or beyond the tolerance."""
     application, name = problem.application, operator.name
     alone = KeyedDeployment({name: replicas})
     loads = replica_loads(application, alone, name)

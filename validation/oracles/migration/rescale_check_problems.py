@@ -55,7 +55,7 @@ class RescaleCheckProblems(CheckProblems):
         return _optimum(problem.model_dump_json())
 
     def start(self, problem: RescaleProblem) -> Any:
-        """What runs now; without that, one replica of each operator on the first node that may run it."""
+        """The current deployment; where there is none, one replica of each operator on the first node that may run it."""
         if problem.current is not None:
             return problem.current
         named = {}

@@ -9,7 +9,7 @@ from edrp.placement.edrp import EdrpProblem
 
 WEIGHTS = {"response_time": 0.5, "cost": 0.3, "downtime": 0.2}
 LIMITS = {"response_time": 5.0, "cost": 60.0, "downtime": 40.0}
-"""Of the metrics that both kinds have."""
+"""Weights and limits of the metrics that both kinds have."""
 
 
 def without_tasks(problem: EdrpProblem) -> tuple[RescaleProblem, EdrpProblem]:

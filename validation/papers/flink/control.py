@@ -108,7 +108,7 @@ def _load(row: Row) -> str:
 
 
 def control_statements(rows: Sequence[Row]) -> Iterator[Statement]:
-    """What is claimed of watching, judged by differences on the same days."""
+    """Claims about watching, judged by differences on the same days."""
     if {AUTOSCALER, WATCH} <= {row["policy"] for row in rows}:
         yield _claim("`watch` rescales less often than the autoscaler's rule", rows, AUTOSCALER, WATCH, RESCALES, " rescales")
         yield _claim("fewer tuples are late under `watch` than under the autoscaler's rule", rows, AUTOSCALER, WATCH, LATE, " %")

@@ -148,7 +148,7 @@ def follow_autoscaler(job: ControlledJob) -> None:
 
 
 def _observed(job: ControlledJob) -> JobFit | None:
-    """What a capture of the usual length shows; None where the day ended meanwhile."""
+    """The fit to a capture of the usual length; None where the day ended meanwhile."""
     captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND), sleep=job.over.wait)
     return None if job.over.is_set() else fit_job(read_observation(captured))
 

@@ -15,7 +15,7 @@ from edrp_template.program import formulate
 
 
 def display(problem: BrokerProblem, solution: BrokerSolution) -> Iterator[Any]:
-    """What a broker serves, a line each, and the metrics."""
+    """The partitions that each broker serves, one line per broker, and the metrics."""
     assignment = solution.assignment or {}
     for broker in problem.brokers:
         served = [name for name, place in assignment.items() if place == broker.name]

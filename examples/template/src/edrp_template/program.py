@@ -32,7 +32,7 @@ class BrokerFormulation(Formulation):
 
     @property
     def current(self) -> Assignment | None:
-        """What runs now, from where solvers may start."""
+        """The current assignment, from which solvers may start."""
         return self.problem.current
 
 

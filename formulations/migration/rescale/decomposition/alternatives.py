@@ -234,7 +234,7 @@ def _described_counts(values: OperatorValues, replicas: Replicas, _: Known, row:
 
 
 def _without_doubles(ways: Alternatives, listed: list[tuple[int, Replicas]]) -> Alternatives:
-    """Of ways that differ in nothing but where a node's tasks are split among its replicas, the one with the least latency."""
+    """Keep the way with the least latency of those that differ only in where a node's tasks are split among its replicas."""
     best: dict[tuple[object, ...], int] = {}
     for k, (_, replicas) in enumerate(listed):
         runs: list[tuple[int, int]] = []

@@ -176,7 +176,7 @@ def _combination_tables(
 
 
 def _loads(model: BoundModel, ways: list[Alternatives], order: list[int]) -> tuple[Floats, Floats, Ints]:
-    """What alternatives add to resources, transfers and peak loads of nodes, the room of each, and where kinds end."""
+    """Use of resources, transfers and peak loads of nodes by alternatives, the room of each, and where kinds end."""
     compiled, rows = model.arrays.compiled, []
     direct = model.direct and model.moves
     for i, alternatives in zip(order, ways, strict=True):

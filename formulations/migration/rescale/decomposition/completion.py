@@ -1,4 +1,4 @@
-"""What a gap leaves open is looked at: all alternatives of each operator within it, and all their combinations.
+"""Enumeration of what a gap leaves open: all alternatives of each operator within it, and all their combinations.
 
 Under prices that prove a bound, a deployment that is better than the best answer is one in which every operator costs hardly more
 than the cheapest way to run it. Where these are few, they are listed, and what they cost together is computed exactly, as are all

@@ -104,7 +104,7 @@ class RangeDecomposition(Method):
         return finish_by_program(problem, answer, replace(options, parameters={}), self.name, TAKEN_OVER)
 
     def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
-        """What the search says without kernels."""
+        """Return the answer of the search without kernels."""
         if self.heuristic is None:
             return super().run_without_kernels(problem, options)
         return self.heuristic.run_without_kernels(problem, replace(options, parameters={}))

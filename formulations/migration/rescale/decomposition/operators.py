@@ -17,7 +17,7 @@ from edrp.formulations.migration.rescale.decomposition.split_kernel import split
 
 @dataclass(frozen=True, slots=True)
 class OperatorPrices:
-    """What an operator pays.
+    """The prices that an operator pays.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class OperatorValues:
         return np.asarray(values - np.maximum(tilt * sets.low, tilt * sets.high))
 
     def best_tilts(self, prices: OperatorPrices, amounts: Floats) -> Floats:
-        """Of some tilts the one under which each range of shares has the highest value, shape (ranges,)."""
+        """The tilt among `amounts` under which each range of shares has the highest value, shape (ranges,)."""
         sets = self.model.sets
         states = np.flatnonzero(sets.ranged >= 0)
         values = np.empty((amounts.size, states.size))
@@ -108,7 +108,7 @@ class OperatorValues:
         return tilts
 
     def choice(self, prices: OperatorPrices, state: int) -> OperatorChoice:
-        """What has the least cost in a state, after `by_state` with the same prices."""
+        """The choice with the least cost in a state, after `by_state` with the same prices."""
         k = int(self.model.sets.ranged[state])
         prices = prices.tilted(self.model.sets.part, float(prices.tilt[k])) if k >= 0 else prices
         return self._split_choice(prices, state) if self.keyed else self._plain_choice(prices, state)

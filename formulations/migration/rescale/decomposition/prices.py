@@ -128,7 +128,7 @@ def scales(model: BoundModel, blocks: PriceBlocks, objective: float) -> Floats:
 
 
 def tilt_scale(model: BoundModel, traffic: Floats) -> Floats:
-    """What moving the whole load of each operator across costs at most in traffic, shape (operators,)."""
+    """The most that moving the whole load of each operator across costs in traffic, shape (operators,)."""
     compiled = model.arrays.compiled
     scale = np.zeros(len(model.numbers))
     np.add.at(scale, compiled.stream_source, traffic)

@@ -33,7 +33,7 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True)
 class PricedProblem:
-    """What is left of the problem under prices: what operators cost in their states, and pairs of them.
+    """The problem that is left under prices: costs of operators in their states, and of pairs of them.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Relaxation:
         return Relaxed(total + priced.constant, slope, choices)
 
     def priced(self, blocks: PriceBlocks, prices: Floats) -> PricedProblem:
-        """What prices make of the problem."""
+        """The problem under prices."""
         model, size = self.model, len(self.operators)
         on_stream, through = prices[blocks.flow], prices[blocks.entry].copy()
         np.add.at(through, self.target, on_stream)
@@ -97,7 +97,7 @@ class Relaxation:
         return PricedProblem(self._constant(blocks, prices), paid, own, on_stream, traffic, pairs)
 
     def best_tilts(self, blocks: PriceBlocks, prices: Floats, amounts: Floats) -> Floats:
-        """Of some amounts, in units of the operator's traffic, the best tilt of every range; shape (operators, ranges)."""
+        """The best tilt of every range among `amounts`, in units of the operator's traffic; shape (operators, ranges)."""
         model = self.model
         through = prices[blocks.entry].copy()
         np.add.at(through, self.target, prices[blocks.flow])
@@ -154,7 +154,7 @@ class Relaxation:
         return np.asarray(money * self.model.price - sender[:, :, None] - receiver[:, None, :])
 
     def _constant(self, blocks: PriceBlocks, prices: Floats) -> float:
-        """What prices take off for the limits they stand for."""
+        """The constant that prices take off for the limits they stand for."""
         model, metric = self.model, prices[blocks.metric]
         limited = np.isfinite(model.limits)
         room, slot = model.room.ravel(), prices[blocks.slot]

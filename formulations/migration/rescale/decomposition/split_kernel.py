@@ -18,7 +18,7 @@ MAX_OPEN = 64
 
 
 class SplitLayer(NamedTuple):
-    """What replicas may hold when there are so many of them.
+    """Bounds on what replicas may hold when there are so many of them.
 
     Attributes
     ----------

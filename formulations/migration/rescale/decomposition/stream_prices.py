@@ -1,4 +1,4 @@
-"""What a stream costs at least in every pair of states, once the shares of its ends pay their part: a bilinear form on a box.
+"""Least costs of a stream in every pair of states, once the shares of its ends pay their part: a bilinear form on a box.
 
 Of the prices between two parts of the nodes each pair of parts counts its least one; the form in the shares x and y of the first
 part at both ends is least in a corner of their ranges.

@@ -62,7 +62,7 @@ def test_the_short_demo_says_what_it_leaves_out_and_shows_the_same(monkeypatch, 
 
 
 def test_a_first_deployment_waits_for_no_kernel(short, monkeypatch):
-    """What greedy finds is printed before the method of the demo is asked."""
+    """The deployment that greedy finds is printed before the method of the demo is asked."""
     first_deployment = report.first_deployment
 
     def interrupted(rate, network, method):

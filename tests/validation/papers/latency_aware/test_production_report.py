@@ -67,7 +67,7 @@ def rows(folder: Path) -> dict[str, TopologyRow]:
 
 
 def test_nodes_beside_the_bound(rows: dict[str, TopologyRow]) -> None:
-    """Of 10.45 usable cores a host gives five to two each: 13 executors need three hosts, and the bolt fits there too."""
+    """A host of 10.45 usable cores gives five executors two each: 13 need three hosts, and the bolt fits there too."""
     outcomes = rows["wide"].outcomes or {}
     assert rows["wide"].bound == 3
     assert [outcomes[name].nodes for name in SEARCHES] == [3, 3, 3]
