@@ -110,10 +110,12 @@ def families(
 
 
 def _proven(found: list[tuple[edrp.Solution, float]]) -> int:
+    """Number of answers that are proven."""
     return sum(solution.status in ("optimal", "infeasible") for solution, _ in found)
 
 
 def _summary(found: list[tuple[edrp.Solution, float]]) -> list[str]:
+    """Cells of a row: proven answers, median and worst seconds, and the worst gap."""
     seconds = [each for _, each in found]
     gaps = [np.inf if s.gap is None else s.gap for s, _ in found if s.status not in ("optimal", "infeasible")]
     gap = f"{max(gaps):.2%}" if gaps else ""

@@ -98,6 +98,7 @@ def changed(text: str, source: random.Random) -> str:
 
 
 def _other_number(text: str, source: random.Random) -> str:
+    """Another number in place of the one in the text."""
     value = float(text)
     others = [value + 1, value - 1, -value, value * 2, value / 2, 0, value * (1 + 1e-7), source.choice([1e300, 1e-300, 1e9])]
     other = source.choice(others)

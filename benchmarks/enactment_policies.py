@@ -54,6 +54,7 @@ Row = dict[str, Any]
 
 
 def _policy(name: str, scenario: EnactmentScenario, **parameters: Any) -> Any:
+    """The policy of a name, with its parameters as a run of the scenario needs them."""
     match name:
         case "threshold":
             return ThresholdPolicy(ThresholdParameters())
@@ -78,10 +79,12 @@ def _measured(name: str, scenarios: list[EnactmentScenario], seed: int, **parame
 
 @cache
 def _bound(scenario: str) -> ClairvoyantBound:
+    """The clairvoyant bound of a scenario, given as JSON so that it can be cached."""
     return clairvoyant_bound(EnactmentScenario.model_validate_json(scenario))
 
 
 def _metrics(scenario: EnactmentScenario, run: EnactmentRun) -> dict[str, float]:
+    """Metrics of a run, refused where its records contradict each other."""
     evaluated = scenario.evaluate(run)
     if not evaluated.feasible:
         raise SystemExit("the records of a run contradict each other")
@@ -96,6 +99,7 @@ def _metrics(scenario: EnactmentScenario, run: EnactmentRun) -> dict[str, float]
 
 
 def _read(path: Path) -> list[Row]:
+    """Rows of a file with their numbers read; none where there is no file."""
     if not path.exists():
         return []
     with path.open() as lines:
@@ -176,10 +180,12 @@ def show(rows: Path) -> None:
 
 
 def _at_least(ours: Row, btu: Row) -> tuple[bool, bool, bool]:
+    """Whether a run is at least as good as that of the BTU policy in total, near-real-time and relaxed compliance."""
     return ours["total"] <= btu["total"], ours["near"] >= btu["near"], ours["relaxed"] >= btu["relaxed"]
 
 
 def _summary(rows: dict[int, Row]) -> str:
+    """Means over runs by seed as text: total, cost, compliance and items left."""
     if not rows:
         return ""
     total, cost, near, relaxed, left = (

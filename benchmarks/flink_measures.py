@@ -63,6 +63,7 @@ def _mean_latency(fit: JobFit, plan: Deployment, end: str, share: float) -> floa
 
 
 def _served(operator: OperatorFit, end: str) -> OperatorFit:
+    """An operator that serves at one end of the interval of its service rate."""
     if operator.service is None:
         return operator
     factor = getattr(operator.service, end) / operator.service.value
@@ -138,4 +139,5 @@ def moved_bytes(
 
 
 def _owners(replicas: int, groups: int) -> list[int]:
+    """The replica of every key group."""
     return [replica for replica in range(replicas) for _ in range(*held_groups(replica, replicas, groups))]

@@ -181,6 +181,7 @@ def moved_state(before: Measured, after: Measured) -> Iterator[dict[str, Any]]:
 
 
 def _ends(estimate: Any) -> dict[str, float]:
+    """An estimate and its interval as fields of a row."""
     return {"predicted": estimate.value, "low": estimate.low, "high": estimate.high}
 
 

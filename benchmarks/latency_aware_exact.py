@@ -53,12 +53,14 @@ console = Console(width=110)
 
 
 def _measured(problem: LatencyAwareProblem, **options: Any) -> tuple[Any, float]:
+    """The answer to a problem, and the processor's seconds for it."""
     start = process_time()
     solution = edrp.solve(problem, METHOD, **options)
     return solution, process_time() - start
 
 
 def _warm() -> None:
+    """Compile or load the kernels."""
     _measured(random_problem(0, operations=6, load=0.7))
 
 

@@ -119,6 +119,7 @@ def ssm_times(
 
 
 def _growth(figure: Path | None, budget: float) -> None:
+    """Print how time grows with tasks and nodes, and draw it where a file is named."""
     table = Table("tolerance", "tasks", "nodes", "kernel", "ns per task and node", title="Growth with tasks × nodes")
     measured: dict[float, list[tuple[int, float]]] = {tolerance: [] for tolerance in TOLERANCES}
     for tolerance, points in measured.items():
@@ -138,6 +139,7 @@ def _growth(figure: Path | None, budget: float) -> None:
 
 
 def _draw(figure: Path, measured: dict[float, list[tuple[int, float]]]) -> None:
+    """Draw seconds against tasks × nodes, by tolerance."""
     import matplotlib as mpl
 
     mpl.use("Agg")

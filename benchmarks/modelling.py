@@ -123,6 +123,7 @@ def write_data(folder: Path, nodes: int, replicas: int) -> None:
 
 
 def _read(path: Path) -> Any:
+    """A problem as one side reads it: tables from a pickle, or an instance of edrp."""
     if path.suffix == ".pickle":
         return pickle.loads(path.read_bytes())
     from edrp.core.instances import load
@@ -144,6 +145,7 @@ def peak_memory() -> float:
 
 
 def _difference(folder: Path, side: str) -> float:
+    """Largest relative difference between the program of a side and that of edrp."""
     from rivals.canonical import difference
 
     ours, theirs = (pickle.loads((folder / f"{name}.arrays").read_bytes()) for name in ("edrp", side))

@@ -153,10 +153,12 @@ def times(
 
 
 def _families() -> list[str]:
+    """Names of all families of the kind."""
     return [family.name for family in get_kind("rescale").families]
 
 
 def _held(solution: RescaleSolution) -> float:
+    """Objective of an answer, infinite where it holds no deployment."""
     return np.inf if solution.objective is None else solution.objective
 
 

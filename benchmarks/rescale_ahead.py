@@ -136,6 +136,7 @@ def departure_rates() -> Floats:
 
 
 def _cells(found: Sequence[Sequence[HourResult]]) -> list[str]:
+    """Cells of a decider's row: totals by day, and means of what the hours came to."""
     objectives = [math.fsum(hour.objective for hour in day) for day in found]
     count, hours = len(found), [hour for day in found for hour in day]
     return [

@@ -92,6 +92,7 @@ def keys(
 
 
 def _figures(totals: DayTotals) -> list[str]:
+    """Cells of a row: objective, moved megabytes, downtime, response time and cost."""
     objective = float(np.mean(totals.objectives)) if totals.objectives else np.nan
     return [
         f"{objective:.4f}",

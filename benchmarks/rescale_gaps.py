@@ -101,6 +101,7 @@ def show(rows: Rows) -> None:
 
 
 def _cell(values: Any) -> str:
+    """Median and worst of some percentages."""
     return f"{np.median(values):.2f} ({values.max():.2f})"
 
 

@@ -167,6 +167,7 @@ def warm_up() -> None:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The fields that tell a row from all others."""
     return tuple(row[name] for name in KEY)
 
 

@@ -40,6 +40,7 @@ def difference(one: Canonical, other: Canonical) -> float:
 
 
 def _apart(a: Floats, b: Floats) -> float:
+    """Largest relative difference between two arrays; infinite where an infinite entry differs."""
     different = a != b  # infinite ends of ranges may be equal
     a, b = a[different], b[different]
     if not (np.isfinite(a) & np.isfinite(b)).all():

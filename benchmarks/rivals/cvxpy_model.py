@@ -40,6 +40,7 @@ def build(tables: Tables) -> Any:
 
 
 def _double_sum(table: Floats, flow: Any) -> Any:
+    """Sum of a table's entries times those of a variable of the same shape."""
     return table.ravel(order="F") @ cp.vec(flow, order="F")
 
 

@@ -30,6 +30,7 @@ def copy_checkout(folder: Path) -> Path:
 
 
 def run(python: Path, *arguments: str, cwd: Path, path: str = "") -> str:
+    """Run an interpreter, which must succeed, and return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if path:
         environment["PYTHONPATH"] = path
@@ -64,6 +65,7 @@ def install(checkout, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(install):
+    """The interpreter of an environment with the package installed."""
     return install("installed")
 
 

@@ -43,6 +43,7 @@ def link(share: float) -> Broken:
 
 
 def mapped(capacity: float, bandwidth: float) -> Broken:
+    """The broken limits of a map to a node of some capacity over a link of some bandwidth."""
     nodes = [{"name": "a", "capacity": 0}, {"name": "b", "capacity": capacity}]
     links = [{"source": "a", "target": "b", "bandwidth": bandwidth, "cost": 1}]
     task = {"source": "a", "delivery": "b", "bandwidths": [4, 2], "components": [{"name": "decode", "capacity": 3}]}

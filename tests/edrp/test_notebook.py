@@ -47,6 +47,7 @@ class Tables(HTMLParser):
 
 
 def example(name: str):
+    """An example by its name."""
     return edrp.load(ROOT / "examples" / f"{name}.json")
 
 
@@ -179,6 +180,7 @@ def test_a_notebook_without_widgets_gets_no_warning_but_lines(monkeypatch, capsy
 
 @pytest.fixture
 def cells(monkeypatch):
+    """The code cells of the notebook, to be run from the checkout."""
     monkeypatch.chdir(ROOT)
     return [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
 

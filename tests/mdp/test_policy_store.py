@@ -33,6 +33,7 @@ def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyM
 
 @pytest.fixture(scope="module")
 def model():
+    """The model that is stored, with its usual numbers."""
     return model_with()
 
 

@@ -199,6 +199,7 @@ def test_improvement_never_makes_a_path_worse() -> None:
 
 
 def draw_sequence(course: Course) -> MigrationSequence:
+    """The sequence of migrations that a course describes."""
     tasks = course.steps[0].tasks
     return MigrationSequence(
         work=tasks.work.tolist(),

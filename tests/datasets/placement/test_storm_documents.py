@@ -39,6 +39,7 @@ def encoded(fields):
 
 
 def write(protocol, code, value):
+    """Write a value of a type by its code, structures and maps with all that they hold."""
     if code == STRUCT:
         protocol.writeStructBegin("")
         for number, (inner, content) in value.items():
@@ -62,6 +63,7 @@ def write(protocol, code, value):
 
 
 def stream_id(component, stream="default"):
+    """Fields of a stream's identifier."""
     return {1: (STRING, component), 2: (STRING, stream)}
 
 
@@ -83,6 +85,7 @@ def component(hint=None, conf=None, inputs=(), streams=("default",)):
 
 
 def topology(spouts, bolts, **other):
+    """Fields of a topology."""
     return {
         1: (MAP, (STRING, STRUCT, list(spouts.items()))),
         2: (MAP, (STRING, STRUCT, list(bolts.items()))),

@@ -41,6 +41,7 @@ PRIMES = (11400714785074694791, 14029467366897019727, 1609587929392839161, 96500
 
 
 def rotated(value: int, by: int) -> int:
+    """A 64-bit word rotated to the left."""
     return ((value << by) | (value >> (64 - by))) & MASK
 
 
@@ -101,6 +102,7 @@ def twin(events: pd.DataFrame, settings: TraceSettings) -> dict[str, np.ndarray]
 
 
 def assert_same(trace, expected):
+    """A trace has the expected series, and the transitions that follow from its node counts."""
     for name, values in expected.items():
         np.testing.assert_allclose(getattr(trace, name), values, rtol=1e-12, err_msg=name)
     known, transitions = count_transitions(trace.node_counts)

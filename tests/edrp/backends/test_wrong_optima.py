@@ -209,6 +209,7 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
 
 
 def read_mps(file: Path) -> Arrays:
+    """Read a program from an MPS file, as HiGHS understands it."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.readModel(str(file))

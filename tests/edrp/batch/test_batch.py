@@ -28,6 +28,7 @@ from edrp.core.errors import EdrpError, InvalidInstanceError, RecoveryWarning
 
 
 def coin(side: str) -> str:
+    """An instance of the plug-in's kind."""
     return json.dumps({"kind": "coin", "side": side})
 
 
@@ -52,10 +53,12 @@ def lines(path: Path, instances: dict[str, str]) -> Path:
 
 
 def row_of(task: Task, outcome: str = "solved") -> dict[str, object]:
+    """A row of a task."""
     return {**task.identity, "outcome": outcome, "finished_at": datetime.now(UTC)}
 
 
 def a_task(name: str) -> Task:
+    """A task of an empty instance."""
     return Task(Instance(name, "{}"), Choice("greedy", "greedy", {}), 0)
 
 
@@ -400,5 +403,6 @@ def _wait_for_rows(out: Path, count: int) -> Path:
 
 
 def _children_of(process: int) -> list[int]:
+    """Identifiers of a process's children."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
     return [int(word) for word in found.stdout.split()]

@@ -21,6 +21,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def row(key: str, **fields):
+    """A row of a solved instance."""
     return {"key": key, "outcome": "solved", "objective": 1.5, "finished_at": NOON, **fields}
 
 

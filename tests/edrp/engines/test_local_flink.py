@@ -37,6 +37,7 @@ def runs_here(process: int) -> bool:
 
 
 def wait_for(look, seconds=20.0):
+    """Wait until a condition holds, or for so many seconds; return whether it does."""
     end = time.monotonic() + seconds
     while not look() and time.monotonic() < end:
         time.sleep(0.05)

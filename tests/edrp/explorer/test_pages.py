@@ -55,6 +55,7 @@ DRAWN = """() => ({
 
 
 def problem_named(name: str):
+    """A small problem by the name of its example."""
     if name == "bimodal":
         return bimodal_scenario(servers=5, links=5, tasks=6, seed=1)
     problem = edrp.load(EXAMPLES / f"{name}.json")

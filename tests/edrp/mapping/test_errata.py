@@ -149,11 +149,13 @@ def test_a_map_that_overtakes_the_specification_makes_the_receiver_ask() -> None
 
 
 def build_agent(name: str, neighbours: str, hosts: str = "st", **server: Any) -> MapAgent:
+    """An agent of a server that has links to its neighbours."""
     links = {neighbour: DataLink(source=name, target=neighbour, bandwidth=9) for neighbour in neighbours}
     return MapAgent(Server(name=name, **server), links, Directory(dict.fromkeys(hosts)))
 
 
 def specification(components: int, bandwidth: float = 1.0, **rules: Any) -> Specification:
+    """A task with so many components of capacity 1."""
     described = [{"name": f"c{position}", "capacity": 1} for position in range(components)]
     return Specification(
         PathTask(source="s", delivery="t", components=described, bandwidths=[bandwidth] * (components + 1)), Rules(**rules)

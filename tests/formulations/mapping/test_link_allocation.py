@@ -43,14 +43,17 @@ def flow(name: str, ends: str, rate: float = 4.0, price: float = 1.0, route: str
 
 
 def solved(problem: LinkAllocationProblem, backend: str = "highs") -> Any:
+    """The answer of a backend to the program of an allocation."""
     return solve_formulation(formulate_link_allocation(problem), backend)
 
 
 def greedy(problem: LinkAllocationProblem) -> Any:
+    """The answer of greedy re-allocation."""
     return GreedyReallocation().run(problem, Options())
 
 
 def routes(decision: tuple[FlowAllocation, ...]) -> list[str | None]:
+    """Servers of each flow's route in a row; None for the public network."""
     return [None if allocation.route is None else "".join(allocation.route) for allocation in decision]
 
 
@@ -313,6 +316,7 @@ def drawn_state(seed: int) -> tuple[NetworkArrays, FlowArrays, list[list[int]]]:
 
 
 def drawn_way(network: NetworkArrays, flows: FlowArrays, index: int) -> list[int]:
+    """Servers on the route of a flow by number; none where it has no route."""
     arcs = flows.route(index)
     return [int(network.source[arcs[0]]), *network.target[arcs].tolist()] if arcs.size else []
 

@@ -68,10 +68,12 @@ def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
 
 
 def _within(box: Box, downtime: float) -> bool:
+    """Whether a downtime is within a box, up to rounding."""
     return box.least - 1e-9 <= downtime <= box.most + 1e-9
 
 
 def _shrunk(model, box: Box, cutoff: float) -> Box:
+    """A box after both eliminations and with its bound raised, as long as it is not empty."""
     eliminate_by_response(model, box)
     if not box.empty():
         eliminate_by_paths(model, box, cutoff)

@@ -21,6 +21,7 @@ from edrp.validation.oracles.placement.latency_aware_brute_force import brute_fo
 
 @pytest.fixture(autouse=True)
 def interpreted() -> Iterator[None]:
+    """Have all kernels interpreted."""
     with interpreting(600.0):
         yield
 

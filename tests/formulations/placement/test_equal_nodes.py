@@ -61,10 +61,12 @@ def cluster(streams, weights, *, nodes=4, slots=8, replicas=12, limits=None, see
 
 
 def chain(count):
+    """Streams of a chain."""
     return [(i, i + 1) for i in range(count - 1)]
 
 
 def layers(count, seed):
+    """Streams of a layered application."""
     return [tuple(int(end) for end in stream) for stream in layered_shape(count, np.random.default_rng(seed)).streams]
 
 
@@ -334,6 +336,7 @@ def test_bounds_are_valid_under_limits_on_peak_loads(first):
 
 
 def with_weight_of_a_peak_load(problem, metric, weight):
+    """The problem with a weight of a peak load, and the rest split between response time and cost."""
     rest = 1.0 - weight
     others = {"response_time": 0.6 * rest, "cost": 0.4 * rest} if rest else {}
     return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))

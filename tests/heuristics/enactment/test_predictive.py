@@ -29,6 +29,7 @@ SMALL = HostType(name="small", resources={"slots": 4}, price=1.0, billing_time=6
 
 
 def operator(name: str, **fields: Any) -> ContainerOperator:
+    """An operator whose instances take a slot each."""
     return ContainerOperator(**{"name": name, "processing_duration": 0.5, "resources": {"slots": 1}, **fields})
 
 

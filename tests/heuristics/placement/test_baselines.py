@@ -33,6 +33,7 @@ def make_problem(operators: list[dict], nodes: dict[str, float | None], **fields
 
 
 def queue(name: str, load: float, rate: float, **fields: object) -> dict:
+    """An M/M/1 operator with an external rate."""
     return {"name": name, "external_rate": load, "latency": {"model": "mm1", "service_rate": rate}, **fields}
 
 

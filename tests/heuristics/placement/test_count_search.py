@@ -72,6 +72,7 @@ def evaluated(problem: LatencyAwareProblem, counts: np.ndarray) -> tuple[int, fl
 
 
 def same(value: Value, expected: tuple[int, float]) -> bool:
+    """Whether a value has the expected violations and, up to rounding, objective."""
     return value.violations == expected[0] and value.objective == pytest.approx(expected[1], abs=1e-9)
 
 

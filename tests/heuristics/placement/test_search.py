@@ -65,6 +65,7 @@ def anywhere(engine: InstanceEngine, seed: int) -> list[int]:
 
 
 def on_one_node(problem: LatencyAwareProblem, node: str) -> LatencyAwareProblem:
+    """The problem with everything running on one node."""
     everything = {o.name: [node] * o.instances for o in problem.application.operators}
     return problem.replace(current=Deployment(everything))
 
@@ -265,6 +266,7 @@ def test_an_interrupt_returns_the_best_so_far() -> None:
 
 
 def colony_on(problem: LatencyAwareProblem, **changed: Any) -> tuple[InstanceEngine, InstancePheromone]:
+    """An engine for the problem, and the pheromone of a colony on it."""
     engine = InstanceEngine(compile_problem(problem))
     return engine, InstancePheromone.of(engine.arrays, ColonyParameters(**changed))
 

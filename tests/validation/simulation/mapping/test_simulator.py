@@ -19,10 +19,12 @@ RATE = 1e5
 
 
 def server(name, **fields):
+    """A server with an uplink for ten tasks."""
     return {"name": name, "capacity": 100.0, "uplink": 10 * RATE, **fields}
 
 
 def task(arrival=0.0, seconds=100.0, source="a", delivery="b", services=()):
+    """A task whose data take so many seconds at its rate."""
     return {
         "arrival": arrival,
         "source": source,
