@@ -224,7 +224,7 @@ def bounds_prove(arrays: Arrays, objective: float) -> bool:
 
 
 def bound_of_columns(arrays: Arrays) -> float:
-    """What the objective is at least, by the bounds of the columns alone."""
+    """Least value of the objective by the bounds of the columns alone."""
     cost = arrays.objective
     used = cost != 0
     return float(cost[used] @ np.where(cost > 0, arrays.lower, arrays.upper)[used]) + arrays.constant
