@@ -186,8 +186,7 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
 def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
     """Whether the linear relaxation is infeasible, too, or has no better value."""
     relaxation = replace(arrays, integer=np.zeros_like(arrays.integer))
-    # A small one is done before presolve would be.
-    relaxed = _solved(relaxation, replace(options, start=None, presolve=arrays.matrix.nnz > SMALL), until)
+    relaxed = _solved(relaxation, replace(options, start=None), until)
     if first.objective is None or relaxed.objective is None:
         return relaxed.status == first.status == "infeasible"
     return relaxed.status == "optimal" and first.objective <= above(relaxed.objective)
@@ -196,6 +195,10 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
     started = now()
+    at_once = arrays.matrix.nnz <= SMALL and options.threads == 1 and not arrays.integer.any()
+    if at_once:
+        # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
+        options = replace(options, presolve=False)
     solver = _SilentHighs()
     _configure(solver, options)
     hand_over(solver, arrays)
@@ -204,7 +207,6 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver.HandleUserInterrupt = True
     if options.progress is not None:
         _report(solver, options, started)
-    at_once = arrays.matrix.nnz <= SMALL and options.threads == 1 and not arrays.integer.any()
     incumbent = Incumbent()
     if options.time_limit is not None:
         solver.cbMipImprovingSolution += incumbent.keep

@@ -18,6 +18,9 @@ from edrp.mapping.server_network import ServerNetwork
 SLACK = 1e-9
 """Relative excess over a limit that counts as rounding."""
 
+ROUNDING_OF_VALUES = 4e-15
+"""Relative rounding of a difference of a few sums over all flows."""
+
 Route = tuple[Name, ...]
 
 
@@ -130,6 +133,11 @@ class LinkAllocationProblem(Problem):
                     faults.add(("flows", index, "route"), list(flow.route), why)
         faults.raise_if_any()
         return self
+
+    @property
+    def resolution(self) -> float:
+        """Rounding of the value of all flows: what is lost is what is left of it."""
+        return ROUNDING_OF_VALUES * sum(flow.rate * flow.price for flow in self.flows)
 
     @cached_property
     def by_name(self) -> dict[str, Flow]:

@@ -83,6 +83,15 @@ def breaks_limit(values: Floats, limit: float) -> Bools:
     return ~(values <= limit * (1 + LIMIT_SLACK))
 
 
+HOPELESS_LIMITS = 2.0
+"""Limits of the downtime beyond which it makes no difference how long a change takes: it is not made."""
+
+
+def change_time(compiled: Compiled, seconds: float) -> float:
+    """Seconds that any change takes, at most `HOPELESS_LIMITS`: rows that are off where nothing changes would round larger ones."""
+    return float(min(seconds, HOPELESS_LIMITS * compiled.limit["downtime"]))
+
+
 HOPELESS = 1e9
 """Share of a node's resource beyond which it makes no difference how much more is needed; solvers refuse coefficients of 1e15."""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear
-from edrp.formulations.placement.builder import time_unit
+from edrp.formulations.placement.builder import change_time, time_unit
 from edrp.formulations.placement.compact_columns import CompactColumns, OperatorColumns, PairSums
 from edrp.placement.reconfiguration import code_times, download_times, downtime_floor, upload_times
 
@@ -32,7 +32,7 @@ def add_downtime_rows(columns: CompactColumns) -> Linear:
     if compiled.current is None:
         return Linear.zero()
     unit = time_unit(compiled, "downtime")
-    least = max(compiled.synchronisation_time, downtime_floor(compiled)) / unit
+    least = change_time(compiled, max(compiled.synchronisation_time, downtime_floor(compiled))) / unit
     column = program.add_columns("downtime")
     for i, own in enumerate(columns.operators):
         same = _add_same(columns, i, own)
@@ -74,7 +74,7 @@ def _add_move_rows(columns: CompactColumns, operator: int, u: int, downtime: Lin
     down = np.stack([download_times(compiled, operator, v, c, r) for c, r in patterns], axis=1)
     code = code_times(compiled, operator, v)[:, None]
     upload = _upload(columns, operator, u)
-    move = compiled.synchronisation_time + down
+    move = change_time(compiled, compiled.synchronisation_time) + down
     name = f"{compiled.operators[operator]} from {compiled.nodes[u]}"
     if compiled.storm:
         _add_rows(columns, f"move {name}", operator, k, move + code + upload.unchanged, downtime, same)

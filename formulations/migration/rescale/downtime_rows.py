@@ -7,11 +7,8 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.program import Linear
 from edrp.formulations.migration.rescale.quantities import RangeQuantities
-from edrp.formulations.placement.builder import breaks_limit, time_unit
+from edrp.formulations.placement.builder import HOPELESS_LIMITS, breaks_limit, change_time, time_unit
 from edrp.placement.reconfiguration import code_times
-
-HOPELESS_LIMITS = 2.0
-"""Downtimes, in limits, beyond which it makes no difference how long a task takes: it cannot move."""
 
 
 def add_store_rows(quantities: RangeQuantities) -> Linear:
@@ -22,7 +19,7 @@ def add_store_rows(quantities: RangeQuantities) -> Linear:
     downtime = Linear.of(column)
     for index, name in enumerate(compiled.operators):
         same = _add_same(quantities, index)
-        least = compiled.synchronisation_time / unit
+        least = change_time(compiled, compiled.synchronisation_time) / unit
         program.add_row(f"change {name}", downtime + same * least, lower=least)
         for number, (u, v) in enumerate(_pairs(quantities, index)):
             _add_move(quantities, index, (u, v), downtime * unit, same, f"{number} of {name}")
@@ -72,7 +69,7 @@ def _add_move(quantities: RangeQuantities, index: int, pair: tuple[int, int], do
     upload, largest = quantities.uploaded(index, u)
     seconds = upload * (1 / compiled.store_bandwidth[u]) + trip_u
     most = largest / compiled.store_bandwidth[u] + trip_u
-    syn = compiled.synchronisation_time
+    syn = change_time(compiled, compiled.synchronisation_time)
     parts = [("upload", seconds, most, trip_u), *([("code", Linear.zero() + code, code, code)] if code else [])]
     for part, before, off, idle in parts:
         # With v unused nothing is downloaded or started there; unchanged, u uploads nothing.
@@ -107,7 +104,7 @@ def add_direct_rows(quantities: RangeQuantities) -> Linear:
     start = Linear.of(program.add_columns("start of replicas"), unit)
     for index, name in enumerate(compiled.operators):
         program.add_row(f"idle {name}", Linear.of(idle) - _add_same(quantities, index), upper=0.0)
-    syn = compiled.synchronisation_time
+    syn = change_time(compiled, compiled.synchronisation_time)
     least = Linear.of(column, unit) - start + Linear.of(idle) * syn - syn
     program.add_row("synchronisation", least * (1 / unit), lower=0.0)
     for index, name in enumerate(compiled.operators):
