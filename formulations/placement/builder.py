@@ -88,7 +88,7 @@ HOPELESS_LIMITS = 2.0
 
 
 def change_time(compiled: Compiled, seconds: float) -> float:
-    """Seconds that any change takes, at most `HOPELESS_LIMITS`: rows that are off where nothing changes would round larger ones."""
+    """Seconds that any change takes, at most `HOPELESS_LIMITS`: rows that are off where nothing changes round larger ones."""
     return float(min(seconds, HOPELESS_LIMITS * compiled.limit["downtime"]))
 
 
