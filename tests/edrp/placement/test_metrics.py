@@ -164,18 +164,29 @@ def test_downtime_of_pause_and_resume(problem, before, after, seconds):
     assert Downtime().operator_downtime(problem, moved(after), "work") == pytest.approx(seconds)
 
 
-def test_shares_of_a_small_state_need_not_be_whole_bytes(problem):
-    """Ten bytes at one byte per second: a third of them leaves a, and the replica that stays on b takes up two thirds."""
+@pytest.mark.parametrize(
+    ("before", "after", "store", "fetch", "spawn"),
+    [
+        (["a", "b", "b"], ["b"], 10 / 3, 20 / 3, 0.0),
+        # A third of the state leaves a, and those that stay on b share it.
+        (["a", "b", "b"], ["b", "b"], 10 / 3, 10 / 3, 0.0),
+        # Two thirds go to the two new ones, one third to each.
+        (["a"], ["a", "b", "c"], 20 / 3, 10 / 3, 0.5),
+    ],
+)
+def test_shares_of_a_small_state_need_not_be_whole_bytes(problem, before, after, store, fetch, spawn):
+    """Ten bytes at one byte per second (EDRP, eqs. 31 and 32)."""
     operators = [
-        operator.replace(state_size=10.0) if operator.name == "work" else operator for operator in problem.application.operators
+        operator.replace(state_size=10.0, code_size=0.0) if operator.name == "work" else operator
+        for operator in problem.application.operators
     ]
     problem = problem.replace(
         application=problem.application.replace(operators=operators),
         network=problem.network.replace(store={"delay": 0.005, "bandwidth": 1.0}),
-        current=moved(["a", "b", "b"]),
+        current=moved(before),
     )
-    downtime = Downtime().operator_downtime(problem, moved(["b"]), "work")
-    assert downtime == pytest.approx(0.25 + (0.01 + 10 / 3) + (0.01 + 20 / 3))
+    downtime = Downtime().operator_downtime(problem, moved(after), "work")
+    assert downtime == pytest.approx(0.25 + (0.01 + store) + (0.01 + fetch) + spawn)
 
 
 def test_a_store_without_a_rate_costs_its_delay_only(problem):
