@@ -22,6 +22,7 @@ def with_replicas(fit, **replicas):
 
 
 def test_latency_is_that_of_queues_in_a_row_and_of_buffers():
+    """Three M/M/1 queues by hand, and half a buffer timeout for each of three streams."""
     fit = fitted(FakeFlink(rates=(150.0,)))
     latency = predicted_latency(fit, with_replicas(fit, counter=2), buffer_timeout=0.01)
     assert latency.value == pytest.approx(1 / 250 + 1 / 125 + 1 / 9850 + 3 * 0.005, rel=1e-3)
@@ -29,6 +30,7 @@ def test_latency_is_that_of_queues_in_a_row_and_of_buffers():
 
 
 def test_latency_of_branches_is_the_mean_of_their_tuples():
+    """Branches count by the tuples that take them."""
     operators = [
         FakeOperator("source"),
         FakeOperator("fast", service_rate=1000.0, inputs=(("source", "REBALANCE"),)),
@@ -41,18 +43,21 @@ def test_latency_of_branches_is_the_mean_of_their_tuples():
 
 
 def test_latency_of_what_does_not_keep_up_is_none():
+    """No latency is predicted for an operator that is overloaded."""
     wide = {"counter": {"replicas": 2}}
     fit = fitted(FakeFlink(word_count(**wide), rates=(300.0,)))
     assert predicted_latency(fit, with_replicas(fit)) is None
 
 
 def test_ds2_knows_nothing_of_skew():
+    """DS2's busy share is that of an even split, whatever the replicas receive."""
     uneven = {"counter": {"replicas": 2, "shares": (0.7, 0.3)}}
     fit = fitted(FakeFlink(word_count(**uneven), rates=(150.0,)))
     assert ds2_shares(fit, with_replicas(fit, counter=2))["counter"] == pytest.approx(0.375, rel=1e-2)
 
 
 def test_state_that_moves_is_that_of_groups_with_another_replica():
+    """Key groups whose replica stays the same move nothing."""
     fit = fitted(FakeFlink())
     counter = fit.observation.operators[2]
     assert predicted_moved_bytes(counter, 2) == 5_000_000

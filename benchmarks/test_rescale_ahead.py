@@ -16,10 +16,12 @@ from edrp.datasets.families.migration.flight_day import FIRST_DAY, TUPLES, fligh
 
 @pytest.fixture(scope="module")
 def hour():
+    """One hour of the day of departures."""
     return list(flight_day())[5]
 
 
 def test_deciders_see_the_load_of_now_and_scenarios_around_it(hour):
+    """Deciders differ in their utilisation and scenarios, not in the load of now."""
     now = with_rate(hour, 50.0)
     assert now.application.load("departures") == pytest.approx(TUPLES * 50)
     assert DECIDERS[1].problem(now, 50.0).utilisation == 0.9
@@ -31,6 +33,7 @@ def test_deciders_see_the_load_of_now_and_scenarios_around_it(hour):
 
 
 def test_an_hour_comes_to_what_its_steps_come_to(hour):
+    """Steps at the load that was decided for come to the evaluation, overloaded ones to the limit."""
     current = first_deployment(hour)
     now = hour.problem.replace(current=current)
     rates = departure_rates()[(24 * FIRST_DAY + hour.hour) * STEPS :][:STEPS]

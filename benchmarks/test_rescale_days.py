@@ -14,6 +14,7 @@ from edrp.datasets.families.migration.flight_day import flight_day
 
 
 def test_what_is_decided_runs_in_the_next_hour_and_what_is_not_served_goes_on():
+    """A decision becomes the current deployment; an hour without one keeps the deployment before it."""
     hours = list(flight_day())[:4]
     start = first_deployment(hours[0])
     seen, answers = [], []

@@ -8,6 +8,7 @@ from rescale_gaps import cluster, few_keyed, run, show
 
 
 def test_only_what_is_missing_is_solved(tmp_path, capsys):
+    """Rows that are there are not solved again."""
     rows = tmp_path / "rows.jsonl"
     held = {"family": "zipf-tasks-50", "index": 0, "set": 3, "method": "range-annealing", "limit": 0.5}
     held |= {"status": "feasible", "objective": 0.5, "bound": None}
@@ -18,6 +19,7 @@ def test_only_what_is_missing_is_solved(tmp_path, capsys):
 
 
 def test_gaps_and_proofs_are_shown(tmp_path, capsys):
+    """The table has median and worst gaps, and how many rows are proven."""
     rows = tmp_path / "rows.jsonl"
     base = {"family": "cluster", "set": 3, "method": "range-decomposition", "limit": 2.0}
     answers = [("optimal", 0.5, 0.5), ("feasible", 1.0, 0.9)]
@@ -31,6 +33,7 @@ def test_gaps_and_proofs_are_shown(tmp_path, capsys):
 
 
 def test_instances_are_as_large_as_they_say():
+    """Families have the operators, tasks and nodes that their names promise."""
     assert 2 <= len(few_keyed(3, 1).application.operators) - 1 <= 3
     large = cluster(3, 0)
     assert [operator.tasks.count for operator in large.application.operators] == [512] * 10

@@ -57,7 +57,7 @@ LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit pass
 EXACT = 1e-12
 """By how much, relative to the largest row, a point may break a program that it proves feasible."""
 
-SMALL = 10_000
+MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
 
 PROGRESS_INTERVAL = 0.25
@@ -195,7 +195,7 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
     started = now()
-    at_once = arrays.matrix.nnz <= SMALL and options.threads == 1 and not arrays.integer.any()
+    at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
         options = replace(options, presolve=False)

@@ -69,7 +69,7 @@ _left: dict[str, subprocess.Popen[bytes]] = {}
 def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
     """The answer of a child process if it comes in time, else what the method has to say without kernels."""
     compilation.begin()
-    if (earlier := _left.pop(method.name, None)) is not None and earlier.poll() is None:
+    if (earlier := _left.get(method.name)) is not None and earlier.poll() is None:
         return _run_after(earlier, method, problem, options)
     child = _started(method, problem, options)
     try:
@@ -92,16 +92,15 @@ def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answ
 def _run_after(earlier: subprocess.Popen[bytes], method: Method, problem: Any, options: Options) -> Answer:
     """The answer once the process of an earlier call has compiled, if that is in time, else what needs no kernel."""
     held = _without_kernels(method, problem, options)
-    if not _decided(held):
-        try:
-            earlier.wait(max(0.0, options.remaining))
-            return better_answer(run_method(method, problem, options), held)
-        except subprocess.TimeoutExpired:
-            held = _too_late(held)
-        except KeyboardInterrupt:
-            held = replace(held, stopped_because="interrupted")
-    _left[method.name] = earlier
-    return held
+    if _decided(held):
+        return held
+    try:
+        earlier.wait(max(0.0, options.remaining))
+        return better_answer(run_method(method, problem, options), held)
+    except subprocess.TimeoutExpired:
+        return _too_late(held)
+    except KeyboardInterrupt:
+        return replace(held, stopped_because="interrupted")
 
 
 def _without_kernels(method: Method, problem: Any, options: Options) -> Answer:

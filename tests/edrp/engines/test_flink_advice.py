@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
 import edrp
+from edrp.cli.display.advice import proof_sentence
 from edrp.engines.advice import advise
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.autoscaler import autoscaler_replicas
@@ -175,3 +177,21 @@ def test_engines_have_names():
 
 def test_either_a_capture_or_an_address(run):
     assert "give either a capture or --rest" in " ".join(run("advise", "flink").err.split())
+
+
+@pytest.mark.parametrize(
+    ("status", "stopped", "gap", "said"),
+    [
+        ("optimal", "finished", 0.0, "The plan is the best of the model, as highs has proven."),
+        (
+            "feasible",
+            "time_limit",
+            0.032,
+            "may be better in the objective by 3.2 %, not by more (the time limit came first).",
+        ),
+        ("feasible", "finished", None, "it keeps all limits, but a better one may exist."),
+    ],
+)
+def test_a_plan_says_how_far_it_may_be_from_the_best(status, stopped, gap, said):
+    solution = SimpleNamespace(kind="edrp-solution", method="highs", status=status, stopped_because=stopped, gap=gap)
+    assert said in proof_sentence(SimpleNamespace(keyed=None, solution=solution))
