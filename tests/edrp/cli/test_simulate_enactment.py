@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import edrp
+from edrp.cli import simulate_enactment
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.datasets.enactment.departures import departures_scenario
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
@@ -153,7 +154,7 @@ def test_departures_are_a_load(given, days, run, monkeypatch):
         asked.append((scenario, method, options["seed"]))
         raise EdrpError("enough")
 
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_enactment"], "solve", refused)
+    monkeypatch.setattr(simulate_enactment, "solve", refused)
     assert run("simulate", "enactment", "--departures", "2013-07-13", "--btu", 1800, "--seed", 8, *given).code == 2
     assert asked == [(departures_scenario("2013-07-13", days, billing_time=1800.0), "btu-policy", 8)]
 
@@ -183,7 +184,7 @@ def test_departures_are_a_load(given, days, run, monkeypatch):
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(arguments, place, why, run, monkeypatch):
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_enactment"], "solve", None)
+    monkeypatch.setattr(simulate_enactment, "solve", None)
     result = run("simulate", "enactment", *arguments)
     assert result.code == 2
     assert place in result.err
@@ -197,7 +198,7 @@ def test_a_problem_of_another_kind_is_refused(run, examples):
 
 
 def test_a_file_in_place_of_the_folder_is_refused_before_the_run(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_enactment"], "solve", None)
+    monkeypatch.setattr(simulate_enactment, "solve", None)
     (tmp_path / "taken").write_text("mine", encoding="utf-8")
     result = run("simulate", "enactment", "--out", tmp_path / "taken")
     assert (result.code, "must be a folder" in result.err) == (2, True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import edrp
+from edrp.cli import simulate_mapping
 from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.validation.simulation.mapping.bimodal_timeline import timeline
@@ -38,7 +38,7 @@ def passed(monkeypatch):
         noted.append((scenario, method, seed, parameters))
         raise EdrpError("enough")
 
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_mapping"], "solve", refused)
+    monkeypatch.setattr(simulate_mapping, "solve", refused)
     return noted
 
 
@@ -140,7 +140,7 @@ def test_links_make_a_tree_by_default(run, passed):
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(arguments, place, why, run, monkeypatch):
-    monkeypatch.setattr(sys.modules["edrp.cli.simulate_mapping"], "solve", None)
+    monkeypatch.setattr(simulate_mapping, "solve", None)
     result = run("simulate", "bimodal", *arguments)
     assert result.code == 2
     assert place in result.err
