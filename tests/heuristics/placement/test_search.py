@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numba
@@ -238,12 +238,13 @@ def test_what_is_reported_improves_up_to_the_answer() -> None:
 
 @pytest.mark.parametrize(("method", "endless"), [("iterated-local-search", {"kicks": 10**9}), ("ant-system", {"iterations": 10**9, "stagnation": 10**9}), ("hybrid", {"iterations": 10**9, "stagnation": 10**9})])  # fmt: skip  # noqa: E501
 def test_a_time_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
-    """The best placement so far, a few milliseconds after the limit; the hybrid still climbs."""
+    """The best placement so far, a few milliseconds after the limit; the hybrid still climbs. Other processes may hold the cores."""
     problem = paper_problem("T-R7", 0.4)
     edrp.solve(problem, method, **FEW[method])
-    begin = perf_counter()
+    begin, used = perf_counter(), process_time()
     solution = edrp.solve(problem, method, time_limit=0.1, **endless)
-    assert 0.05 < perf_counter() - begin < 0.2
+    assert perf_counter() - begin > 0.05
+    assert process_time() - used < 0.2
     assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
     if method == "hybrid":
         engine = InstanceEngine(compile_problem(problem))
