@@ -238,7 +238,7 @@ def test_what_is_reported_improves_up_to_the_answer() -> None:
 
 @pytest.mark.parametrize(("method", "endless"), [("iterated-local-search", {"kicks": 10**9}), ("ant-system", {"iterations": 10**9, "stagnation": 10**9}), ("hybrid", {"iterations": 10**9, "stagnation": 10**9})])  # fmt: skip  # noqa: E501
 def test_a_time_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
-    """The best placement so far, a few milliseconds after the limit; the hybrid still climbs. Other processes may hold the cores."""
+    """The best placement so far, milliseconds of work after the limit, whoever holds the cores; the hybrid still climbs."""
     problem = paper_problem("T-R7", 0.4)
     edrp.solve(problem, method, **FEW[method])
     begin, used = perf_counter(), process_time()
