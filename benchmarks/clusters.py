@@ -90,7 +90,8 @@ def families(
     asked = [family for family in CLUSTER_FAMILIES if name in family.name]
     for family in asked:  # kernels are compiled, all paths are taken once
         edrp.solve(family.make(5, np.random.default_rng(0)), method, time_limit=limit)
-    table = Table("family", "operators", "proven", "median s", "worst s", "worst gap", *([rival, "median s"] if rival else []))
+    others = [f"{rival}: proven", "median s", "best and worst against ours"] if rival else []
+    table = Table("family", "operators", "proven", "median s", "worst s", "worst gap", *others)
     for family in asked:
         for operators in OPERATORS:
             problems = [family.make(operators, np.random.default_rng(seed)) for seed in range(count)]
@@ -103,10 +104,17 @@ def families(
                     console.print(f"{described(solution)} {seconds:.2f} s", solution.size)
             cells = [family.name, str(operators), *_summary(found)]
             if rival:
-                others = [timed(problem, rival, limit) for problem in problems]
-                cells += [f"{_proven(others)} of {count}", f"{np.median([seconds for _, seconds in others]):.2f}"]
+                cells += _against([timed(problem, rival, limit) for problem in problems], found)
             table.add_row(*cells)
     console.print(table)
+
+
+def _against(theirs: list[tuple[edrp.Solution, float]], ours: list[tuple[edrp.Solution, float]]) -> list[str]:
+    """Cells of a rival: proven answers, median seconds, and how far its objectives lie from ours."""
+    pairs = [(a.objective, b.objective) for (a, _), (b, _) in zip(theirs, ours, strict=True) if b.objective is not None]
+    above = [np.inf if a is None else a / b - 1 for a, b in pairs]
+    apart = f"{min(above):+.3%} {max(above):+.3%}" if above else ""
+    return [f"{_proven(theirs)} of {len(theirs)}", f"{np.median([seconds for _, seconds in theirs]):.2f}", apart]
 
 
 def _proven(found: list[tuple[edrp.Solution, float]]) -> int:
