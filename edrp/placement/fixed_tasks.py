@@ -7,6 +7,7 @@ receiver of their own on the node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -110,6 +111,29 @@ class FixedTasks:
         with np.errstate(divide="ignore", invalid="ignore"):
             fits = np.where(demand > 0, np.floor(self.room * (1 + SAME) / demand + SAME), np.inf).min(axis=1, initial=np.inf)
         return np.asarray(np.minimum(self.arrays.totals, fits), np.int64)
+
+    def users(self, shared: Sequence[int]) -> Ints:
+        """Operators that use one of some shared resources, with their tasks or with a stream at either end."""
+        using = np.flatnonzero((self.arrays.use[:, shared] > 0).any(axis=1))
+        streams = np.flatnonzero((self.arrays.sent[:, shared] > 0).any(axis=1))
+        return np.unique(np.concatenate([using, self.arrays.source[streams], self.arrays.target[streams]]))
+
+    def restricted_to(self, operators: Ints) -> FixedTasks:
+        """Some operators alone, with the streams between them."""
+        arrays, place = self.arrays, np.full(self.operators, -1)
+        place[operators] = np.arange(operators.size)
+        source, target = place[arrays.source], place[arrays.target]
+        streams = np.flatnonzero((source >= 0) & (target >= 0))
+        some = LoadArrays(
+            totals=arrays.totals[operators],
+            demand=np.ascontiguousarray(arrays.demand[operators]),
+            use=np.ascontiguousarray(arrays.use[operators]),
+            source=source[streams],
+            target=target[streams],
+            one_to_one=arrays.one_to_one[streams],
+            sent=np.ascontiguousarray(arrays.sent[streams]),
+        )
+        return FixedTasks(some, self.room, self.nodes)
 
     def loads(self, patterns: Ints) -> Floats:
         """Share of its capacity that each node is asked for, shape (nodes, shared); patterns have shape (nodes, operators)."""

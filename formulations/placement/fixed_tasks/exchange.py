@@ -13,17 +13,23 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 0.03, 1e-5
 """Shares of a mean load."""
 
 
-def first_counts(tasks: FixedTasks) -> Ints | None:
-    """Every task on the emptiest node that has room, shape (nodes, operators); None if they do not fit."""
+def first_counts(tasks: FixedTasks, placed: Ints | None = None) -> Ints | None:
+    """Every task on the emptiest node that has room, shape (nodes, operators); None if they do not fit.
+
+    Parameters
+    ----------
+    placed : shape (nodes, operators)
+        Tasks that have their places.
+    """
     arrays = tasks.arrays
-    counts = np.zeros((tasks.nodes, tasks.operators), np.int64)
-    left = np.tile(tasks.room, (tasks.nodes, 1)).astype(float)
-    loads = np.zeros(tasks.nodes)
+    counts = np.zeros((tasks.nodes, tasks.operators), np.int64) if placed is None else placed.copy()
+    left = tasks.room - np.where(arrays.demand.any(axis=0), counts @ arrays.demand, 0.0)
+    loads = (counts @ arrays.use).sum(axis=1)
     size = np.where(np.isfinite(tasks.room) & (tasks.room > 0), arrays.demand / np.maximum(tasks.room, 1e-300), 0.0).max(
         axis=1, initial=0.0
     )
     for i in np.lexsort((-arrays.use.sum(axis=1), -size)):
-        for _ in range(int(arrays.totals[i])):
+        for _ in range(int(arrays.totals[i] - counts[:, i].sum())):
             fits = (left >= arrays.demand[i] * (1 - SAME)).all(axis=1)
             if not fits.any():
                 return None
@@ -34,15 +40,17 @@ def first_counts(tasks: FixedTasks) -> Ints | None:
     return counts
 
 
-def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, random: UInts) -> bool:
+def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, random: UInts, heat: float = 1.0) -> bool:
     """Change counts until no node's load exceeds the goal, shape (shared,); False if that was not reached.
 
-    The counts are then those that came nearest.
+    The counts are then those that came nearest. With little heat, a share of the usual first temperature, the search stays near
+    where it began.
     """
     totals = np.maximum(tasks.totals, tasks.arrays.sent.sum(axis=0)) / tasks.nodes
     scale = np.where(totals > 0, totals, 1.0)
     room = tasks.room * (1 + SAME)
-    excess = _lower(tasks.arrays, room, goal * (1 + SAME), 1.0 / scale, counts, steps, random)
+    first = max(LAST_TEMPERATURE, heat * FIRST_TEMPERATURE)
+    excess = _lower(tasks.arrays, room, goal * (1 + SAME), 1.0 / scale, counts, first, steps, random)
     return bool(excess <= 0)
 
 
@@ -90,6 +98,7 @@ def _lower(
     goal: np.ndarray,
     weight: np.ndarray,
     counts: np.ndarray,
+    temperature: float,
     steps: int,
     random: np.ndarray,
 ) -> float:
@@ -107,8 +116,7 @@ def _lower(
     total = excess.sum()
     best, least = counts.copy(), total
     one, two = np.zeros(shared), np.zeros(shared)
-    cooling = (LAST_TEMPERATURE / FIRST_TEMPERATURE) ** (1.0 / max(1, steps))
-    temperature = FIRST_TEMPERATURE
+    cooling = (LAST_TEMPERATURE / temperature) ** (1.0 / max(1, steps))
     for _ in range(steps):
         if total <= 1e-14:
             break

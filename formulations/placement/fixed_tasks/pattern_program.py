@@ -9,12 +9,16 @@ import numpy as np
 from edrp.backends.base import in_fresh_thread
 from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look
+from edrp.core.budget import look, now
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
 from edrp.placement.fixed_tasks import SAME, FixedTasks
 
 TOLERANCE = 1e-4
 """Share of a program's value by which its bound may be loose."""
+
+
+WIDTHS = (300, 10_000)
+"""Labels of a search for patterns, the second where the first finds nothing new."""
 
 
 @dataclass
@@ -48,13 +52,15 @@ class PatternPool:
         return np.array(patterns, np.int64).reshape(len(patterns), self.tasks.operators)
 
 
-def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int) -> float:
+def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int, seconds: float = np.inf) -> float:
     """A bound on the mean load of one shared resource over placements that keep all limits; infinite if there is none.
 
-    The mean is at most the largest load, so that a bound above the limit proves the limit too small.
+    The mean is at most the largest load, so that a bound above the limit proves the limit too small. After so many seconds the
+    bound is what was reached.
     """
+    end = now() + seconds
     program = _Program(tasks, pool, limits, shared)
-    return program.minimise() if program.pricing.places_all else np.inf
+    return program.minimise(end) if program.pricing.places_all else np.inf
 
 
 class _Program:
@@ -83,8 +89,8 @@ class _Program:
         self.stalled = False
         self._take(pool.within(limits).tolist())
 
-    def minimise(self) -> float:
-        """The least mean load, or the bound on it that was reached; infinite if no placement keeps the limits."""
+    def minimise(self, end: float) -> float:
+        """The least mean load, or the bound on it that was reached by then; infinite if no placement keeps the limits."""
         penalty, best = self.scale, 0.0
         for _ in range(4):
             columns = np.arange(self.artificial, dtype=np.int32)
@@ -95,9 +101,9 @@ class _Program:
                 best = max(best, self._bound(duals, TOLERANCE * value))
                 if best > self.tasks.nodes * self.threshold:
                     return np.inf
-                if value - best <= 2 * TOLERANCE * value or self.stalled:
+                if value - best <= 2 * TOLERANCE * value or self.stalled or now() > end:
                     break
-            if np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
+            if self.stalled or now() > end or np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
                 break
             penalty *= 10
         return best / self.tasks.nodes
@@ -106,9 +112,11 @@ class _Program:
         """The Lagrangian bound at these duals, loose by the tolerance; columns that price out are added."""
         weights = np.zeros(self.tasks.shared)
         weights[self.shared] = 1.0
-        patterns, least = self.pricing.best(-duals[:-1], weights, tolerance / self.tasks.nodes)
-        size = len(self.pool.patterns)
-        self.pool.add(patterns)
+        cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
+        for width in WIDTHS:
+            patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
+            if self.pool.add(patterns):
+                break
         new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + SAME)).all()]
         self._take(new)
         self.stalled = not new

@@ -1,17 +1,26 @@
-"""The pattern that gains most at given prices of tasks: branch and bound over operators, bounded along a tree of streams.
+"""The pattern that gains most at given prices of tasks: labels over operators, bounded along a tree of streams.
 
-Minimised is Σ price·tasks + Σ weight·load over patterns within room and limits. Without these rows, and with streams that close a
-cycle left out (they only ever add), the minimum is found by dynamic programming along the tree; with multipliers on the rows it
-is a bound for every partial pattern, and orders what is tried.
+Minimised is Σ price·tasks + Σ weight·load over patterns within room and limits. With the scarcest row counted in whole units,
+multipliers on all others, and streams that close a cycle left out (they only ever add), the minimum is found by dynamic
+programming along the tree: a bound for every partial pattern, by which labels are chosen and left out.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
-from edrp.formulations.placement.fixed_tasks.pricing_kernel import PatternRows, Tree, price_patterns
-from edrp.placement.fixed_tasks import SAME, FixedTasks
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.formulations.placement.fixed_tasks.pricing_kernel import price_patterns
+from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
+from edrp.formulations.placement.fixed_tasks.pricing_tree import PatternRows, Tree
+from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays
+
+MAX_UNITS, MAX_WORK = 64, 1_000_000
+"""Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
+that the dynamic program would take more steps."""
+
+FOUND = 32
+"""Patterns that one search returns at most."""
 
 
 class Pricing:
@@ -34,16 +43,18 @@ class Pricing:
                 axis=1, initial=np.inf
             )
         most = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
-        self.rows = PatternRows(arrays.in_order(order), tree, most, np.concatenate([tasks.room, limits]) * (1 + SAME))
-        self.multipliers = np.zeros(self.rows.upper.size)
+        ordered, upper = arrays.in_order(order), np.concatenate([tasks.room, limits]) * (1 + SAME)
+        units = _count_units(ordered, tree, upper, most, tasks.nodes)
+        self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
+        self.multipliers = np.zeros(upper.size)
 
     @property
     def places_all(self) -> bool:
         """Whether the nodes have enough tasks of each operator if each has as many of it as fit there alone."""
         return bool((self.rows.most * self.nodes >= self.rows.arrays.totals).all())
 
-    def best(self, prices: Floats, weights: Floats, tolerance: float) -> tuple[Ints, float]:
-        """Patterns of small cost, the best last, shape (patterns, operators), and a bound on the cost of every pattern.
+    def best(self, prices: Floats, weights: Floats, cutoff: float, width: int) -> tuple[Ints, float]:
+        """Patterns below a cost, the best last, shape (patterns, operators), and a bound on the cost of every pattern.
 
         Parameters
         ----------
@@ -51,14 +62,48 @@ class Pricing:
             Price of a task; negative where it gains.
         weights : shape (shared,)
             Price of a node's load.
-        tolerance
-            Patterns that are better by less are not looked for; the bound counts them.
+        cutoff
+            Patterns that cost as much are not looked for.
+        width
+            Labels that go on from one operator to the next.
         """
-        found = np.zeros((32, self.order.size), np.int64)
-        number, bound = price_patterns(self.rows, prices[self.order], weights, self.multipliers, tolerance, found)
+        found = np.zeros((FOUND, self.order.size), np.int64)
+        priced = Prices(prices[self.order], weights)
+        number, bound = price_patterns(self.rows, priced, self.multipliers, cutoff, width, found)
         patterns = np.empty((number, self.order.size), np.int64)
         patterns[:, self.order] = found[:number]
         return patterns, float(bound)
+
+
+def _count_units(arrays: LoadArrays, tree: Tree, upper: Floats, most: Ints, nodes: int) -> tuple[Ints, int]:
+    """Units that numbers of tasks take of the scarcest row, streams left out, and those of a node."""
+    counts = np.arange(most.max(initial=0) + 1)
+    amounts = np.hstack([arrays.demand, arrays.use])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scarcity = np.where(upper > 0, arrays.totals @ amounts / (nodes * upper), 0.0)
+    pairs = (most + 1) @ np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
+    units = min(MAX_UNITS, MAX_WORK // int(pairs))
+    if not units or scarcity.max(initial=0.0) <= 0:
+        return np.zeros((most.size, counts.size), np.int64), 0
+    row = int(scarcity.argmax())
+    own, unit = amounts[:, row], upper[row] / units
+    least = float(own[own > 0].min())
+    if least > unit and np.allclose(own / least, np.rint(own / least), rtol=0, atol=SAME):
+        unit, units = least, int(upper[row] / least)
+    return np.floor(np.outer(own, counts) / unit + SAME).astype(np.int64), units
+
+
+def _counted(arrays: LoadArrays, tree: Tree, upper: Floats) -> Bools:
+    """Whether operators after each one add to rows that are limited, shape (operators, rows)."""
+    adds = np.hstack([arrays.demand, arrays.use]) > 0
+    for i, (link, closing) in enumerate(zip(tree.link, tree.closing, strict=True)):
+        for e in (link, *closing):
+            if e >= 0:
+                adds[i, arrays.demand.shape[1] :] |= arrays.sent[e] > 0
+    later = np.zeros_like(adds)
+    for i in range(len(adds) - 2, -1, -1):
+        later[i] = later[i + 1] | adds[i + 1]
+    return np.asarray(later & np.isfinite(upper))
 
 
 def _build_tree(tasks: FixedTasks) -> tuple[Ints, Tree]:
@@ -89,4 +134,26 @@ def _build_tree(tasks: FixedTasks) -> tuple[Ints, Tree]:
     for i, one in enumerate(closing):
         padded[i, : len(one)] = one
     parents = np.array([place[parent[i]] if parent[i] >= 0 else -1 for i in order], np.int64)
-    return np.array(order, np.int64), Tree(parents, np.array([link[i] for i in order], np.int64), padded)
+    links, ordered = np.array([link[i] for i in order], np.int64), np.array(order, np.int64)
+    matter = _open(parents, padded, place[arrays.source], place[arrays.target])
+    return ordered, Tree(parents, links, _ends(parents), padded, matter)
+
+
+def _ends(parents: Ints) -> Ints:
+    """The first operator that is not under each one."""
+    ends = np.arange(1, parents.size + 1)
+    for i in range(parents.size - 1, -1, -1):
+        if parents[i] >= 0:
+            ends[parents[i]] = max(ends[parents[i]], ends[i])
+    return ends
+
+
+def _open(parents: Ints, closing: Ints, source: Ints, target: Ints) -> Bools:
+    """Whether tasks of the second operator matter after the first one is decided, shape (operators, operators)."""
+    last = np.full(parents.size, -1)
+    for i, streams in enumerate(closing):
+        ends = [parents[i], *(a for e in streams if e >= 0 for a in (source[e], target[e]))]
+        for a in ends:
+            if 0 <= a < i:
+                last[a] = i
+    return np.asarray(last > np.arange(parents.size)[:, None])

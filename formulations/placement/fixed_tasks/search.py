@@ -64,6 +64,8 @@ class PeakSearch:
         self.pool = PatternPool(tasks)
         self.random = np.array([options.seed], np.uint64)
         self.counts: Ints | None = None
+        self.joined: Ints | None = None
+        self.aim = np.inf
         self.impossible, self.patterns, self.value = False, 0, np.inf
         fixed = [k for k in self.shared if not tasks.streamed[k]]
         self.bound = float((tasks.totals[fixed] / tasks.nodes).max(initial=0.0))
@@ -136,11 +138,17 @@ class PeakSearch:
         self._search(FIRST_STEPS)
         if self.closed or (self.meets and self._meet()):
             return
-        steps = 10 * FIRST_STEPS
+        self._look_at_users()
+        steps, pause, wait = 10 * FIRST_STEPS, 0, 0
         while not self.closed:
             look("a proof")
             before = self.value - self.bound
-            self._raise_bound()
+            if wait == 0:
+                self._raise_bound()
+                pause = 0 if self.value - self.bound <= 0.95 * before else 2 * pause + 1
+                wait = pause + 1
+            wait -= 1
+            self._join(steps)
             self._search(steps)
             if not self.closed:
                 self._enumerate()
@@ -187,6 +195,29 @@ class PeakSearch:
                 return self.closed
         return self.closed
 
+    def _look_at_users(self) -> None:
+        """Place the operators that use what is minimised alone, where these are few: a bound, and places that others may keep."""
+        users = self.tasks.users(self.shared)
+        if users.size == self.tasks.operators:
+            return
+        options = self.options.within(self.options.remaining / 2)
+        alone = PeakSearch(self.tasks.restricted_to(users), self.shared, self.limits, options)
+        if alone.run() == "interrupted":
+            raise KeyboardInterrupt
+        self.bound = max(self.bound, alone.bound)
+        if alone.counts is not None:
+            placed = np.zeros((self.tasks.nodes, self.tasks.operators), np.int64)
+            placed[:, users] = alone.counts
+            self.joined, self.aim = first_counts(self.tasks, placed), alone.value
+            self._join(FIRST_STEPS)
+
+    def _join(self, steps: int) -> None:
+        """Exchange tasks from where the users of what is minimised have the places that they take alone."""
+        if self.joined is not None and self.aim < self.value * (1 - SAME):
+            counts = self.joined.copy()
+            if lower_loads(self.tasks, counts, self._limits(self.aim), steps, self.random):
+                self._take(counts)
+
     def _search(self, steps: int) -> None:
         """Exchange tasks for lower and lower peaks; the aim is taken back towards what is held where it is not met."""
         assert self.counts is not None
@@ -194,7 +225,7 @@ class PeakSearch:
         while share > 1e-3 and not self.closed and self.options.remaining > 0:
             goal = self.bound + (1 - share) * (self.value - self.bound)
             counts = self.counts.copy()
-            if lower_loads(self.tasks, counts, self._limits(goal), steps, self.random):
+            if lower_loads(self.tasks, counts, self._limits(goal), steps, self.random, 2 * share):
                 self._take(counts)
             else:
                 share *= 0.5
@@ -205,9 +236,9 @@ class PeakSearch:
         assert self.counts is not None
         loads = self.tasks.loads(self.counts).max(axis=0)
         k = max(self.shared, key=lambda k: float(loads[k]))
-        threshold = self._below
+        threshold, end = self._below, now() + self.options.remaining / 4
         for _ in range(6):
-            mean = bound_on_mean(self.tasks, self.pool, self._limits(threshold), k)
+            mean = bound_on_mean(self.tasks, self.pool, self._limits(threshold), k, end - now())
             if mean >= threshold:
                 self.bound = max(self.bound, threshold)
             else:

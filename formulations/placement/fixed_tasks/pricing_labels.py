@@ -1,0 +1,244 @@
+"""Compiled: patterns of small cost by labels, operator after operator along the tree of streams.
+
+A label is a pattern that is decided up to some operator. Of two with the same tasks of all operators that still matter, one that
+costs and uses no more of anything makes the other superfluous. The tree says what a label costs at least in the end: labels that
+cannot come below a cutoff are left out, and where there are too many those with the least bound go on, and the least bound of
+the others limits what the search proves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from edrp.core.kernels import inlined, inner_loop, kernel
+from edrp.formulations.placement.fixed_tasks.pricing_tree import (
+    PatternRows,
+    TreeCosts,
+    add_use,
+    fits,
+    own_cost,
+    rest_cost,
+    set_tail,
+)
+
+SPREAD = 4
+"""Labels are thinned out when there are so many times as many as go on."""
+
+MAX_COMPARED = 200
+"""Labels with the same tasks that one is compared with."""
+
+
+class Labels(NamedTuple):
+    """Patterns that are decided up to some operator.
+
+    Attributes
+    ----------
+    patterns : shape (labels, operators)
+    used : shape (labels, rows)
+    costs, spent, bounds : shape (labels,)
+        Cost of what is decided without and with multipliers on the rows, least cost of the whole pattern.
+    left : shape (labels,)
+        Units that are left.
+    keys : shape (labels,)
+        Numbers that are equal where the tasks of all operators that still matter are, and seldom where they are not.
+    """
+
+    patterns: np.ndarray
+    used: np.ndarray
+    costs: np.ndarray
+    spent: np.ndarray
+    bounds: np.ndarray
+    left: np.ndarray
+    keys: np.ndarray
+
+
+class Prices(NamedTuple):
+    """Costs without multipliers: of a task of each operator, and of a node's load."""
+
+    tasks: np.ndarray
+    loads: np.ndarray
+
+
+@kernel
+def price_labels(
+    rows: PatternRows, prices: Prices, costs: TreeCosts, constant: float, cutoff: float, width: int, found: np.ndarray
+) -> tuple[int, float, float]:
+    """Search for patterns that cost less than a cutoff.
+
+    Parameters
+    ----------
+    costs
+        With `under` and `after`.
+    constant
+        Cost of the multipliers alone.
+    width
+        Labels that go on from one operator to the next.
+    found : shape (patterns, operators)
+        Written: the patterns of least cost, the best last.
+
+    Returns
+    -------
+    tuple
+        Number of patterns found, the cost of the best, and the least cost of any that was not looked at.
+    """
+    operators = rows.most.size
+    room = max(SPREAD * width, width + rows.most.max() + 1)
+    now, then = _new_labels(rows, room), _new_labels(rows, room)
+    now.patterns[0], now.used[0], now.costs[0], now.spent[0], now.left[0] = 0, 0.0, 0.0, 0.0, rows.units
+    table = np.empty((rows.most.max() + 1, rows.units + 1))
+    count, missed = 1, cutoff
+    for i in range(operators):
+        made = 0
+        for label in range(count):
+            if label == 0 or not _alike(rows, now.patterns[label], now.patterns[label - 1], i - 1):
+                _fill_table(rows, costs, now.patterns[label], i, table)
+            if made + rows.most[i] + 1 > then.costs.size:
+                made, least = _thin(then, made, width)
+                missed = min(missed, constant + least)
+            made = _extend(rows, prices, costs, missed - constant, i, now, label, table, then, made)
+        if i == operators - 1:
+            break
+        _set_keys(rows, then, made, i)
+        order = np.argsort(then.bounds[:made], kind="mergesort")
+        order = order[np.argsort(then.keys[:made][order], kind="mergesort")]
+        count = _reduce(rows, then, order, i, now)
+        if count > width:
+            count, least = _thin(now, count, width)
+            missed = min(missed, constant + least)
+    order = np.argsort(then.costs[:made], kind="mergesort")
+    number = min((then.costs[:made] < cutoff).sum(), found.shape[0])
+    for p in range(number):
+        found[number - 1 - p] = then.patterns[order[p]]
+    return number, (then.costs[order[0]] if number else np.inf), missed
+
+
+@kernel
+def _new_labels(rows: PatternRows, size: int) -> Labels:
+    patterns, used = np.empty((size, rows.most.size), np.int64), np.empty((size, rows.upper.size))
+    left, keys = np.empty(size, np.int64), np.empty(size, np.int64)
+    return Labels(patterns, used, np.empty(size), np.empty(size), np.empty(size), left, keys)
+
+
+@inlined
+def _alike(rows: PatternRows, one: np.ndarray, two: np.ndarray, i: int) -> bool:
+    """Whether two patterns that are decided up to operator i have the same tasks of all operators that still matter."""
+    alike = True
+    for a in range(i + 1):
+        if rows.tree.open[i, a] and one[a] != two[a]:
+            alike = False
+            break
+    return alike
+
+
+@inner_loop
+def _fill_table(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray, i: int, table: np.ndarray) -> None:
+    """Least cost of what comes after operator i by its tasks and by units left before it."""
+    for j in range(i + 1):
+        if rows.tree.end[j] > i:
+            set_tail(rows, costs, pattern, j)
+    for v in range(rows.most[i] + 1):
+        for left in range(rows.units + 1):
+            table[v, left] = rest_cost(rows, costs, i, v, left)
+
+
+@inner_loop
+def _extend(
+    rows: PatternRows,
+    prices: Prices,
+    costs: TreeCosts,
+    cutoff: float,
+    i: int,
+    now: Labels,
+    label: int,
+    table: np.ndarray,
+    then: Labels,
+    made: int,
+) -> int:
+    """Append what becomes of a label with each number of tasks of operator i; returns how many there are then."""
+    rooms, pattern, left = rows.arrays.demand.shape[1], now.patterns[label], now.left[label]
+    for v in range(rows.most[i] + 1):
+        if rows.taken[i, v] > left:
+            break
+        pattern[i] = v
+        spent = now.spent[label] + own_cost(rows, costs, pattern, i)
+        if spent + table[v, left] >= cutoff:
+            continue
+        add_use(rows, pattern, i, now.used[label], then.used[made])
+        if not fits(then.used[made], rows.upper):
+            continue
+        cost = now.costs[label] + prices.tasks[i] * v
+        for k in range(prices.loads.size):
+            cost += prices.loads[k] * (then.used[made, rooms + k] - now.used[label, rooms + k])
+        for a in range(i + 1):
+            then.patterns[made, a] = pattern[a]
+        then.costs[made], then.spent[made], then.bounds[made] = cost, spent, spent + table[v, left]
+        then.left[made] = left - rows.taken[i, v]
+        made += 1
+    return made
+
+
+@inner_loop
+def _set_keys(rows: PatternRows, labels: Labels, count: int, i: int) -> None:
+    for label in range(count):
+        key = 0
+        for a in range(i + 1):
+            if rows.tree.open[i, a]:
+                key = key * 1_000_003 + labels.patterns[label, a]
+        labels.keys[label] = key
+
+
+@inner_loop
+def _copy(source: Labels, p: int, target: Labels, q: int) -> None:
+    for a in range(source.patterns.shape[1]):
+        target.patterns[q, a] = source.patterns[p, a]
+    for r in range(source.used.shape[1]):
+        target.used[q, r] = source.used[p, r]
+    target.costs[q], target.spent[q], target.bounds[q] = source.costs[p], source.spent[p], source.bounds[p]
+    target.left[q], target.keys[q] = source.left[p], source.keys[p]
+
+
+@inner_loop
+def _reduce(rows: PatternRows, labels: Labels, order: np.ndarray, i: int, kept: Labels) -> int:
+    """Keep, in this order, labels that no other makes superfluous; returns how many."""
+    count, first = 0, 0
+    for p in range(order.size):
+        label = order[p]
+        if count > 0 and kept.keys[count - 1] != labels.keys[label]:
+            first = count
+        superfluous = False
+        for q in range(first, min(count, first + MAX_COMPARED)):
+            if _is_no_better(rows, labels, label, kept, q, i):
+                superfluous = True
+                break
+        if not superfluous:
+            _copy(labels, label, kept, count)
+            count += 1
+    return count
+
+
+@inlined
+def _is_no_better(rows: PatternRows, labels: Labels, p: int, kept: Labels, q: int, i: int) -> bool:
+    """Whether a label costs and uses no less than one that is kept, and is open to the same."""
+    worse = kept.costs[q] <= labels.costs[p]
+    for r in range(rows.upper.size):
+        worse = worse and (not rows.counted[i, r] or kept.used[q, r] <= labels.used[p, r])
+    return worse and _alike(rows, labels.patterns[p], kept.patterns[q], i)
+
+
+@kernel
+def _thin(labels: Labels, count: int, width: int) -> tuple[int, float]:
+    """Keep labels of the least bounds in their order; returns how many, and the least bound of the others."""
+    if count <= width:
+        return count, np.inf
+    cut = np.partition(labels.bounds[:count], width)[width]
+    ties, kept = width - (labels.bounds[:count] < cut).sum(), 0
+    for label in range(count):
+        bound = labels.bounds[label]
+        if bound < cut or (bound == cut and ties > 0):
+            ties -= bound == cut
+            if kept < label:
+                _copy(labels, label, labels, kept)
+            kept += 1
+    return kept, cut
