@@ -17,8 +17,9 @@ TOLERANCE = 1e-4
 """Share of a program's value by which its bound may be loose."""
 
 
-WIDTHS = (300, 10_000)
-"""Labels of a search for patterns, the second where the first finds nothing new."""
+NARROW, MAX_LABELS = 300, 200_000
+"""Labels that go on from each operator in a search for patterns; of all operators together where such a search finds nothing
+new: a second or two at most, between which nothing looks at the clock."""
 
 
 @dataclass
@@ -113,7 +114,7 @@ class _Program:
         weights = np.zeros(self.tasks.shared)
         weights[self.shared] = 1.0
         cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
-        for width in WIDTHS:
+        for width in (NARROW, max(NARROW, MAX_LABELS // self.tasks.operators)):
             patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break

@@ -20,7 +20,7 @@ from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     fits,
     own_cost,
     rest_cost,
-    set_tail,
+    set_tails,
 )
 
 SPREAD = 4
@@ -87,17 +87,16 @@ def price_labels(
     room = max(SPREAD * width, width + rows.most.max() + 1)
     now, then = _new_labels(rows, room), _new_labels(rows, room)
     now.patterns[0], now.used[0], now.costs[0], now.spent[0], now.left[0] = 0, 0.0, 0.0, 0.0, rows.units
-    table = np.empty((rows.most.max() + 1, rows.units + 1))
     count, missed = 1, cutoff
     for i in range(operators):
         made = 0
         for label in range(count):
             if label == 0 or not _alike(rows, now.patterns[label], now.patterns[label - 1], i - 1):
-                _fill_table(rows, costs, now.patterns[label], i, table)
+                set_tails(rows, costs, now.patterns[label], i)
             if made + rows.most[i] + 1 > then.costs.size:
                 made, least = _thin(then, made, width)
                 missed = min(missed, constant + least)
-            made = _extend(rows, prices, costs, missed - constant, i, now, label, table, then, made)
+            made = _extend(rows, prices, costs, missed - constant, i, now, label, then, made)
         if i == operators - 1:
             break
         _set_keys(rows, then, made, i)
@@ -133,17 +132,6 @@ def _alike(rows: PatternRows, one: np.ndarray, two: np.ndarray, i: int) -> bool:
 
 
 @inner_loop
-def _fill_table(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray, i: int, table: np.ndarray) -> None:
-    """Least cost of what comes after operator i by its tasks and by units left before it."""
-    for j in range(i + 1):
-        if rows.tree.end[j] > i:
-            set_tail(rows, costs, pattern, j)
-    for v in range(rows.most[i] + 1):
-        for left in range(rows.units + 1):
-            table[v, left] = rest_cost(rows, costs, i, v, left)
-
-
-@inner_loop
 def _extend(
     rows: PatternRows,
     prices: Prices,
@@ -152,7 +140,6 @@ def _extend(
     i: int,
     now: Labels,
     label: int,
-    table: np.ndarray,
     then: Labels,
     made: int,
 ) -> int:
@@ -163,7 +150,8 @@ def _extend(
             break
         pattern[i] = v
         spent = now.spent[label] + own_cost(rows, costs, pattern, i)
-        if spent + table[v, left] >= cutoff:
+        bound = spent + rest_cost(rows, costs, i, v, left)
+        if bound >= cutoff:
             continue
         add_use(rows, pattern, i, now.used[label], then.used[made])
         if not fits(then.used[made], rows.upper):
@@ -173,7 +161,7 @@ def _extend(
             cost += prices.loads[k] * (then.used[made, rooms + k] - now.used[label, rooms + k])
         for a in range(i + 1):
             then.patterns[made, a] = pattern[a]
-        then.costs[made], then.spent[made], then.bounds[made] = cost, spent, spent + table[v, left]
+        then.costs[made], then.spent[made], then.bounds[made] = cost, spent, bound
         then.left[made] = left - rows.taken[i, v]
         made += 1
     return made

@@ -164,14 +164,25 @@ def fill_tree(rows: PatternRows, costs: TreeCosts) -> float:
 
 
 @inner_loop
-def set_tail(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray, i: int) -> None:
+def _set_tail(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray, i: int) -> None:
     """The tail of operator i where its parent's tail and tasks are known."""
-    above = rows.tree.parent[i]
-    if above >= 0:
-        _add_up(costs.after[i, pattern[above]], costs.tails[above], costs.tails[i])
-    else:
+    above, tails = rows.tree.parent[i], costs.tails
+    if above < 0:
         for s in range(rows.units + 1):
-            costs.tails[i, s] = costs.after[i, 0, s]
+            tails[i, s] = costs.after[i, 0, s]
+    elif rows.tree.end[i] < rows.tree.end[above]:
+        _add_up(costs.after[i, pattern[above]], tails[above], tails[i])
+    else:  # nothing else is under the parent
+        for s in range(rows.units + 1):
+            tails[i, s] = tails[above, s]
+
+
+@inner_loop
+def set_tails(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray, i: int) -> None:
+    """The tails of operator i and of all above it, whose tasks are known."""
+    for j in range(i + 1):
+        if rows.tree.end[j] > i:
+            _set_tail(rows, costs, pattern, j)
 
 
 @inner_loop
@@ -189,7 +200,7 @@ def follow_tree(rows: PatternRows, costs: TreeCosts, pattern: np.ndarray) -> Non
     """The pattern of least cost within the units, without streams out of the tree."""
     left = rows.units
     for i in range(rows.most.size):
-        set_tail(rows, costs, pattern, i)
+        _set_tail(rows, costs, pattern, i)
         above = rows.tree.parent[i]
         x = pattern[above] if above >= 0 else 0
         best, chosen = np.inf, 0
