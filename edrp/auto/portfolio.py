@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from edrp.core.budget import KernelNotCompiledError, deadline, now
-from edrp.core.compiling import better_answer
+from edrp.core.compiling import better_answer, run_while_compiling
 from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -62,8 +62,16 @@ class Portfolio(Method):
         for number, stage in enumerate(stages):
             last = number == len(stages) - 1
             seconds = options.remaining if last else _turn(stage, options)
-            answer = _turn_taken(stage.method, problem, _continued(options, seconds, held))
+            turn = _continued(options, seconds, held)
+            try:
+                answer = _turn_taken(stage.method, problem, turn)
+            except KernelNotCompiledError:
+                if held is None or held.decision is None:
+                    raise  # there is nothing to lose
+                answer = _named(run_while_compiling(stage.method, problem, turn), stage.method)
             held = answer if held is None else _together(held, answer, options.gap)
+            if options.keep is not None:
+                options.keep(held)
             if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
                 break
         assert held is not None
@@ -92,6 +100,10 @@ def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
             answer = method.run(problem, options)
     except OutOfTimeError as error:
         answer = Answer("none", "time_limit", notes=(str(error),))
+    return _named(answer, method)
+
+
+def _named(answer: Answer, method: Method) -> Answer:
     return replace(answer, method=answer.method or method.name)
 
 

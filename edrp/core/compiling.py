@@ -57,7 +57,7 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
         with budget.deadline(budget.now() + options.remaining), compiled_kernels_only() if in_time else nullcontext():
             return run()
     except KernelNotCompiledError:
-        return _run_while_compiling(method, problem, options)
+        return run_while_compiling(method, problem, options)
     except OutOfTimeError as error:  # while it was still preparing
         return Answer("none", "time_limit", notes=(str(error),))
 
@@ -66,8 +66,14 @@ _left: dict[str, subprocess.Popen[bytes]] = {}
 """Processes, by method, whose time was up before they had compiled: they go on, so that a later call finds the kernels."""
 
 
-def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
-    """The answer of a child process if it comes in time, else what the method has to say without kernels."""
+def run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
+    """The answer of a child process if it comes in time, else the best of what it held and what the method has without kernels.
+
+    Parameters
+    ----------
+    method
+        A method that takes the problem, of which a kernel is not compiled yet.
+    """
     compilation.begin()
     if (earlier := _left.get(method.name)) is not None and earlier.poll() is None:
         return _run_after(earlier, method, problem, options)
@@ -77,13 +83,14 @@ def _run_while_compiling(method: Method, problem: Any, options: Options) -> Answ
         if _decided(held):
             return held
         try:
-            found = _received(child, options.remaining)
+            found, complete = _received(child, options.remaining)
         except KeyboardInterrupt:
             return replace(held, stopped_because="interrupted")
-        if found is None:
-            _leave(child, method)
-            return _too_late(held)
-        return better_answer(found, held)
+        best = held if found is None else better_answer(found, held)
+        if complete:
+            return best
+        _leave(child, method)
+        return _too_late(best)
     finally:
         if _left.get(method.name) is not child:
             _end(child)
@@ -160,18 +167,24 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.stdout.close()
 
 
-def _received(child: subprocess.Popen[bytes], seconds: float) -> Answer | None:
-    """The answer of the child within some seconds, or None."""
-    answers: list[bytes] = []
-    assert child.stdout is not None
-    reader = threading.Thread(target=lambda: answers.append(child.stdout.read()), daemon=True)  # type: ignore[union-attr]
+def _received(child: subprocess.Popen[bytes], seconds: float) -> tuple[Answer | None, bool]:
+    """The last answer of the child within some seconds, or None, and whether it is the one that ends its run."""
+    answers: list[tuple[Answer, float, bool]] = []
+
+    def read() -> None:
+        assert child.stdout is not None
+        with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
+            while not answers or not answers[-1][2]:
+                answers.append(pickle.load(child.stdout))
+
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(max(0.0, seconds))
-    if not answers or not answers[0]:
-        return None
-    answer, spent = pickle.loads(answers[0])
+    if not answers:
+        return None, False
+    answer, spent, complete = answers[-1]
     compilation.seconds += spent
-    return answer  # type: ignore[no-any-return]
+    return answer, complete
 
 
 def _end_with(parent: int) -> None:
@@ -182,19 +195,23 @@ def _end_with(parent: int) -> None:
 
 
 def main() -> None:
-    """Read a task from standard input, run it, and write the answer and the seconds of compiling to standard output.
+    """Read a task from standard input, run it, and write answers with the seconds of compiling to standard output.
 
-    Where that is too late, run it once more for as long as it takes to compile what it needs.
+    Answers that the method goes on from come before the last one, which may be too late. Where it is, the method runs once more
+    for as long as it takes to compile what it needs.
     """
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     compilation.counts = True  # the parent's clock goes on
     task = sys.stdin.buffer.read()
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what a method prints is no part of the answer
     method, problem, options, deadline = pickle.loads(task)
-    answer = _run_for(deadline - time.time(), method, problem, options)
-    with suppress(BrokenPipeError):
-        answers.write(pickle.dumps((answer, compilation.seconds)))
-        answers.flush()
+
+    def write(answer: Answer, complete: bool = False) -> None:
+        with suppress(BrokenPipeError):
+            answers.write(pickle.dumps((answer, compilation.seconds, complete)))
+            answers.flush()
+
+    write(_run_for(deadline - time.time(), method, problem, replace(options, keep=write)), complete=True)
     if time.time() > deadline:
         compilation.counts = False
         _run_for(FILLING, method, problem, options)

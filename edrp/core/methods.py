@@ -106,6 +106,7 @@ class Options:
     program : which program backends solve, by name; None for the first that there is for the kind of problem.
     start : decision to start from; what is current is always tried too.
     progress : called now and then with (seconds, incumbent, bound).
+    keep : called with answers that a method goes on from, in case that its last one comes too late.
     parameters : parameters of the method, by name.
     """
 
@@ -116,6 +117,7 @@ class Options:
     program: str | None = None
     start: Any = None
     progress: Progress | None = None
+    keep: Callable[[Answer], None] | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=lambda: budget.now())
 
@@ -142,7 +144,7 @@ class Options:
     def within(self, seconds: float) -> Options:
         """The same options for a sub-task that starts now and may take `seconds` of what remains."""
         left = min(seconds, self.remaining)
-        return replace(self, time_limit=None if left == float("inf") else left, started=budget.now(), progress=None)
+        return replace(self, time_limit=None if left == float("inf") else left, started=budget.now(), progress=None, keep=None)
 
 
 OPTION_NAMES = ("time_limit", "gap", "seed", "threads", "program", "start", "progress")

@@ -92,6 +92,30 @@ def test_without_kernels_what_needs_none_answers():
     assert portfolio.run_without_kernels(Named(), Options(time_limit=100.0)).decision == "better"
 
 
+def test_a_kernel_that_is_missing_costs_nothing_that_is_held(monkeypatch):
+    asked = []
+
+    def compiled(method, problem, options):
+        asked.append((method.name, options.start))
+        return Answer("feasible", "finished", decision="warm", objective=4.5)
+
+    monkeypatch.setattr("edrp.auto.portfolio.run_while_compiling", compiled)
+    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
+    held = Portfolio(stages(feasible("first", 5.0), cold)).run(None, Options(time_limit=100.0))
+    assert (held.decision, held.method, asked) == ("warm", "cold", [("cold", "first")])
+    after = Portfolio(stages(feasible("first", 5.0), cold, feasible("after", 4.0))).run(None, Options(time_limit=100.0))
+    assert (after.decision, after.method) == ("after", "after")
+    with pytest.raises(KernelNotCompiledError):  # all of it begins in a process that may compile
+        Portfolio(stages(cold, feasible("after", 4.0))).run(None, Options(time_limit=100.0))
+
+
+def test_answers_on_the_way_are_handed_over():
+    kept = []
+    methods = stages(feasible("first", 5.0), feasible("second", 3.0), feasible("third", 4.0))
+    Portfolio(methods).run(None, Options(keep=kept.append))
+    assert [answer.decision for answer in kept] == ["first", "second", "second"]
+
+
 class Named:
     kind = "edrp"
 

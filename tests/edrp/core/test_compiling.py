@@ -41,6 +41,34 @@ print(json.dumps([solution.status, solution.method]))
 """
 
 
+ENDLESS = """
+import json, sys, time
+import edrp
+from edrp.auto.portfolio import Portfolio, Stage
+from edrp.core.budget import KernelNotCompiledError, may_compile
+from edrp.core.compiling import run_method
+from edrp.core.methods import Method, Options, get_method
+
+class Compiled(Method):
+    name, kinds, summary = "compiled", ("edrp",), "greedy once its kernels are compiled, or never comes to an end"
+
+    def __init__(self, endless):
+        self.endless = endless
+
+    def run(self, problem, options):
+        if not may_compile():
+            raise KernelNotCompiledError("a kernel")
+        while self.endless:
+            time.sleep(1)
+        return get_method("greedy").run(problem, options)
+
+methods = [Compiled(word == "endless") for word in sys.argv[3:]]
+portfolio = Portfolio([Stage(method, 0.5) for method in methods])
+answer = run_method(portfolio, edrp.load(sys.argv[1]), Options(time_limit=float(sys.argv[2])))
+print(json.dumps([answer.status, answer.stopped_because, answer.notes]))
+"""
+
+
 BATCH = """
 import json, sys
 from edrp.batch.solving import solve_task
@@ -89,6 +117,17 @@ def test_an_answer_that_comes_after_compiling_in_time_is_the_methods_own(tmp_pat
     status, _, method, notes, _, _ = solve_cold(tmp_path, examples, "resource-aware", 300.0, "small")
     assert (status, method) == ("feasible", "resource-aware")
     assert notes == []
+
+
+def test_what_a_method_held_before_the_last_kernel_is_the_answer(examples):
+    for limit in ("3", "12", "60"):  # it takes a moment until the process that compiles has begun
+        words = [sys.executable, "-c", ENDLESS, str(examples / "edge_to_cloud.json"), limit, "brief", "endless"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+        status, stopped, notes = json.loads(done.stdout)
+        assert (stopped, notes) == ("time_limit", [STILL_COMPILING])
+        if status == "feasible":
+            return
+    pytest.fail("what was held is lost")
 
 
 def test_a_batch_compiles_and_does_not_count_it(tmp_path, examples):
