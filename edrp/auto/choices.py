@@ -41,6 +41,9 @@ SMALL_SHARED_PROGRAM = 100
 ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
 """Methods that work with classes of equal nodes."""
 
+CLUSTER_SHARE = 0.7
+"""Share of a time limit that they have before a search and other proofs, which mostly come after them in vain."""
+
 COLUMNS_PER_SEAT = 5
 """Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
 
@@ -141,7 +144,7 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
         before, searching, shares = 0.0, SEARCH_SHARE, [0.0 for _ in others]
     else:
         # Under a limit the last of the others has what is left: the first would start again, with less time than it had.
-        before, searching, shares = 0.4, 0.4, [*(0.6 for _ in others[1:]), 1.0]
+        before, searching, shares = CLUSTER_SHARE if first.name in ON_CLUSTERS else 0.4, 0.4, [*(0.6 for _ in others[1:]), 1.0]
     search = Stage(_search(problem), searching, FIRST_PROOF)
     turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
     stages = [*_first_rule(problem), Stage(first, before, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
