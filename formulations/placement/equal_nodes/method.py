@@ -19,7 +19,7 @@ from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch, weighted_peaks
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
-from edrp.formulations.placement.equal_nodes.realisation import realise_by_program, realise_moves
+from edrp.formulations.placement.equal_nodes.realisation import promised_downtime, realise_by_program, realise_moves
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.handover import finish_by_program
@@ -35,7 +35,10 @@ SAME = 1e-12
 """Difference of objectives that is rounding."""
 
 PACKING_SHARE = 0.2
-"""Share of the time that goes into programs for items that are hard to pack."""
+"""Share of the time that goes into programs for items that are hard to pack, or for moves that take longer."""
+
+LONGER = 6
+"""Programs that are tried for moves that take longer than promised."""
 
 INSTEAD = "use eliminate"
 
@@ -190,7 +193,28 @@ class _Search:
             self.packing_seconds += now() - began if way is realise_by_program else 0.0
             if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
                 return True
+        if quotient.choices.downtime.any():
+            self._take_longer(quotient, pattern)
         return False
+
+    def _take_longer(self, quotient: Quotient, pattern: Pattern) -> None:
+        """Realise a placement over classes with more downtime than it promises, as little more as a few programs find."""
+        weight, limit = self.compiled.weight["downtime"], self.compiled.limit["downtime"]
+        promised = least = promised_downtime(quotient, pattern)
+        for attempt in range(LONGER):
+            most = promised + (self.incumbent.objective - pattern.objective) / weight if weight > 0 else limit
+            longest = min(limit, most if attempt == 0 else 0.5 * (least + most))
+            if not promised < longest < np.inf or self.packing_seconds > PACKING_SHARE * self.options.elapsed:
+                return
+            began = now()
+            counts = realise_moves(quotient, pattern, longest)
+            self.packing_seconds += now() - began
+            if counts is not None:
+                self._hold(self.compiled.deployment(counts))
+            elif attempt == 0:
+                return
+            else:
+                least = longest
 
     def _hold(self, deployment: Deployment) -> float:
         """Keep a deployment that is feasible, where it is better than what is held; returns its objective, or infinity."""

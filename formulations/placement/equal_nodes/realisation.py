@@ -21,14 +21,20 @@ Box = tuple[Floats, Floats]
 """Fewest and most of something on each node."""
 
 
-def realise_moves(quotient: Quotient, pattern: Pattern) -> Ints | None:
+def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
+    """The least downtime that a placement over classes could have."""
+    return max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+
+
+def realise_moves(quotient: Quotient, pattern: Pattern, longest: float | None = None) -> Ints | None:
     """Replicas per operator of the compiled problem and node, by a small program; None where there are none.
 
-    Columns are the replicas of each operator that is in no block on each node, whether a block is on a node, and for each of
-    these which box they keep to: with the replicas that have to stay and those that may come, no operator takes too long.
+    No operator takes longer than `longest` seconds, by default what the placement promises. Columns are the replicas of each
+    operator that is in no block on each node, whether a block is on a node, and for each of these which box they keep to: with
+    the replicas that have to stay and those that may come, no operator takes too long.
     """
     blocks, free = _parts(quotient, pattern)
-    longest = max(float(quotient.choices.downtime[pattern.rows].max()), quotient.least_downtime)
+    longest = promised_downtime(quotient, pattern) if longest is None else longest
     return _placed(quotient, pattern, blocks, free, [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free])
 
 
