@@ -15,6 +15,7 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options, get_method
 from edrp.core.solution import Answer
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
+from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
 from edrp.datasets.families.placement.random_contention import random_contended_cluster, random_contention
 from edrp.datasets.families.placement.shapes import layered_shape
@@ -408,3 +409,10 @@ def test_a_limit_on_a_peak_load_spreads_replicas():
     assert solution.status == "optimal"
     assert solution.metrics["peak_load"] <= 0.8 * (1 + 1e-9)
     assert solution.objective == pytest.approx(edrp.solve(spread, "highs").objective, rel=1e-7)
+
+
+def test_moves_that_take_longer_than_promised_are_found_where_they_pay():
+    """Choices that cannot be realised at their least downtime, but a little above it: without that a gap of 0.06 % is left."""
+    problem = drawn_cluster(10, np.random.default_rng(3), shape=layered_shape, size=(8, 8, 12), running=True)
+    solution = edrp.solve(problem, "equal-nodes")
+    assert (solution.status, solution.stopped_because) == ("optimal", "finished")
