@@ -15,6 +15,7 @@ SMALL = {"count": 1, "seed": 1, "tasks": 4, "limit": 5.0, "family": ["hashed-key
 
 
 def test_a_table_goes_on_where_it_was_stopped(tmp_path, capsys):
+    """Rows that are there stay, and those that are missing come out the same."""
     rows = tmp_path / "rows.jsonl"
     run(rows, **SMALL, minutes=60.0)
     whole = rows.read_text().splitlines()
@@ -30,6 +31,7 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path, capsys):
 
 
 def test_infeasible_answers_are_counted_and_never_the_best_rule():
+    """They count as infinitely bad where rules are compared."""
     assert cell([np.inf, np.inf], 3) == "0 of 3"
     assert cell([2.0, np.inf, 2.0], 4) == "2.0; 2 of 4"
     gaps = {**dict.fromkeys(RULES, [np.inf] * 3), "keep": [0.0, 0.0, np.inf], "even-ranges": [1.0, 1.0, 1.0]}
@@ -40,6 +42,7 @@ def test_infeasible_answers_are_counted_and_never_the_best_rule():
 
 
 def test_the_interval_of_a_median_holds_it():
+    """It is not wider than the values either."""
     values = np.random.default_rng(1).uniform(0, 10, 50).tolist()
     low, high = median_interval(values)
     assert 0 < low < np.median(values) < high < 10

@@ -19,6 +19,7 @@ def test_methods_keep_the_contract(name: str) -> None:
 
 
 def test_the_program_proves_what_brute_force_finds() -> None:
+    """On problems small enough to be enumerated."""
     problems = BROKERS.check_problems()
     for problem in problems.feasible().values():
         solution = edrp.solve(problem)
@@ -27,6 +28,7 @@ def test_the_program_proves_what_brute_force_finds() -> None:
 
 
 def test_the_example_moves_one_partition() -> None:
+    """The assignment and both metrics, worked out by hand."""
     problem = edrp.load(EXAMPLE)
     solution = edrp.solve(problem)
     assert solution.assignment == {**problem.current, "clicks-0": "b1"}
@@ -34,6 +36,7 @@ def test_the_example_moves_one_partition() -> None:
 
 
 def test_an_assignment_of_something_else_is_refused() -> None:
+    """The message names the broker that is not there."""
     problem = edrp.load(EXAMPLE)
     with pytest.raises(edrp.errors.InvalidInstanceError, match="there is no broker b9"):
         problem.replace(current={**problem.current, "clicks-0": "b9"})
