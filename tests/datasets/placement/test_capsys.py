@@ -32,7 +32,7 @@ def test_queries_side_by_side_are_all_choices_of_so_many_operators(shared_data: 
     for problem in problems.values():
         assert len(problem.application.operators) == 20
         assert sum(operator.max_replicas for operator in problem.application.operators) == 250
-        assert [node.resources["slots"] for node in problem.network.nodes] == [16] * 16
+        assert [node.resources for node in problem.network.nodes] == [16] * 16
         assert {priority.slack for priority in problem.priorities} == {0.01}
 
 
