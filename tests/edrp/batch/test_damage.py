@@ -108,3 +108,27 @@ def test_a_sealed_document_is_read_byte_for_byte(tmp_path):
             read_sealed(path)
     with pytest.raises(InvalidInstanceError, match=r"there is no such file"):
         read_sealed(tmp_path / "none.json")
+
+
+def test_what_arrow_reads_is_no_memory_of_python(solved, monkeypatch):
+    """Its threads let go of it later, and abort a Python that is about to end: `edrp batch` ended with −6 on a busy machine."""
+    import pyarrow as pa
+
+    _, folder = solved
+    read, python = [], []
+    reader = pa.BufferReader
+
+    def told(source):
+        read.append(pa.py_buffer(source).address)
+        return reader(source)
+
+    def seen(path):
+        content = path.read_bytes()
+        python.append((content, pa.py_buffer(content).address))
+        return content
+
+    monkeypatch.setattr("edrp.batch.parts.pa.BufferReader", told)
+    monkeypatch.setattr("edrp.batch.parts.read_regular", seen)
+    assert read_rows(folder).num_rows == 6
+    assert read
+    assert set(read).isdisjoint(address for _, address in python)
