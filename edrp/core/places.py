@@ -27,6 +27,24 @@ def format_place(location: Iterable[str | int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class UnionMember:
+    """Where a location goes through a field that takes values of several forms, such as a number or an object.
+
+    Attributes
+    ----------
+    depth : parts of the location down to the name of the member.
+    form : of the member that the location speaks of: number, text or object.
+    forms : of all members.
+    words : what may stand there.
+    """
+
+    depth: int
+    form: str
+    forms: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentPlace:
     """One place of a document.
 
@@ -36,14 +54,14 @@ class DocumentPlace:
     owner : the model that the last part of the place belongs to.
     field : the innermost named field on the way.
     is_field : whether the place is that field itself, and not a member of it.
-    number_or_object : whether the way leads through a field that takes a number or an object.
+    union : the member of the first field of several forms on the way; None where there is no such field.
     """
 
     place: tuple[str | int, ...]
     owner: Any
     field: FieldInfo | None
     is_field: bool
-    number_or_object: bool
+    union: UnionMember | None
 
     @property
     def unit(self) -> str:
@@ -60,14 +78,15 @@ class DocumentPlace:
 
 def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
     """Follow a location through the annotations of a document, leaving out the names of union members."""
-    annotation, owner, field, is_field, union = document, document, None, False, False
+    annotation, owner, field, is_field = document, document, None, False
+    union: UnionMember | None = None
     place: list[str | int] = []
-    for part in location:
+    for depth, part in enumerate(location, 1):
         members = _union_members(annotation)
         if len(members) > 1:
             chosen = _member_named(members, part)
             if chosen is not None:
-                annotation, union = chosen, union or is_union_label(str(part))
+                annotation, union = chosen, union or _union_member(members, chosen, depth)
                 continue
             annotation = next((member for member in members if get_origin(member) is dict), None)
         place.append(part)
@@ -105,20 +124,44 @@ def _union_members(annotation: Any) -> list[Any]:
 
 def _member_named(members: list[Any], part: str | int) -> Any:
     """The union member that pydantic calls `part` in a location, or None."""
-    for member in members:
-        if isinstance(member, type) and issubclass(member, BaseModel):
-            literals = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
-            if any(part in get_args(literal) for literal in literals):
-                return member
-        elif isinstance(part, str) and part.startswith("tuple["):
-            nested = get_origin(member) is tuple and get_origin(_plain(get_args(member)[0])) is tuple
-            if get_origin(member) is tuple and nested == part.startswith("tuple[tuple"):
-                return member
-        elif isinstance(part, str) and is_union_label(part) and part.startswith("dict[") == (get_origin(member) is dict):
-            return member
-    return None
+    return next((member for member in members if isinstance(part, str) and _is_called(member, part)), None)
 
 
-def is_union_label(part: str) -> bool:
-    """Whether this is a name that pydantic gives to a member of a number-or-object field."""
-    return part in ("float", "constrained-float") or part.startswith("dict[")
+def _is_called(member: Any, part: str) -> bool:
+    if _is_document(member):
+        literals = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
+        validated = part.startswith("function-") and part.endswith(f", {member.__name__}]")
+        return any(part in get_args(literal) for literal in literals) or part == member.__name__ or validated
+    if part.startswith("tuple["):
+        nested = get_origin(member) is tuple and get_origin(_plain(get_args(member)[0])) is tuple
+        return get_origin(member) is tuple and nested == part.startswith("tuple[tuple")
+    return part in LABELS.get(member, ()) or (part.startswith("dict[") and get_origin(member) is dict)
+
+
+LABELS: dict[Any, tuple[str, ...]] = {float: ("float", "constrained-float"), str: ("str", "constrained-str")}
+"""What pydantic calls numbers and texts that are members of a union."""
+
+
+def _is_document(member: Any) -> bool:
+    return isinstance(member, type) and issubclass(member, BaseModel)
+
+
+def _union_member(members: list[Any], chosen: Any, depth: int) -> UnionMember | None:
+    """The member of a field of several forms; None where the forms do not tell the members apart."""
+    forms = tuple(_form(member) for member in members)
+    if len(set(forms)) < len(forms) or None in forms:
+        return None
+    words = ", or ".join(_words(member) for member in members)
+    return UnionMember(depth, str(_form(chosen)), tuple(map(str, forms)), f"must be {words}")
+
+
+def _form(member: Any) -> str | None:
+    if _is_document(member) or get_origin(member) is dict:
+        return "object"
+    return {float: "number", str: "text"}.get(member)
+
+
+def _words(member: Any) -> str:
+    if _is_document(member):
+        return f"an object of {' and '.join(member.model_fields)}"
+    return {float: "a number", str: "text"}.get(member, "an object of numbers by name")

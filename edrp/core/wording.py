@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.places import DocumentPlace, format_place, is_union_label, walk
+from edrp.core.places import DocumentPlace, format_place, walk
 
 PLAIN = {
     "bool_parsing": "must be true or false",
@@ -148,31 +148,28 @@ class _PydanticFault:
             why = f"must have at most {context['max_length']} characters"
         else:
             why = PLAIN.get(kind, self.item["msg"])
-        return why + (", or left out" if self.place_in_document.nullable and not self.place_in_document.number_or_object else "")
+        return why + (", or left out" if self.place_in_document.nullable and self.place_in_document.union is None else "")
 
 
 def _one_per_union(faults: list[_PydanticFault]) -> list[_PydanticFault]:
-    """Keep, for a number-or-object field, the faults that concern the form that the user chose."""
+    """Keep, for a field of several forms, the faults that concern the form that the user chose."""
     kept = []
     merged: set[tuple[str | int, ...]] = set()
     for fault in faults:
-        location = fault.item["loc"]
-        label = next((part for part in location if isinstance(part, str) and is_union_label(part)), None)
-        if not fault.place_in_document.number_or_object or label is None:
+        union, place = fault.place_in_document.union, fault.place_in_document.place
+        chosen = None if union is None else _form_of(fault.item["input"])
+        if union is None or len(fault.item["loc"]) > union.depth or chosen == union.form:
             kept.append(fault)
-            continue
-        value = fault.item["input"]
-        of_object = label.startswith("dict[")
-        deeper = location[-1] != label
-        if deeper or (isinstance(value, (int, float)) and not isinstance(value, bool) and not of_object):
-            kept.append(fault)
-        elif fault.place_in_document.place not in merged and (
-            not isinstance(value, (dict, int, float)) or isinstance(value, bool)
-        ):
-            merged.add(fault.place_in_document.place)
-            either = {"type": "form", "msg": "must be a number, or an object of numbers by name"}
-            kept.append(_PydanticFault({**fault.item, **either}, fault.place_in_document))
+        elif chosen not in union.forms and place not in merged:
+            merged.add(place)
+            kept.append(_PydanticFault({**fault.item, "type": "form", "msg": union.words}, fault.place_in_document))
     return kept
+
+
+def _form_of(value: object) -> str | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "number"
+    return "text" if isinstance(value, str) else "object" if isinstance(value, dict) else None
 
 
 def _members(value: Any) -> Iterable[object]:

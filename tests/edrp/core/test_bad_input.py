@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,33 @@ def test_whatever_stands_in_a_file_it_is_read_or_its_faults_are_named(document, 
         assert fault.why
         # Words of ours, not of the library that finds the fault; names of union members stand in no file.
         assert not any(word in str(fault) for word in ("Input should", "constrained", "function-", "dict["))
+
+
+PYDANTIC_WORDS = re.compile(r"Input should|constrained|function-|dict\[|tuple\[|\.(str|float|int|bool)\b|lax-or|KeyRange")
+ODD: list[Any] = [None, True, 3, -2.5, "x", "", [], {}, [3], {"node": "a"}, [[1]], [{"a": 1}], {"a": "x"}]
+
+
+def one_of_each_shape(document: Any) -> list[tuple]:
+    """Places that differ in more than the index of a list."""
+    shapes = {tuple(0 if isinstance(key, int) else key for key in way): way for way in reversed(places(document)[1:])}
+    return list(shapes.values())
+
+
+def test_at_no_place_of_any_example_are_faults_told_in_words_of_the_library_that_finds_them(examples):
+    """With every field replaced by values of other forms; names of union members would stand in the places of faults."""
+    documents = [json.loads(file.read_text()) for file in sorted(examples.glob("*.json"))]
+    kinds = [document for document in documents if isinstance(document, dict) and "kind" in document]
+    assert len({document["kind"] for document in kinds}) >= 10
+    for document in kinds:
+        for *way, last in one_of_each_shape(document):
+            for value in ODD:
+                changed = json.loads(json.dumps(document))
+                inner = changed
+                for key in way:
+                    inner = inner[key]
+                inner[last] = value
+                try:
+                    loads(json.dumps(changed))
+                except InvalidInstanceError as error:
+                    told = [str(fault) for fault in error.faults if PYDANTIC_WORDS.search(str(fault))]
+                    assert told == []

@@ -76,6 +76,12 @@ def test_tasks_without_work_array_empty_ranges_and_wrong_forms_are_refused(docum
     keyed = copy.deepcopy(document)
     keyed["current"]["read"] = [{"node": "rack1-a", "tasks": [0, 1]}]
     assert "splits its load evenly: give the node alone" in faults(keyed)["current.read[0]"]
+    half = copy.deepcopy(document)
+    half["current"]["count"][0] = {"node": "rack1-a"}
+    assert faults(half) == {"current.count[0].tasks": "missing; this field is required"}
+    number = copy.deepcopy(document)
+    number["current"]["count"][0] = 3
+    assert faults(number) == {"current.count[0]": "must be text, or an object of node and tasks"}
     double = copy.deepcopy(document)
     operator(double, "count")["state_size"] = 5.0
     assert "is that of the tasks already" in faults(double)["application.operators[1].state_size"]
