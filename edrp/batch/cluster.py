@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,6 +19,7 @@ from edrp.batch.tasks import SEPARATOR, BatchPlan, Choice, Instance, Task
 from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import warn_user
+from edrp.core.spark import in_background
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -204,7 +204,7 @@ def _write(tasks: DataFrame, plan: BatchPlan, folder: ResultFolder, watch: Calla
             yield pa.RecordBatch.from_pylist([{"rows": len(journal)}], schema=COUNTS)
 
     counts = tasks.mapInArrow(written, _spark_schema(COUNTS))
-    _in_background(tasks.sparkSession, counts.collect, watch)
+    in_background(tasks.sparkSession, counts.collect, watch)
 
 
 def _tasks(batches: Batches, choices: Sequence[Choice]) -> Iterator[Task]:
@@ -226,32 +226,6 @@ def _worker(plan: BatchPlan) -> Worker:
         _WORKERS.clear()
         _WORKERS[wanted] = Worker(plan)
     return _WORKERS[wanted]
-
-
-def _in_background(spark: SparkSession, job: Callable[[], object], watch: Callable[[], None]) -> None:
-    """Run a job in a thread and look about twice a second how far it is; Ctrl-C cancels this job and no other."""
-    tag = f"edrp-{uuid4().hex}"
-    ended: list[BaseException] = []
-
-    def run() -> None:
-        spark.addTag(tag)
-        try:
-            job()
-        except BaseException as error:
-            ended.append(error)
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.5)
-            watch()
-    except BaseException:
-        spark.interruptTag(tag)
-        thread.join()
-        raise
-    if ended:
-        raise ended[0]
 
 
 def _spark_schema(schema: pa.Schema) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,10 @@ from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
 from edrp.cli.options import Force, TimeLimit, choice_option, finite
 from edrp.cli.solve import write_solution
-from edrp.cli.terminal import errors, output, say
+from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
 from edrp.core.budget import memory_limit
-from edrp.core.errors import Fault, InvalidInstanceError, ProblemTooLargeError
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, ProblemTooLargeError
 from edrp.core.files import read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
@@ -27,10 +28,11 @@ from edrp.core.spark import require_spark, spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
 from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_seconds
 from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.validation.report.progress import working
+from edrp.validation.report.progress import Count, counting, working
 
 DEFAULT_MASTER = "local[2]"
 """Spark master where the engine is Spark and no master is named."""
@@ -46,8 +48,10 @@ EngineName = Literal["local", "spark"]
 
 @policy.command("precompute")
 def precompute(
-    problem: Annotated[Path, typer.Argument(help="A problem of kind migration-policy.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy.")],
+    problems: Annotated[
+        list[Path], typer.Argument(help="Problem of kind migration-policy; several, or a folder of them.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy; of several, a folder with a folder for each.")],
     spark: Annotated[str | None, typer.Option("--spark", help="Spark master, such as local[2]; without it, threads.")] = None,
     engine: Annotated[
         EngineName | None, choice_option(EngineName, "Engine that runs the sweeps [default: spark with --spark, else local].")
@@ -64,7 +68,8 @@ def precompute(
 ) -> None:
     """Compute the projected cost of every partition, and keep it in a folder.
 
-    Interrupted, killed or out of time, the same command goes on after the last finished sweep.
+    Interrupted, killed or out of time, the same command goes on after the last finished sweep. Of several problems each
+    gets a folder named like its file; on Spark each of them is one task.
     """
     local = engine == "local" or (engine is None and spark is None)
     if local and spark is not None:
@@ -72,19 +77,26 @@ def precompute(
     refuse_folder(out)
     if not local:
         require_spark(spark or DEFAULT_MASTER)
+    with _engine(local, spark or DEFAULT_MASTER, memory, threads, tasks) as runs:
+        if len(problems) == 1 and not problems[0].is_dir():
+            _precompute_one(problems[0], out, runs, accuracy, time_limit)
+        else:
+            _precompute_all(_files(problems), out, runs, accuracy, time_limit)
+
+
+def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float, time_limit: float | None) -> None:
     model = _model(problem)
     states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
     say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
     try:
-        with _engine(local, spark or DEFAULT_MASTER, memory, threads, tasks) as runs:
-            result = precompute_policy(
-                model,
-                runs,
-                out,
-                accuracy=accuracy,
-                time_limit=time_limit,
-                after_sweep=lambda now: say(errors(), _sweep_line(now)),
-            )
+        result = precompute_policy(
+            model,
+            runs,
+            out,
+            accuracy=accuracy,
+            time_limit=time_limit,
+            after_sweep=lambda now: say(errors(), _sweep_line(now)),
+        )
     except KeyboardInterrupt:
         say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
         raise
@@ -93,6 +105,50 @@ def precompute(
         say(output(), f"{out}: not finished, {figures}; run the same command again to go on", "yellow")
         raise typer.Exit(ExitCode.NOTHING_FOUND)
     say(output(), f"{out}: {states}; {figures}")
+
+
+def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: float, time_limit: float | None) -> None:
+    models: dict[str, PolicyModel] = {}
+    unread = 0
+    for file in files:
+        try:
+            models[file.stem] = _read_model(file)
+        except EdrpError as error:
+            unread += 1
+            report(error, str(file))
+    with counting(errors(), "policies") as tell:
+        done = precompute_policies(
+            models,
+            runs,
+            out,
+            accuracy=accuracy,
+            time_limit=time_limit,
+            watch=lambda finished: tell(Count(finished, len(models))),
+        )
+    for one in done:
+        if one.fault:
+            say(errors(), f"{one.name}: {one.fault}", "red")
+    seconds = sum(one.seconds for one in done)
+    finished = sum(one.finished for one in done)
+    states = sum(one.states for one in done if one.finished)
+    say(output(), f"{out}: {finished} of {len(files)} policies, {states:,} states, {seconds:.1f} core-seconds of sweeps")
+    if unread or any(one.fault for one in done):
+        raise typer.Exit(ExitCode.BAD_INPUT)
+    if finished < len(done):
+        say(output(), "not finished in time; run the same command again to go on", "yellow")
+        raise typer.Exit(ExitCode.NOTHING_FOUND)
+
+
+def _files(problems: list[Path]) -> list[Path]:
+    """Files of problems, those of folders included, whose names without suffix differ."""
+    files = [file for place in problems for file in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
+    names = Counter(file.stem for file in files)
+    why = "names two problems; each needs a name of its own, which its folder gets"
+    if faults := [Fault("problems", name, why) for name, times in names.items() if times > 1]:
+        raise InvalidInstanceError(faults)
+    if not files:
+        raise InvalidInstanceError([Fault("problems", str(problems[0]), "holds no file *.json")])
+    return files
 
 
 @policy.command("decide")
@@ -114,10 +170,20 @@ def decide(
         write_solution(solution, out, force)
 
 
-def _model(source: Path) -> PolicyModel:
+def _problem(source: Path) -> MigrationPolicyProblem:
     problem = load(source)
     if not isinstance(problem, MigrationPolicyProblem):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration-policy")], str(source))
+    return problem
+
+
+def _read_model(source: Path) -> PolicyModel:
+    problem = _problem(source)
+    return PolicyModel.of(problem, problem.reachable_counts)
+
+
+def _model(source: Path) -> PolicyModel:
+    problem = _problem(source)
     model = PolicyModel.of(problem, problem.reachable_counts)
     if 0 in model.size.states:
         for clash in problem.clashes():

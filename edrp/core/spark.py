@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,6 +154,46 @@ def cancelled_with_us(spark: SparkSession) -> Iterator[None]:
         raise
     finally:
         spark.removeTag(tag)
+
+
+def in_background(spark: SparkSession, job: Callable[[], object], watch: Callable[[], None]) -> None:
+    """Run a job in a thread and look about twice a second how far it is; Ctrl-C cancels this job and no other.
+
+    Parameters
+    ----------
+    spark
+        Session of the job.
+    job
+        Starts it and waits for it; what it raises is raised here.
+    watch
+        Called while it runs, in this thread.
+
+    Examples
+    --------
+    >>> in_background(session, frame.collect, lambda: print("running"))  # doctest: +SKIP
+    """
+    tag = f"edrp-{uuid4().hex}"
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        spark.addTag(tag)
+        try:
+            job()
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.5)
+            watch()
+    except BaseException:
+        spark.interruptTag(tag)
+        thread.join()
+        raise
+    if ended:
+        raise ended[0]
 
 
 def _started(builder: SparkSession.Builder, master: str) -> SparkSession:

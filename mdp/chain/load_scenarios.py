@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.rescale.scenarios import LoadScenario
@@ -41,19 +42,9 @@ def load_scenarios(
     >>> [(s.factor, s.probability) for s in load_scenarios([10, 20, 10, 20, 10], 10, 2, levels=2)]
     [(1.0, 0.5), (2.0, 0.5)]
     """
-    loads = np.asarray(observed, dtype=np.float64)
-    faults = []
-    if loads.ndim != 1 or loads.size < 2 or not np.isfinite(loads).all() or loads.min() < 0:
-        faults.append(Fault("observed", f"an array of shape {loads.shape}", "must be a list of at least two loads of at least 0"))
-    if not (np.isfinite(load) and load > 0):
-        faults.append(Fault("load", repr(load), "must be above 0: factors are relative to it"))
-    faults += [
-        Fault(name, str(value), "must be at least 1") for name, value in (("steps", steps), ("levels", levels)) if value < 1
-    ]
-    if faults:
+    if faults := _faults(observed, load, steps=steps, levels=levels):
         raise InvalidInstanceError(faults)
-    bounds = np.unique(np.quantile(loads, np.arange(1, levels) / levels, method="higher"))
-    level = np.searchsorted(bounds, loads) + 1  # counts of the matrix begin at 1
+    loads, level = load_levels(observed, load, levels)
     matrix = TransitionMatrix.estimate(level, migrations_only=False)
     known = matrix.node_counts.tolist()
     mean = np.array([loads[level == number].mean() for number in known])
@@ -64,3 +55,38 @@ def load_scenarios(
         raise InvalidInstanceError([Fault("least", f"{least:g}", "leaves no scenario; give a smaller probability")])
     total = share[kept].sum()
     return tuple(LoadScenario(factor=float(mean[k] / load), probability=float(share[k] / total)) for k in kept)
+
+
+def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, Ints]:
+    """Observed loads, and the level of each: levels were observed about equally often, and count from 1, the least loads.
+
+    Parameters
+    ----------
+    observed, load, levels
+        As for `load_scenarios`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For fewer than two loads, negative ones, a load of 0 now and less than one level.
+
+    Examples
+    --------
+    >>> load_levels([10, 20, 10, 40, 30], 10, 2)[1].tolist()
+    [1, 1, 1, 2, 2]
+    """
+    if faults := _faults(observed, load, levels=levels):
+        raise InvalidInstanceError(faults)
+    loads = np.asarray(observed, dtype=np.float64)
+    bounds = np.unique(np.quantile(loads, np.arange(1, levels) / levels, method="higher"))
+    return loads, np.searchsorted(bounds, loads) + 1
+
+
+def _faults(observed: ArrayLike, load: float, **numbers: int) -> list[Fault]:
+    loads = np.asarray(observed, dtype=np.float64)
+    faults = []
+    if loads.ndim != 1 or loads.size < 2 or not np.isfinite(loads).all() or loads.min() < 0:
+        faults.append(Fault("observed", f"an array of shape {loads.shape}", "must be a list of at least two loads of at least 0"))
+    if not (np.isfinite(load) and load > 0):
+        faults.append(Fault("load", repr(load), "must be above 0: factors are relative to it"))
+    return faults + [Fault(name, str(value), "must be at least 1") for name, value in numbers.items() if value < 1]

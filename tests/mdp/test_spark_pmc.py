@@ -8,9 +8,11 @@ import pytest
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import spark_session
 from edrp.mdp.partitions import Tasks
+from edrp.mdp.policy import several
 from edrp.mdp.policy import spark_engine as engine
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
+from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
 
@@ -31,6 +33,13 @@ def model():
     """Some thousand states in classes of different sizes, with different numbers of successors."""
     generator = np.random.default_rng(1)
     work, state = generator.lognormal(0, 0.3, 24), generator.lognormal(0, 1, 24) * 1e6
+    return PolicyModel(Tasks.of(work, state), (3, 4, 5), 0.6, False, TRANSITIONS, 0.7)
+
+
+def small_model(tasks):
+    """A process of a few hundred states."""
+    generator = np.random.default_rng(tasks)
+    work, state = generator.lognormal(0, 0.3, tasks), generator.lognormal(0, 1, tasks) * 1e6
     return PolicyModel(Tasks.of(work, state), (3, 4, 5), 0.6, False, TRANSITIONS, 0.7)
 
 
@@ -109,3 +118,27 @@ def test_a_master_that_is_none_is_bad_input(spark, run, examples, tmp_path, monk
         pass
     done = run("policy", "precompute", examples / "migration_policy.json", "--spark", "nowhere", "--out", tmp_path / "policy")
     assert (done.code, "does not start on 'nowhere'" in done.err) == (2, True)
+
+
+def test_hundreds_of_small_policies_are_a_task_each_and_the_same_as_by_threads(spark, tmp_path):
+    models = {f"operator {tasks}": small_model(tasks) for tasks in range(6, 16)}
+    done = precompute_policies(models, Spark(spark), tmp_path / "spark")
+    here = precompute_policies(models, Threads(1), tmp_path / "threads")
+    assert [one.name for one in done] == list(models)
+    assert [one._replace(seconds=0.0) for one in done] == [one._replace(seconds=0.0) for one in here]
+    for name in models:
+        ours, theirs = (load_policy(tmp_path / engine / name).costs.values for engine in ("threads", "spark"))
+        for one, other in zip(ours.values(), theirs.values(), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert [one.finished for one in precompute_policies(models, Spark(spark), tmp_path / "none", time_limit=0.0)] == [False] * 10
+
+
+def test_a_failed_job_of_policies_says_what_the_workers_lack(spark, tmp_path, monkeypatch):
+    def computed(batches):
+        import module_of_the_driver_alone  # noqa: F401
+
+        return batches
+
+    monkeypatch.setattr(several, "_computing", lambda _: computed)
+    with pytest.raises(BackendUnavailableError, match=r"the policies failed on Spark: .*No module named"):
+        precompute_policies({"a": small_model(6)}, Spark(spark), tmp_path)

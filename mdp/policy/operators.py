@@ -1,0 +1,149 @@
+"""Migration policies of the keyed operators of a job, from a history of its load."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edrp.core.arrays import Floats
+from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.mdp.chain.load_scenarios import load_levels
+from edrp.mdp.chain.transition_matrix import TransitionMatrix
+from edrp.migration.policy import MigrationPolicyProblem
+from edrp.migration.rescale.documents import KeyedOperator, KeyedTasks
+from edrp.migration.rescale.problem import RescaleProblem
+from edrp.migration.rescale.scenarios import multiplied
+from edrp.migration.rescale.splits import possible_replicas
+
+MOST_TASKS = 32
+"""Groups of neighbouring tasks that a policy tells apart: partitions of more could not be enumerated."""
+
+
+def operator_policies(
+    problem: RescaleProblem,
+    observed: ArrayLike,
+    load: float,
+    *,
+    tolerance: float,
+    discount: float = 0.8,
+    levels: int = 10,
+    most_tasks: int = MOST_TASKS,
+) -> dict[str, MigrationPolicyProblem]:
+    """One problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
+
+    The nodes of the policy are the operator's replicas. Each level of the observed loads asks for the fewest replicas with which
+    every split within the tolerance is stable at the largest load of the level, so that whatever the policy decides can be run;
+    where no number of them is enough, for as many as have a split. The transition matrix is estimated from how these
+    numbers followed each other. State moves whenever its replica changes, as on equal nodes with one replica each.
+
+    Parameters
+    ----------
+    problem
+        The job. Ranges are free, whatever it says.
+    observed : shape (n,)
+        Loads at equal distances of time, oldest first, in any unit; the last one is to be served now.
+    load
+        The load that the document describes, in the same unit.
+    tolerance
+        τ: a replica may hold (1 + τ) times the average work.
+    discount
+        γ: weight of the next migration.
+    levels
+        Number of load levels.
+    most_tasks
+        Neighbouring tasks are joined into about so many groups of equal work; boundaries of `current` stay boundaries.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For loads as in `load_scenarios`, and an operator none of whose splits keeps the tolerance.
+
+    Examples
+    --------
+    >>> queue = {"model": "mm1", "service_rate": 10.0}
+    >>> tasks = {"work": [2, 1, 1, 2], "state_size": [5, 1, 1, 5]}
+    >>> job = RescaleProblem(
+    ...     application={"operators": [
+    ...         {"name": "count", "latency": queue, "external_rate": 9.0, "max_replicas": 4, "tasks": tasks}]},
+    ...     network={"nodes": [{"name": "a"}, {"name": "b"}]}, weights={"response_time": 1.0}, limits={"response_time": 1.0},
+    ... )
+    >>> policy = operator_policies(job, [9, 16, 9, 16], 9.0, tolerance=0.2)["count"]
+    >>> policy.node_counts, policy.transitions, policy.nodes
+    ((1, 2), ((0.0, 1.0), (1.0, 0.0)), 2)
+    """
+    loads, level = load_levels(observed, load, levels)
+    known = np.unique(level).tolist()
+    described = problem.replace(ranges="free", tolerance=tolerance, scenarios=(), current=None)
+    # Where a level has no load at all it needs what the least load needs.
+    least = loads[loads > 0].min(initial=load)
+    factors = [max(float(loads[level == number].max()), least) / load for number in known]
+    at_levels = [described.replace(application=multiplied(problem.application, factor)) for factor in factors]
+    policies = {}
+    for index, operator in enumerate(problem.application.operators):
+        if operator.tasks is None:
+            continue
+        cuts = _cuts(problem, operator, most_tasks)
+        joined = operator.replace(tasks=_joined(operator.tasks, cuts))
+        numbers = dict(zip(known, _replicas(at_levels, joined, f"application.operators[{index}].tasks"), strict=True))
+        if len(set(numbers.values())) > 1:
+            history = [numbers[at] for at in level.tolist()]
+            policies[operator.name] = _policy(problem, joined, cuts, history, tolerance, discount)
+    return policies
+
+
+def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: str) -> list[int]:
+    """Replicas at each level of the load, from the least load on."""
+    assert at_levels[0].tolerance is not None
+    split = possible_replicas(at_levels[0], operator)
+    if not split:
+        why = f"{operator.name} has no split within the tolerance that is stable at the least load; allow more of it, or replicas"
+        raise InvalidInstanceError([Fault(place, "", why)])
+    largest = [min(1.0, (1 + at_levels[0].tolerance) / replicas) for replicas in split]
+    numbers = []
+    for at in at_levels:
+        load = at.application.load(operator.name)
+        stable = (r for r, share in zip(split, largest, strict=True) if at.is_stable(operator, load * share, r))
+        numbers.append(next(stable, split[-1]))
+    return numbers
+
+
+def _cuts(problem: RescaleProblem, operator: KeyedOperator, most_tasks: int) -> list[int]:
+    """Boundaries of groups of about equal work, and those of the ranges of now."""
+    assert operator.tasks is not None
+    before: Floats = np.array(operator.tasks.work_before)
+    goals = before[-1] * np.arange(1, most_tasks) / most_tasks
+    chosen = {0, operator.tasks.count, *np.searchsorted(before, goals).tolist()}
+    if operator.tasks.count <= most_tasks:
+        chosen = set(range(operator.tasks.count + 1))
+    if problem.current is not None and operator.name in problem.current:
+        chosen |= {end for held in problem.current.ranges(operator.name) for end in held.tasks}
+    return sorted(chosen)
+
+
+def _joined(tasks: KeyedTasks, cuts: list[int]) -> KeyedTasks:
+    return KeyedTasks(
+        work=[sum(tasks.work[a:b]) for a, b in pairwise(cuts)], state_size=[sum(tasks.state_size[a:b]) for a, b in pairwise(cuts)]
+    )
+
+
+def _policy(
+    problem: RescaleProblem, joined: KeyedOperator, cuts: list[int], history: list[int], tolerance: float, discount: float
+) -> MigrationPolicyProblem:
+    assert joined.tasks is not None
+    matrix = TransitionMatrix.estimate(history)
+    held = [(0, joined.tasks.count)]
+    if problem.current is not None and joined.name in problem.current:
+        held = [(cuts.index(first), cuts.index(end)) for first, end in (r.tasks for r in problem.current.ranges(joined.name))]
+    return MigrationPolicyProblem(
+        work=joined.tasks.work,
+        state_size=joined.tasks.state_size,
+        intervals=held,
+        nodes=history[-1],
+        tolerance=tolerance,
+        allow_empty=False,
+        node_counts=matrix.node_counts.tolist(),
+        transitions=matrix.probabilities.tolist(),
+        discount=discount,
+    )

@@ -1,0 +1,228 @@
+"""Policies of many operators: a folder each, side by side, on the threads of one machine or as tasks of Spark.
+
+One policy whose table is large is worth a Spark job for each sweep (`edrp/mdp/policy/spark_engine.py`). Hundreds of
+operators with small tables are not: here a policy is one task, computed whole by one core, into its own folder.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow
+
+from edrp.core.budget import memory_limit
+from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidInstanceError
+from edrp.core.folders import refuse_folder
+from edrp.core.spark import in_background
+from edrp.mdp.policy.methods import too_many_states
+from edrp.mdp.policy.pmc import ACCURACY, SweepEngine, Threads
+from edrp.mdp.policy.process import PolicyModel, build_model, model_parameters
+from edrp.mdp.policy.spark_engine import Spark, WorkerFunction
+from edrp.mdp.policy.store import MANIFEST, precompute_policy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DONE = pyarrow.schema(
+    [
+        ("name", pyarrow.string()),
+        ("states", pyarrow.int64()),
+        ("sweeps", pyarrow.int64()),
+        ("error_bound", pyarrow.float64()),
+        ("seconds", pyarrow.float64()),
+        ("finished", pyarrow.bool_()),
+        ("fault", pyarrow.string()),
+    ]
+)
+DONE_COLUMNS = "name string, states long, sweeps long, error_bound double, seconds double, finished boolean, fault string"
+
+Watch = Callable[[int], None]
+
+
+class PolicyDone(NamedTuple):
+    """What became of one of several policies.
+
+    Attributes
+    ----------
+    name : of its folder.
+    states : number of partitions.
+    sweeps : so far.
+    error_bound : largest possible error of the costs, in bytes; infinite before the first sweep.
+    seconds : of all sweeps together.
+    finished : whether it can be decided with; else the same call goes on.
+    fault : why it was not computed; empty where it was.
+    """
+
+    name: str
+    states: int
+    sweeps: int = 0
+    error_bound: float = float("inf")
+    seconds: float = 0.0
+    finished: bool = False
+    fault: str = ""
+
+
+class PolicyTask(NamedTuple):
+    """One policy, as it is sent to a worker.
+
+    Attributes
+    ----------
+    name : of its folder.
+    parameters : of the model, as JSON.
+    folder : where its folder is.
+    accuracy : as for `precompute_policy`.
+    until : time since the epoch at which to stop, in seconds; None for no limit.
+    """
+
+    name: str
+    parameters: str
+    folder: str
+    accuracy: float
+    until: float | None
+
+
+def precompute_policies(
+    models: Mapping[str, PolicyModel],
+    engine: SweepEngine,
+    folder: str | Path,
+    *,
+    accuracy: float = ACCURACY,
+    time_limit: float | None = None,
+    watch: Watch | None = None,
+) -> list[PolicyDone]:
+    """Compute projected costs of several models, each into a folder of its own; what is finished is not computed again.
+
+    One that cannot be computed (too large, a folder of others) is reported, and stops no other.
+
+    Parameters
+    ----------
+    models
+        By name, which becomes the name of the folder.
+    engine
+        With `Spark` every policy is a task; threads compute one after the other.
+    folder
+        Holds all folders; made if there is none. On a cluster all workers must see it.
+    accuracy, time_limit
+        As for `edrp.mdp.precompute_policy`; the limit is for all policies together, in seconds.
+    watch
+        Called with the number of finished policies now and then.
+
+    Returns
+    -------
+    list of PolicyDone
+        In the order of the models.
+
+    Raises
+    ------
+    InvalidInstanceError
+        For a name that is no name of a folder.
+    BackendUnavailableError
+        When the job fails on Spark; finished policies stay.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from edrp.mdp.partitions import Tasks
+    >>> swap = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> models = {name: PolicyModel(Tasks.of(np.ones(m), np.ones(m)), (2, 3), 0.5, False, swap, 0.5)
+    ...           for name, m in (("count", 6), ("join", 8))}
+    >>> with TemporaryDirectory() as folder:
+    ...     [(done.name, done.states, done.finished) for done in precompute_policies(models, Threads(1), folder)]
+    [('count', 10, True), ('join', 22, True)]
+    """
+    _refuse_names(models)
+    refuse_folder(folder)
+    place = Path(folder).resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    until = None if time_limit is None else time.time() + time_limit
+    # The longest first, so that none of them is left to run alone in the end.
+    hardest = sorted(models, key=lambda name: -models[name].size.pairs)
+    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(place), accuracy, until) for name in hardest]
+    done = _on_spark(engine.session, tasks, watch) if isinstance(engine, Spark) else _in_turn(tasks, engine, watch)
+    by_name = {one.name: one for one in done}
+    return [by_name[name] for name in models]
+
+
+def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyDone:
+    """Compute one of several policies; called in the workers, too.
+
+    Parameters
+    ----------
+    task
+        Which one, and where to.
+    engine
+        Runs its sweeps.
+    """
+    model = build_model(json.loads(task.parameters))
+    states = sum(model.size.states)
+    if 0 in model.size.states:
+        why = f"no partition keeps a tolerance of {model.tolerance:g} for {model.counts[model.size.states.index(0)]} nodes"
+        return PolicyDone(task.name, states, fault=why)
+    if model.size.memory > memory_limit():
+        return PolicyDone(task.name, states, fault=too_many_states(model))
+    left = None if task.until is None else task.until - time.time()
+    if left is not None and left <= 0:
+        return PolicyDone(task.name, states)
+    try:
+        place = Path(task.folder) / task.name
+        result = precompute_policy(model, engine, place, accuracy=task.accuracy, time_limit=left)
+    except EdrpError as error:
+        return PolicyDone(task.name, states, fault=str(error))
+    finished = result.error_bound <= task.accuracy * model.total_state
+    return PolicyDone(task.name, states, result.sweeps, result.error_bound, sum(result.seconds), finished)
+
+
+def _in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: Watch | None) -> list[PolicyDone]:
+    done: list[PolicyDone] = []
+    for task in tasks:
+        done.append(compute_policy_task(task, engine))
+        if watch is not None:
+            watch(sum(one.finished for one in done))
+    return done
+
+
+def _on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Watch | None) -> list[PolicyDone]:
+    """Every policy as a task; a worker that is killed has its task tried again, which goes on from the last checkpoint."""
+    from pyspark.errors import PySparkException
+
+    rows: list[PolicyDone] = []
+
+    def run() -> None:
+        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_computing(tasks), DONE_COLUMNS)
+        rows.extend(PolicyDone(**row) for row in frame.toArrow().to_pylist())
+
+    manifests = [Path(task.folder) / task.name / MANIFEST for task in tasks]
+    try:
+        in_background(spark, run, lambda: watch and watch(sum(path.exists() for path in manifests)))
+    except PySparkException as error:
+        lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
+        raise BackendUnavailableError(f"the policies failed on Spark: {lines[-1] if lines else error}") from error
+    return rows
+
+
+def _computing(tasks: list[PolicyTask]) -> WorkerFunction:
+    """The function that workers run; each gets the number of its task."""
+
+    def computed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from edrp.mdp.policy.several import DONE, compute_policy_task
+
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                yield pyarrow.RecordBatch.from_pylist([compute_policy_task(tasks[index], Threads(1))._asdict()], schema=DONE)
+
+    return computed
+
+
+def _refuse_names(names: Iterable[str]) -> None:
+    faults = [
+        Fault("models", repr(name), "must be the name of a folder: no slash, and neither . nor ..")
+        for name in names
+        if not name or name in (".", "..") or "/" in name or "\0" in name
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
