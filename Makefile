@@ -53,9 +53,9 @@ fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python benchmarks/corrupted_certificates.py
 
 # Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says. Many wait for processes
-# that they have started, so there is one at a time more than two cores could keep busy.
+# that they have started, so there are two at a time more than two cores could keep busy.
 pytest: $(VENV)/.installed-test $(VENV)/.warm
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadgroup -m "not slow"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

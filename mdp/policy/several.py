@@ -133,7 +133,7 @@ def precompute_policies(
     ...           for name, m in (("count", 6), ("join", 8))}
     >>> with TemporaryDirectory() as folder:
     ...     [(done.name, done.states, done.finished) for done in precompute_policies(models, Threads(1), folder)]
-    [('count', 10, True), ('join', 22, True)]
+    [('count', 10, True), ('join', 17, True)]
     """
     _refuse_names(models)
     refuse_folder(folder)
