@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import math
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
+from edrp.core.threads import end_thread, spare_thread
 
 FEASIBILITY_TOLERANCE = 1e-9
 """How far a solver may miss a row, a bound or integrality.
@@ -172,6 +172,10 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
         except BaseException as error:  # handed to the calling thread below
             outcome["error"] = error
         finally:
+            try:
+                spare_thread(threading.get_ident())
+            except OutOfTimeError:  # raised on the way into it
+                spare_thread(threading.get_ident())
             finished.set()
 
     thread = threading.Thread(target=work, daemon=True)
@@ -205,8 +209,7 @@ def _leave(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
     if cancel is not None:
         cancel()
     atexit.register(thread.join)
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(OutOfTimeError))
+    end_thread(thread.ident or 0, OutOfTimeError)
 
 
 def bounds_prove(arrays: Arrays, objective: float) -> bool:

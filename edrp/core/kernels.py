@@ -8,7 +8,6 @@ is first compiled.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -16,6 +15,8 @@ from functools import cached_property, update_wrapper
 from threading import Lock, Timer, get_ident
 from time import perf_counter
 from typing import Any, TypeVar, cast
+
+from edrp.core.threads import end_thread, spare_thread
 
 PATIENCE = 1.0
 """Seconds that one process spends on interpreting."""
@@ -69,7 +70,11 @@ class Interpreter:
             self.failed = True
             raise
         finally:
-            self._leave(thread)
+            try:
+                self._leave(thread)
+            except InterpretationTooSlowError:  # raised on the way into it
+                self._leave(thread)
+                raise
 
     def close(self) -> float:
         """Stop the clock; returns the seconds used."""
@@ -93,14 +98,13 @@ class Interpreter:
         with self._lock:
             self._at_work.discard(thread)
             if self.expired:  # it may have come too late to be noticed
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+                spare_thread(thread)
 
     def _expire(self) -> None:
         with self._lock:
             self.expired = True
             for thread in self._at_work:
-                error = ctypes.py_object(InterpretationTooSlowError)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+                end_thread(thread, InterpretationTooSlowError)
 
 
 _interpreter: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
