@@ -143,6 +143,15 @@ def test_interpreting_and_modelling_are_given_up_in_callbacks_too(reported, monk
     with pytest.raises(InterpretationTooSlowError):
         Interpreter(0.05).run(mostly_in_callbacks, (Event(),))
     monkeypatch.setattr("edrp.backends.base.PATIENCE", 0.05)
+    gone = Event()
+
+    def modelling() -> None:
+        try:
+            deletes(Event())
+        finally:
+            gone.set()
+
     with pytest.raises(OutOfTimeError, match="cannot be interrupted"):
-        in_fresh_thread(lambda: deletes(Event()), seconds=0.05)
+        in_fresh_thread(modelling, seconds=0.05)
+    assert gone.wait(30)  # it is left to itself, and would be reported to the tests that follow
     assert reported == []
