@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -38,7 +39,9 @@ class Portfolio(Method):
     stages
         In their order. The last one has all the time that is left.
     without_kernels
-        Methods that answer while the kernels of the others are still being compiled, by preference.
+        Methods that answer while the kernels of the others are still being compiled, by preference. Under a time limit the first
+        one, a rule that takes milliseconds, is asked before all others, and its answer is kept for when they have none: on a busy
+        machine time may be up before kernels are as much as loaded.
     """
 
     name = "portfolio"
@@ -57,6 +60,18 @@ class Portfolio(Method):
 
     def run(self, problem: Any, options: Options) -> Answer:
         """The best of all answers, with the best of all bounds."""
+        plain = self._first_without_kernels(problem, options)
+        try:
+            answer = self._in_turn(problem, options)
+        except KernelNotCompiledError:
+            if plain.decision is None:
+                raise  # there is nothing to lose
+            return run_while_compiling(self, problem, options, plain)
+        if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
+            return answer
+        return better_answer(answer, self._without_kernels(problem, options, plain))
+
+    def _in_turn(self, problem: Any, options: Options) -> Answer:
         held: Answer | None = None
         stages = [stage for stage in self.stages if options.time_limit is None or stage.share]
         for number, stage in enumerate(stages):
@@ -75,22 +90,34 @@ class Portfolio(Method):
             if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
                 break
         assert held is not None
-        if held.status in PROVEN or held.decision is not None or held.stopped_because == "interrupted":
-            return held
-        return better_answer(held, self.run_without_kernels(problem, options))
+        return held
 
     def run_without_kernels(self, problem: Any, options: Options) -> Answer:
         """The best that methods without kernels have to say; one that needs a kernel after all, or refuses, is left out."""
-        held = Answer("none", "time_limit")
+        return self._without_kernels(problem, options, Answer("none", "time_limit"))
+
+    def _without_kernels(self, problem: Any, options: Options, held: Answer) -> Answer:
         for method in self.without_kernels:
             if held.status in PROVEN or (held.decision is not None and options.remaining <= 0):
                 break
-            try:
-                if method.refusal(problem) is None:
-                    held = better_answer(_turn_taken(method, problem, _continued(options, options.remaining, held)), held)
-            except (KernelNotCompiledError, EdrpError):
-                continue
+            held = better_answer(_without_kernel(method, problem, _continued(options, options.remaining, held)), held)
         return held
+
+    def _first_without_kernels(self, problem: Any, options: Options) -> Answer:
+        """The answer of the first method without kernels, unless it has the first turn anyway or there is no hurry."""
+        rules = self.without_kernels[:1]
+        if options.time_limit is None or not rules or rules[0].name == self.stages[0].method.name:
+            return Answer("none", "time_limit")
+        # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
+        return _without_kernel(rules[0], problem, replace(options, progress=None))
+
+
+def _without_kernel(method: Method, problem: Any, options: Options) -> Answer:
+    """The answer of a method that should need no kernel; none where it needs one after all, or refuses."""
+    with suppress(KernelNotCompiledError, EdrpError):
+        if method.refusal(problem) is None:
+            return _turn_taken(method, problem, options)
+    return Answer("none", "time_limit")
 
 
 def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:

@@ -26,6 +26,8 @@ from edrp.core.solution import Answer
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
+NOTHING = Answer("none", "time_limit")
+
 FILLING = 1.0
 """Seconds, without those of the compiler, for which a method runs when its answer is too late, so that its kernels are met."""
 
@@ -66,20 +68,22 @@ _left: dict[str, subprocess.Popen[bytes]] = {}
 """Processes, by method, whose time was up before they had compiled: they go on, so that a later call finds the kernels."""
 
 
-def run_while_compiling(method: Method, problem: Any, options: Options) -> Answer:
+def run_while_compiling(method: Method, problem: Any, options: Options, known: Answer = NOTHING) -> Answer:
     """The answer of a child process if it comes in time, else the best of what it held and what the method has without kernels.
 
     Parameters
     ----------
     method
         A method that takes the problem, of which a kernel is not compiled yet.
+    known
+        What has been found without kernels before.
     """
     compilation.begin()
     if (earlier := _left.get(method.name)) is not None and earlier.poll() is None:
-        return _run_after(earlier, method, problem, options)
+        return _run_after(earlier, method, problem, options, known)
     child = _started(method, problem, options)
     try:
-        held = _without_kernels(method, problem, options)
+        held = _without_kernels(method, problem, options, known)
         if _decided(held):
             return held
         try:
@@ -87,7 +91,7 @@ def run_while_compiling(method: Method, problem: Any, options: Options) -> Answe
         except KeyboardInterrupt:
             return replace(held, stopped_because="interrupted")
         best = held if found is None else better_answer(found, held)
-        if complete:
+        if complete and found is not None and (found.decision is not None or found.stopped_because != "time_limit"):
             return best
         _leave(child, method)
         return _too_late(best)
@@ -96,9 +100,9 @@ def run_while_compiling(method: Method, problem: Any, options: Options) -> Answe
             _end(child)
 
 
-def _run_after(earlier: subprocess.Popen[bytes], method: Method, problem: Any, options: Options) -> Answer:
+def _run_after(earlier: subprocess.Popen[bytes], method: Method, problem: Any, options: Options, known: Answer) -> Answer:
     """The answer once the process of an earlier call has compiled, if that is in time, else what needs no kernel."""
-    held = _without_kernels(method, problem, options)
+    held = _without_kernels(method, problem, options, known)
     if _decided(held):
         return held
     try:
@@ -110,9 +114,9 @@ def _run_after(earlier: subprocess.Popen[bytes], method: Method, problem: Any, o
         return replace(held, stopped_because="interrupted")
 
 
-def _without_kernels(method: Method, problem: Any, options: Options) -> Answer:
+def _without_kernels(method: Method, problem: Any, options: Options, known: Answer) -> Answer:
     with budget.deadline(budget.now() + options.remaining), compiled_kernels_only():
-        return method.run_without_kernels(problem, options)
+        return better_answer(known, method.run_without_kernels(problem, options))
 
 
 def _decided(held: Answer) -> bool:

@@ -109,6 +109,29 @@ def test_a_kernel_that_is_missing_costs_nothing_that_is_held(monkeypatch):
         Portfolio(stages(cold, feasible("after", 4.0))).run(None, Options(time_limit=100.0))
 
 
+def test_under_a_limit_a_rule_has_answered_before_anything_else_begins(monkeypatch):
+    """Whatever eats the time after it, a busy machine included, there is an answer."""
+    rule, late = feasible("rule", 5.0), Scripted("late", "none", "time_limit", bound=2.0)
+    answer = Portfolio(stages(late), [rule]).run(Named(), Options(time_limit=100.0))
+    assert (answer.status, answer.decision, answer.method, answer.bound) == ("feasible", "rule", "rule", 2.0)
+    assert late.asked[0].start is None, "others begin as they do without a limit"
+
+    def too_late(method, problem, options, known):
+        return known
+
+    monkeypatch.setattr("edrp.auto.portfolio.run_while_compiling", too_late)
+    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
+    assert Portfolio(stages(cold), [rule]).run(Named(), Options(time_limit=100.0)).decision == "rule"
+
+
+def test_a_rule_is_not_asked_where_it_has_the_first_turn_or_there_is_no_hurry():
+    rule, after = feasible("rule", 5.0), feasible("after", 4.0)
+    Portfolio(stages(rule, after), [rule]).run(Named(), Options(time_limit=100.0))
+    assert len(rule.asked) == 1
+    Portfolio(stages(after), [rule]).run(Named(), Options())
+    assert len(rule.asked) == 1
+
+
 def test_answers_on_the_way_are_handed_over():
     kept = []
     methods = stages(feasible("first", 5.0), feasible("second", 3.0), feasible("third", 4.0))

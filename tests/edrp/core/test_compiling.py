@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from edrp.core import compiling
 from edrp.core.compiling import STILL_COMPILING, better_answer
+from edrp.core.methods import Options, get_method
 from edrp.core.solution import Answer
 
 COLD = """
@@ -107,7 +109,7 @@ def test_calls_with_a_limit_shorter_than_compiling_find_the_kernels_in_the_end(t
 
 
 def test_auto_answers_by_what_needs_no_kernel(tmp_path, examples):
-    status, stopped, method, notes, _, _ = solve_cold(tmp_path, examples, "auto", 2.0)
+    status, stopped, method, notes, _, _ = solve_cold(tmp_path, examples, "auto", 4.0)
     assert (status, stopped) == ("feasible", "time_limit")
     assert method in ("auto: greedy", "auto: first-fit", "auto: highs (compact program)")
     assert notes == [STILL_COMPILING]
@@ -137,6 +139,13 @@ def test_a_batch_compiles_and_does_not_count_it(tmp_path, examples):
     status, stopped, counted, wall = json.loads(done.stdout)
     assert (status, stopped) == ("feasible", "finished")
     assert counted < wall / 2  # most of it was the compiler's
+
+
+def test_a_child_without_a_decision_in_time_does_not_make_a_rule_finished(monkeypatch, word_count):
+    monkeypatch.setattr(compiling, "_received", lambda child, seconds: (Answer("none", "time_limit"), True))
+    rule = Answer("feasible", "finished", decision="rule", objective=5.0)
+    answer = compiling.run_while_compiling(get_method("greedy", "edrp"), word_count, Options(time_limit=20.0), rule)
+    assert (answer.decision, answer.stopped_because, answer.notes) == ("rule", "time_limit", (STILL_COMPILING,))
 
 
 @pytest.mark.parametrize("status", ["optimal", "infeasible"])
