@@ -6,8 +6,9 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -18,6 +19,10 @@ from edrp.core.files import naming_errors, write_whole
 from edrp.core.kernels import compiling_at_once
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods
+from edrp.mdp.transfer.migration_plan import plan_migration
+
+NEVER_COMPILED = ("auto", "cvxpy", "pyomo", "scipy")
+"""Methods without kernels of their own."""
 
 KERNEL_FILES = (".nbc", ".nbi")
 """Endings of the files in a folder of kernels, next to `target.json`."""
@@ -43,7 +48,7 @@ class Warmed(NamedTuple):
 
     Attributes
     ----------
-    kind, method : their names.
+    kind, method : their names; `plan` for what `edrp plan` does with a migration.
     seconds : time for all of it.
     compiling : seconds of these that the compiler took.
     """
@@ -70,17 +75,14 @@ def warm_up(jobs: int = -1) -> Iterator[Warmed]:
     from joblib import Parallel, delayed
 
     run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from run(delayed(warm_up_method)(kind, method) for kind, method in warm_up_tasks())
+    yield from run(delayed(task)() for task in warm_up_tasks())
 
 
-def warm_up_tasks() -> list[tuple[str, str]]:
-    """Names of kinds and of methods for them that are to be run.
-
-    >>> ("migration", "ssm") in warm_up_tasks()
-    True
-    """
+def warm_up_tasks() -> list[Callable[[], Warmed]]:
+    """What is to be run: methods, for each kind that they take, and plans of transfers."""
     known = [name for name, kind in kinds().items() if kind.has("check_problems")]
-    return [(kind, method) for kind in known for method in methods(kind) if method not in ("auto", "cvxpy", "pyomo", "scipy")]
+    compiled = [(kind, method) for kind in known for method in methods(kind) if method not in NEVER_COMPILED]
+    return [*(partial(warm_up_method, kind, method) for kind, method in compiled), warm_up_plans]
 
 
 def warm_up_method(kind: str, method: str) -> Warmed:
@@ -97,6 +99,20 @@ def warm_up_method(kind: str, method: str) -> Warmed:
             except EdrpError:  # the method does not take this one
                 continue
     return Warmed(kind, method, perf_counter() - began, compilation.seconds - before)
+
+
+def warm_up_plans() -> Warmed:
+    """Plan a small migration, in this process.
+
+    Examples
+    --------
+    >>> warm_up_plans().method
+    'plan'
+    """
+    before, began = compilation.seconds, perf_counter()
+    with compiling_at_once():
+        plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, most_move_ins=1)
+    return Warmed("migration", "plan", perf_counter() - began, compilation.seconds - before)
 
 
 @contextmanager

@@ -29,4 +29,4 @@ def compile_kernels(
         for done, warmed in enumerate(warm_up(jobs), 1):
             compiling += warmed.compiling
             tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
-    say(output(), f"{total} methods are ready: {compiling:.0f} s of compiling in {perf_counter() - began:.0f} s")
+    say(output(), f"all kernels are ready: {compiling:.0f} s of compiling in {perf_counter() - began:.0f} s")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.kernels import kernel
+from edrp.core.kernels import interpreted_first, kernel
 
 
 def mini_migrations(
@@ -61,7 +61,7 @@ def mini_migrations(
     if not steps:
         return old[None].copy()
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
-    step = _edge_colours(leaving, coming, steps)
+    step = interpreted_first(lambda: _edge_colours(leaving, coming, steps))
     if load is not None:
         step = np.argsort(_order(step, old, new, moved, load))[step]
     rank = np.full(old.size, steps)

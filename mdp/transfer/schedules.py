@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.kernels import interpreted_first
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
 TICKS = 2.0**50
@@ -116,7 +117,7 @@ def schedule_transfers(
     # A power of two: times that are whole numbers of seconds stay whole.
     tick = 2.0 ** math.floor(math.log2(bound / TICKS)) if bound > 0 else 1.0
     ticks = np.maximum(np.rint(seconds / tick), 1).astype(np.int64)
-    durations, first, active = open_shop_phases(source, target, ticks, len(sizes))
+    durations, first, active = interpreted_first(lambda: open_shop_phases(source, target, ticks, len(sizes)))
     parts = _parts(size, ticks, np.repeat(durations, np.diff(first)), active)
     ends = np.cumsum(durations)
     listed = [

@@ -36,6 +36,8 @@ from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
+pytestmark = pytest.mark.xdist_group("production")  # read once, not once per worker
+
 SHUFFLE, ALL = [2], [3]
 
 

@@ -12,6 +12,8 @@ from edrp.core.errors import InvalidInstanceError, RecoveryWarning
 from edrp.core.files import DamagedFileError, read_sealed, sealed
 from edrp.validation.oracles.bit_flips import flip_bits
 
+pytestmark = pytest.mark.xdist_group("damage")  # solved once, not once per worker
+
 
 def test_no_flipped_bit_is_silent(tmp_path):
     """A thousand are flipped by `python benchmarks/bit_flips.py`."""

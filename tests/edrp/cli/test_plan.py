@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,6 +36,14 @@ def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
     assert (holder == nodes_of_tasks(solution.intervals, 30)).all()
     moved = sum(move.size for step in plan.steps for move in step.moves)
     assert moved == pytest.approx(solution.metrics["moved_state"])
+
+
+def test_the_plan_of_a_small_migration_waits_for_no_compiler(examples, tmp_path):
+    words = [sys.executable, "-m", "edrp", "plan", examples / "migration.json", "--most-move-ins", "1"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([*map(str, words)], env=environment, capture_output=True, text=True, timeout=300, check=True)
+    assert "no schedule with one transfer at a time per link is shorter" in done.stdout
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_roles_say_what_stays_and_moves():
