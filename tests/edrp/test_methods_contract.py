@@ -45,9 +45,22 @@ WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
 """Methods that cannot run without parameters: with those that each problem needs, made in a folder of the test."""
 
 
-# The clauses of one method in one worker, which compiles its kernels once.
-@pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()])
+SAME_PROGRAMS = ("cvxpy", "pyomo", "scipy")
+"""Methods that solve the programs of `highs` by another library."""
+
+SAME_FOR_ALL = ("repeatable", "leaves_input_alone", "pickles")
+"""Clauses that `highs` keeps for them; with them they are for `pytest -m slow`."""
+
+
+def clauses():
+    """All clauses of one method are for one worker, which compiles its kernels once."""
+    for name in methods():
+        for clause in CHECKS:
+            slow = [pytest.mark.slow] * (name in SAME_PROGRAMS and clause in SAME_FOR_ALL)
+            yield pytest.param(name, clause, marks=[pytest.mark.xdist_group(name), *slow])
+
+
+@pytest.mark.parametrize(("name", "clause"), list(clauses()))
 def test_method_keeps_the_contract(name, clause, tmp_path, monkeypatch):
     monkeypatch.setattr(compilation, "patient", clause != "time_limit")  # which somebody waits for, kernels or not
     CHECKS[clause](WITH_PARAMETERS[name](tmp_path) if name in WITH_PARAMETERS else methods()[name])

@@ -37,7 +37,12 @@ def claims_what_is_true(problem, solution):
     return is_true
 
 
-@pytest.mark.parametrize("seed", range(40))
+def quick_and_slow(seeds):
+    """Every second one is for `pytest -m slow`."""
+    return [pytest.param(seed, marks=[pytest.mark.slow] * (place % 2)) for place, seed in enumerate(seeds)]
+
+
+@pytest.mark.parametrize("seed", quick_and_slow(range(40)))
 def test_an_optimum_of_eliminate_is_certified(seed):
     problem = covered(seed)
     solution = solve(problem, "eliminate", certify=True)
@@ -76,14 +81,14 @@ WHOLE = [1, 3, 4, 6, 7, 10, 11, 14, 16, 17, 19, 22, 24, 26, 28, 32, 33, 36, 37, 
 """Seeds of random problems with limits and weights of all metrics that `eliminate` takes, without Storm's reconfiguration."""
 
 
-@pytest.mark.parametrize("seed", WHOLE)
+@pytest.mark.parametrize("seed", quick_and_slow(WHOLE))
 def test_downtimes_tuples_in_flight_and_infeasible_answers_are_certified(seed):
     problem = random_problem(seed)
     solution = solve(problem, "eliminate", certify=True)
     assert json.loads(solution.certificate.splitlines()[0])["format"] == "eliminate", solution.notes
 
 
-@pytest.mark.parametrize("seed", WHOLE[6:])
+@pytest.mark.parametrize("seed", quick_and_slow(WHOLE[6:]))
 def test_bounds_above_the_optimum_and_false_infeasibility_have_no_certificate(seed, monkeypatch):
     """The writer tries all that it has on the checker's relaxation, which must keep the optimum."""
     monkeypatch.setattr("edrp.certificates.elimination.MAX_PARTS", 10_000)
