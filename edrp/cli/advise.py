@@ -13,7 +13,8 @@ from edrp.cli.display.advice import advice_parts
 from edrp.cli.display.advice_page import advice_page
 from edrp.cli.options import ForceFolder, output_folder
 from edrp.cli.terminal import output, progress, show
-from edrp.core.files import refuse_target, write_whole
+from edrp.core.files import refuse_inputs, refuse_target, write_whole
+from edrp.core.folders import refuse_folder
 from edrp.core.instances import save
 from edrp.core.problem import Problem
 from edrp.engines.advice import Advice, advise
@@ -74,6 +75,9 @@ def advise_flink(
     if html is not None:
         require_packages(jinja2="report")
         refuse_target(html, replace=force)
+        refuse_inputs(html, (file, network, goals, metadata))
+    if out is not None:
+        refuse_folder(out, [PROBLEM, PLACES, CALLS], force=force)
     engine, captured = get_engine("flink"), _capture(file, rest, job, seconds, every)
     seen = engine.observe(captured)
     states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)

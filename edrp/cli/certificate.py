@@ -18,27 +18,33 @@ def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float, 
     return with_certificate(problem, solution, seconds, read_whole(file), program=vipr)
 
 
-def write_certificates(solution: Any, file: Path, certificate: Path | None, vipr: Path | None, force: bool = False) -> None:
-    """Write the certificate of a solution, where it has one, and the same as VIPR, where it is of a program.
-
-    With `force` they may take the place of other files.
+def write_certificate(solution: Any, target: Path, force: bool) -> None:
+    """Write the certificate of a solution, where it has one; with `force` in the place of another file.
 
     Raises
     ------
     UnwritableError
-        When a file cannot be written.
+        When the file cannot be written.
+    """
+    if solution.certificate is not None:
+        _write(target, solution.certificate, force)
+
+
+def write_vipr(solution: Any, file: Path, target: Path, force: bool) -> None:
+    """Write the certificate of a solution as VIPR, where it has one of a program; `file` is the instance.
+
+    Raises
+    ------
+    UnwritableError
+        When the file cannot be written.
     NoViprError
         When the certificate cannot be written as VIPR.
     """
-    if solution.certificate is None:
-        return
-    if certificate is not None:
-        _write(certificate, solution.certificate, force)
-    if vipr is not None:
+    if solution.certificate is not None:
         from edrp.certificates.vipr import to_vipr
         from edrp.validation.oracles import checker
 
-        _write(vipr, to_vipr(solution.certificate, checker.parse(read_whole(file))), force)
+        _write(target, to_vipr(solution.certificate, checker.parse(read_whole(file))), force)
 
 
 def _write(path: Path, text: str, force: bool) -> None:

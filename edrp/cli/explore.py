@@ -10,7 +10,7 @@ import typer
 from edrp.cli.app import outcome_code
 from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, read_solution
 from edrp.cli.terminal import output, progress, say
-from edrp.core.files import refuse_target
+from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.explorer.page import explore
@@ -26,6 +26,7 @@ def explore_file(
 ) -> None:
     """Show a problem and its solution as a page for the browser, which needs no network."""
     refuse_target(out, replace=force)
+    refuse_inputs(out, (file, solution_file))
     problem = load(file)
     if solution_file is not None:
         solution = read_solution(problem, solution_file)

@@ -12,7 +12,7 @@ from edrp.cli.display.plan import migration_plan_document, migration_plan_parts,
 from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, finite, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import refuse_target
+from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.instances import load
 from edrp.core.solution import write_json
 from edrp.core.solve import solve
@@ -50,6 +50,7 @@ def plan_file(
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration, migration-policy or rescale")], str(file))
     if out is not None:
         refuse_target(out, replace=force)
+        refuse_inputs(out, (file, solution_file))
     if isinstance(problem, RescaleProblem):
         _refuse_rates(uplink, downlink)
     solution: Any = read_solution(problem, solution_file) if solution_file is not None else None
@@ -79,7 +80,7 @@ def plan_file(
         show(output(), migration_plan_parts(plan))
         document = migration_plan_document(plan)
     if out is not None:
-        write_json(out, document)
+        write_json(out, document, replace=force)
         say(output(), f"written to {out}")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -11,7 +14,7 @@ import typer
 
 from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
-from edrp.cli.certificate import certified_for_file, write_certificates
+from edrp.cli.certificate import certified_for_file, write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
 from edrp.cli.options import PROGRAM_NAMES, Force, Method, TimeLimit, finite, known_program
 from edrp.cli.terminal import errors, output, progress, report, say
@@ -21,7 +24,7 @@ from edrp.core.files import file_mode, naming_errors, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.problem import Problem
-from edrp.core.solution import Solution
+from edrp.core.solution import Solution, write_json
 from edrp.core.solve import solve
 
 
@@ -65,10 +68,10 @@ def solve_files(
 
     All files are read before the first is solved; a bad one does not stop the others.
     """
+    taken = {os.path.realpath(file): file for file in files}
     places = [
-        _targets(files, out, force),
-        _targets(files, certificate, force, "--certificate", ".cert"),
-        _targets(files, vipr, force, "--vipr", ".vipr"),
+        _targets(files, taken, place, force, option, suffix)
+        for place, option, suffix in ((out, "--out", ".json"), (certificate, "--certificate", ".cert"), (vipr, "--vipr", ".vipr"))
     ]
     method = _method_for(method, program)
     jobs, codes = [], []
@@ -102,7 +105,6 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
             left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - started))
             with progress(f"certifying {job.source}"):
                 solution = certified_for_file(job.problem, solution, job.source, left, job.vipr is not None)
-            write_certificates(solution, job.source, job.certificate, job.vipr, force)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
         return ExitCode.INTERRUPTED, True
@@ -114,14 +116,26 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
         say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
     print_solution(output(), str(job.source), job.problem, solution)
-    code = outcome_code(solution)
+    return gravest([outcome_code(solution), *_write(job, solution, force)]), solution.stopped_because == "interrupted"
+
+
+def _write(job: Job, solution: Solution, force: bool) -> Iterator[ExitCode]:
+    """Write what is to be written of a solution; what cannot be written is said and does not keep the rest from its place."""
     if job.target is not None:
-        try:
-            write_solution(solution, job.target, force)
-        except EdrpError as error:
-            report(error)
-            code = gravest([code, outcome_code(error)])
-    return code, solution.stopped_because == "interrupted"
+        yield _attempt(partial(write_solution, solution, job.target, force))
+    if job.certificate is not None:
+        yield _attempt(partial(write_certificate, solution, job.certificate, force))
+    if job.vipr is not None:
+        yield _attempt(partial(write_vipr, solution, job.source, job.vipr, force))
+
+
+def _attempt(write: Callable[[], None]) -> ExitCode:
+    try:
+        write()
+    except EdrpError as error:
+        report(error)
+        return outcome_code(error)
+    return ExitCode.SOLVED
 
 
 def _method_for(method: str, program: str | None) -> str:
@@ -134,8 +148,13 @@ def _method_for(method: str, program: str | None) -> str:
     return method
 
 
-def _targets(files: list[Path], out: Path | None, force: bool, option: str = "--out", suffix: str = ".json") -> list[Path | None]:
-    """Where each output of an option goes; refused, before anything is solved, where one would overwrite another file."""
+def _targets(
+    files: list[Path], taken: dict[str, Path], out: Path | None, force: bool, option: str, suffix: str
+) -> list[Path | None]:
+    """Where each output of an option goes; refused, before anything is solved, where one would overwrite another file.
+
+    `taken` are the real paths of all inputs, and of what goes elsewhere; those of this option are added.
+    """
     if out is None:
         return [None] * len(files)
     file_mode(out)  # refuses impossible names
@@ -146,12 +165,11 @@ def _targets(files: list[Path], out: Path | None, force: bool, option: str = "--
             raise InvalidInstanceError([Fault(option, str(out), "must be a folder when several instances are solved")])
         refuse_folder(out)
         targets = [out / f"{file.stem}{suffix}" for file in files]
-    taken = {file.resolve(): file for file in files}
     for file, target in zip(files, targets, strict=True):
-        if target.resolve() in taken:
-            other = taken[target.resolve()]
+        place = os.path.realpath(target)  # unlike Path.resolve, it takes links that go round in circles
+        if other := taken.get(place):
             raise InvalidInstanceError([Fault(option, str(target), f"would overwrite {other}; choose another place for {file}")])
-        taken[target.resolve()] = target
+        taken[place] = target
         if len(files) == 1 or target.parent.exists():
             refuse_target(target, replace=force)
     return list(targets)
@@ -161,5 +179,4 @@ def write_solution(solution: Solution, target: Path, force: bool) -> None:
     """Write a solution, into a folder that is created where it is missing; with `force` in the place of another file."""
     with naming_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-    refuse_target(target, replace=force)
-    solution.save(target)
+    write_json(target, solution.to_document(), replace=force)

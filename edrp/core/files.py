@@ -7,12 +7,13 @@ its checksum, named and set aside.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedRandom
 from pathlib import Path
@@ -23,6 +24,9 @@ from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, Recov
 
 PARTIAL = ".{}.partial"
 """Name of what is being written, with a random part: nobody can have put a link there."""
+
+NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""Errors of file systems that know no second name of a file, such as FAT."""
 
 KINDS = {
     stat.S_IFDIR: "a folder",
@@ -78,10 +82,28 @@ def writing(path: str | Path, *, replace: bool = True) -> Iterator[BufferedRando
             with os.fdopen(descriptor, "w+b") as file:
                 yield file
             refuse_target(target, replace=replace)  # again: the block may have taken hours
-            partial.replace(target)
+            _publish(partial, target, replace)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+def _publish(partial: Path, target: Path, replace: bool) -> None:
+    """Give a finished file its name; one that another process has put there since the last look stays unless it may go."""
+    if replace:
+        partial.replace(target)
+        return
+    try:
+        target.hardlink_to(partial)
+    except FileExistsError:
+        refuse_target(target, replace=False)
+        raise
+    except OSError as error:
+        if error.errno not in NO_HARD_LINKS:
+            raise
+        partial.replace(target)
+    else:
+        partial.unlink()
 
 
 @contextmanager
@@ -121,6 +143,19 @@ def refuse_target(path: str | Path, *, replace: bool = True) -> None:
         raise UnwritableError(str(path), f"there is no folder {parent}; create it first")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UnwritableError(str(path), f"cannot be written: no permission to write to {parent}")
+
+
+def refuse_inputs(path: str | Path, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse a place for output that is an input as well, which not even `--force` is meant for.
+
+    Raises
+    ------
+    UnwritableError
+        Naming it.
+    """
+    place = os.path.realpath(path)
+    if any(place == os.path.realpath(given) for given in inputs if given is not None):
+        raise UnwritableError(str(path), "would overwrite an input; name another file")
 
 
 def file_mode(path: Path) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -129,8 +130,23 @@ def refuse_folder(folder: str | Path, names: Iterable[str] = (), *, force: bool 
 def _publish(stage: Path, target: Path, force: bool) -> None:
     """Move all files of one folder to another, after all of them have been found to be allowed."""
     files = sorted(path.relative_to(stage).as_posix() for path in stage.rglob("*") if not path.is_dir())
-    if not files:
-        return
+    if files:
+        with _alone(target):
+            _move(files, stage, target, force)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process moves files into a folder, and keep others waiting: the files of two never mix."""
+    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _move(files: Iterable[str], stage: Path, target: Path, force: bool) -> None:
     record = _record(target)
     _refuse_others(target, files, record, force)
     for name in files:

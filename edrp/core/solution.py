@@ -220,9 +220,9 @@ def describe_units(units: Mapping[str, str]) -> str:
     return ", ".join([*parts, "others 1" if names else "1"])
 
 
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a document as JSON; the file appears whole or not at all."""
-    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+def write_json(path: Path, document: dict[str, Any], *, replace: bool = True) -> None:
+    """Write a document as JSON; the file appears whole or not at all, and in the place of another one only with `replace`."""
+    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", replace=replace)
 
 
 def relative_gap(objective: float, bound: float) -> float:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import edrp
+from edrp.core.errors import UnwritableError
+
 
 @pytest.fixture
 def instance(examples) -> Path:
@@ -101,6 +104,49 @@ def test_several_solutions_leave_the_files_of_others_alone(run, instance, exampl
     assert [file.name for file in tmp_path.iterdir()] == ["reconfigure.json"]
     assert run("solve", instance, other, "-m", "greedy", "-o", tmp_path, "--force").code == 0
     assert (tmp_path / "reconfigure.json").read_text() != "mine"
+
+
+@pytest.mark.parametrize("option", ["--out", "--certificate", "--vipr"])
+def test_a_link_that_goes_round_in_circles_is_one_line(run, instance, tmp_path, option):
+    (tmp_path / "loop").symlink_to("loop")
+    refused = run("solve", instance, "-m", "highs", option, tmp_path / "loop", "--force")
+    assert (refused.code, len(refused.err.splitlines()), "is a symbolic link" in refused.err) == (2, 1, True), refused.err
+
+
+def test_two_outputs_of_a_command_have_two_places(run, instance, tmp_path):
+    out = tmp_path / "out"
+    refused = run("solve", instance, "-m", "highs", "--out", out, "--certificate", out, "--force")
+    assert (refused.code, "--certificate" in refused.err, "would overwrite" in refused.err) == (2, True, True), refused.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["solve", "word_count.json", "-m", "greedy", "-o"],
+        ["explore", "word_count.json", "-m", "greedy", "-o"],
+        ["plan", "migration.json", "-o"],
+        ["advise", "flink", "flink_words.zip", "--html"],
+    ],
+)
+def test_not_even_force_writes_over_an_input(run, examples, tmp_path, words):
+    given = tmp_path / next(word for word in words if "." in word)
+    given.write_bytes((examples / given.name).read_bytes())
+    (tmp_path / "again").symlink_to(tmp_path)
+    for out in (given, tmp_path / "again" / given.name):
+        refused = run(*[given if word == given.name else word for word in words], out, "--force")
+        assert (refused.code, "would overwrite" in refused.err) == (2, True), refused.err
+    assert given.read_bytes() == (examples / given.name).read_bytes()
+
+
+def test_a_certificate_that_cannot_be_written_does_not_cost_the_solution(run, instance, tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise UnwritableError("answer.cert", "cannot be written: No space left on device")
+
+    monkeypatch.setattr("edrp.cli.solve.write_certificate", refuse)
+    done = run("solve", instance, "-o", tmp_path / "answer.json", "--certificate", tmp_path / "answer.cert")
+    assert (done.code, done.err.splitlines()) == (2, ["answer.cert: cannot be written: No space left on device"])
+    assert edrp.load_solution(tmp_path / "answer.json").status == "optimal"
 
 
 def test_a_run_that_was_written_is_written_again_but_not_over_other_files(run, tmp_path):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
 import socket
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from edrp.core import files
 from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.files import read_regular, write_whole, writing
 from edrp.core.folders import filling, new_folder
@@ -75,6 +79,30 @@ def test_a_file_is_replaced_only_where_that_is_meant(tmp_path):
     assert path.read_text() == "two"
 
 
+def test_a_file_that_another_process_puts_there_at_the_last_moment_stays(tmp_path, monkeypatch):
+    out, look = tmp_path / "out.json", files.refuse_target
+
+    def look_too_early(path: Path, *, replace: bool = True) -> None:
+        look(path, replace=replace)
+        out.write_text("theirs")
+
+    monkeypatch.setattr(files, "refuse_target", look_too_early)
+    with pytest.raises(UnwritableError, match="exists already; choose another name, or replace it with --force"):
+        write_whole(out, "ours", replace=False)
+    assert out.read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_where_files_have_one_name_only_they_are_written_too(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    write_whole(tmp_path / "out.json", "text", replace=False)
+    assert (tmp_path / "out.json").read_text() == "text"
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.json"]
+
+
 def test_a_file_has_the_permissions_of_any_new_file(tmp_path):
     write_whole(tmp_path / "out.json", "text")
     (tmp_path / "other").write_text("text")
@@ -134,6 +162,21 @@ def test_what_we_wrote_is_replaced_and_what_others_wrote_or_changed_is_not(tmp_p
     fill(tmp_path, "3", "a.csv", "b.csv", "c.csv", force=True)
     fill(tmp_path, "4", "c.csv")
     assert [(tmp_path / name).read_text() for name in ("a.csv", "b.csv", "c.csv")] == ["3", "3", "4"]
+
+
+def test_files_of_two_processes_do_not_mix(tmp_path):
+    """While another one moves its files, ours wait."""
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with ThreadPoolExecutor() as pool:
+        ours = pool.submit(fill, tmp_path, "ours", "a.csv", "b.csv")
+        while not any(path.is_file() for path in tmp_path.glob(".*.partial/b.csv")):
+            assert not ours.done()
+        (tmp_path / "a.csv").write_text("theirs")
+        os.close(other)
+    assert isinstance(ours.exception(), UnwritableError)
+    assert (tmp_path / "a.csv").read_text() == "theirs"
+    assert not (tmp_path / "b.csv").exists()
 
 
 def test_files_of_a_subfolder_take_their_places_too(tmp_path):
