@@ -1562,6 +1562,7 @@ class Maps:
         scale = math.lcm(*(fraction(x).denominator for x in (*rates, *needs)))
         self.rates, self.needs = [int(x * scale) for x in rates], [int(x * scale) for x in needs]
         self.free = {what: math.floor(amount * SLACK * scale) for what, amount in free.items()}
+        self.senders = {name for name, node in nodes.items() if node.get("uplink", 0)}  # by any uplink, since rates may be 0
         costs = {arc: fraction(link.get("cost", 0)) for arc, link in arcs.items()}
         public = fraction(problem.get("public_cost", 0))
         self.unit = math.lcm(public.denominator, *(cost.denominator for cost in costs.values()))
@@ -1584,7 +1585,7 @@ class Maps:
         for v in self.out.get(u, ()) if moving < 2 and passed + moving <= self.most else ():
             if rate <= self.free["bandwidth", u, v]:
                 yield (v, j, passed + moving, 1), self.cost[u, v], ((("bandwidth", u, v), rate),)
-        if moving == 0 and self.free["uplink", u] > 0 and rate <= self.free["uplink", u]:
+        if moving == 0 and u in self.senders and rate <= self.free["uplink", u]:
             for v in self.nodes:
                 if v != u and rate <= self.free.get(("downlink", v), rate):
                     yield (v, j, passed, 2), self.public, ((("uplink", u), rate), (("downlink", v), rate))

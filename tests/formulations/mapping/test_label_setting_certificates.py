@@ -11,7 +11,9 @@ import pytest
 from edrp import solve
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.validation.oracles.corruption import try_corruptions
+from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.oracles import checker
+from edrp.validation.oracles.corruption import check_documents, try_corruptions
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -45,3 +47,19 @@ def test_no_change_makes_a_false_claim_of_label_setting_pass():
         refused, passed = refused + verdicts.refused, passed + verdicts.passed
     assert refused > 400
     assert refused + passed == 1000
+
+
+def test_an_uplink_below_all_rates_still_sends_what_has_no_rate():
+    nodes = [{"name": "a", "capacity": 0, "uplink": 0.5}, {"name": "b", "capacity": 0}]
+    links = [{"source": "a", "target": "b", "bandwidth": 1, "cost": 9}]
+    problem = MappingProblem(
+        network={"nodes": nodes, "links": links},
+        task={"source": "a", "delivery": "b", "components": [], "bandwidths": [0]},
+        public_cost=1,
+    )
+    solution = solve(problem, "label-setting", certify=True)
+    assert (solution.objective, solution.proof) == (1, "checked certificate")
+    worse = {**solution.to_document(), "routes": [["a", "b"]], "public": [False], "objective": 9}
+    header, *lines = solution.certificate.splitlines()
+    with pytest.raises(checker.Refused, match="there may be a better map"):
+        check_documents(problem, worse, "\n".join([header.replace('"bound":"1"', '"bound":"9"'), *lines]))
