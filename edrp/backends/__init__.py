@@ -120,6 +120,8 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         return ProgramResult("none", "error", None, None, None, 0.0, (too_large,))
     if settings.start is not None and settings.start.shape != (program.columns,):
         raise ValueError(f"the starting point has shape {settings.start.shape}, the program has {program.columns} columns")
+    if not program.columns:
+        return _without_columns(arrays)
     try:
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
         settle = _settled if settings.tiny else _solved_once
@@ -127,6 +129,13 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
+
+
+def _without_columns(arrays: Arrays) -> ProgramResult:
+    """Decide a program that leaves nothing to be decided, which solvers call neither optimal nor infeasible."""
+    if (arrays.row_lower > FEASIBILITY_TOLERANCE).any() or (arrays.row_upper < -FEASIBILITY_TOLERANCE).any():
+        return ProgramResult("infeasible", "finished", None, None, None, 0.0)
+    return ProgramResult("optimal", "finished", np.zeros(0), arrays.constant, arrays.constant, 0.0)
 
 
 def check_numbers(program: Program, arrays: Arrays) -> None:

@@ -136,6 +136,8 @@ class Tree:
         solver = self._solver
         if (box[0] > box[1]).any():
             return Relaxation(math.inf, np.zeros(self.arrays.row_lower.size), box[0])
+        if not self._columns.size:
+            return self._without_columns()
         solver.changeColsBounds(self._columns.size, self._columns, *box)
         if basis is not None:
             solver.setBasis(basis)
@@ -155,6 +157,13 @@ class Tree:
         solution = solver.getSolution()
         value = 0.0 if self.feasibility else float(solver.getObjectiveValue())
         return Relaxation(value, np.array(solution.row_dual, float), np.array(solution.col_value, float), solver.getBasis())
+
+    def _without_columns(self) -> Relaxation:
+        """The relaxation where there is nothing to decide, which HiGHS calls neither optimal nor infeasible."""
+        arrays = self.arrays
+        broken = (arrays.row_lower > 0).astype(float) - (arrays.row_upper < 0)
+        constant = 0.0 if self.feasibility else float(arrays.constant)
+        return Relaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
     def _close(self, box: Box, solved: Relaxation) -> None:
         """Add a leaf; a box without points by a ray, scaled until the rounding of its multipliers does not matter."""

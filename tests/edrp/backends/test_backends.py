@@ -100,6 +100,24 @@ def test_a_row_without_columns_can_be_infeasible(backend):
     assert solve_program(program, backend).status == "infeasible"
 
 
+@pytest.mark.parametrize(("lower", "status"), [(-1.0, "optimal"), (0.0, "optimal"), (1.0, "infeasible")])
+@pytest.mark.parametrize("backend", ALL)
+def test_a_program_without_columns_is_decided_by_its_rows(backend, lower, status):
+    program = Program()
+    program.add_row("nothing", Linear.zero(), lower=lower)
+    program.minimise(Linear.zero() + 2.5)
+    result = solve_program(program, backend)
+    assert (result.status, result.bound) == (status, 2.5 if status == "optimal" else None)
+
+
+@pytest.mark.parametrize(("delivery", "status"), [("a", "optimal"), ("b", "infeasible")])
+def test_a_problem_whose_program_has_no_columns_is_solved_and_certified(delivery, status):
+    network = {"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}]}
+    task = {"source": "a", "delivery": delivery, "components": [], "rate": 1.0}
+    solution = edrp.solve(edrp.MappingProblem(network=network, task=task), "highs", certify=True)
+    assert (solution.status, solution.proof) == (status, "checked certificate"), solution.notes
+
+
 @pytest.mark.parametrize("backend", ALL)
 def test_unbounded_programs_have_no_optimum(backend):
     program = Program()
