@@ -41,6 +41,10 @@ COUNTS = pa.schema([("rows", pa.int64())])
 INSTANCES = pa.schema([(name, pa.string()) for name in ("id", "instance", "fault")])
 """Columns of a frame of instances: the fields of `Instance` in their order."""
 
+SAME_NAME = "row_number() over (partition by id order by fault <> '', instance)"
+OWN_NAME = f"case when fault <> '' and {SAME_NAME} > 1 then concat(id, ' (', {SAME_NAME}, ')') else id end as id"
+"""Name of an instance; broken ones that have that of another one, as rows without a name do, are numbered by their text."""
+
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -110,10 +114,10 @@ def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | Non
 
     def read(batches: Batches) -> Batches:
         for batch in batches:
-            yield from _instance_table(instances_of_columns(batch["id"], batch["instance"])).to_batches()
+            yield from _instance_table(instances_of_columns(batch["id"], batch["instance"], "row")).to_batches()
 
     texts = source.selectExpr("cast(id as string) as id", "coalesce(cast(instance as string), '') as instance")
-    frame: DataFrame = texts.mapInArrow(read, _spark_schema(INSTANCES))
+    frame: DataFrame = texts.mapInArrow(read, _spark_schema(INSTANCES)).selectExpr(OWN_NAME, "instance", "fault")
     repeated = frame.groupBy("id").count().where("count > 1").limit(5).collect()
     if repeated:
         why = "each instance needs an id of its own"

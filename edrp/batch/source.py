@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ from edrp.batch.folder import Fingerprint
 from edrp.batch.tasks import SEPARATOR, Instance, text_hash
 from edrp.core.errors import Fault, InvalidInstanceError, encodable
 from edrp.core.files import decode_text, read_content, read_regular, refuse_missing
+from edrp.core.instances import Scan
 from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
@@ -52,6 +54,7 @@ def read_instances(source: Any) -> list[Instance]:
     else:
         pairs = source.items() if isinstance(source, Mapping) else source
         instances = [_from_value(index, pair) for index, pair in enumerate(pairs)]
+    instances = _with_names_of_their_own(instances)
     _refuse_repeated(instances)
     if not instances:
         raise InvalidInstanceError([Fault("source", _named(source), "holds no instance")])
@@ -121,10 +124,12 @@ def _from_line(number: int, line: bytes) -> Instance:
     """The instance of a line; where it has no id, the number of the line is its name."""
     name, text = f"line {number}", line.decode("utf-8", "backslashreplace")
     try:
-        entry = json.loads(line.decode("utf-8"))
-        name = encodable(str(entry["id"]))
+        text = line.decode("utf-8")
+        entry = json.loads(text)
+        name = name if entry["id"] is None else encodable(str(entry["id"]))
         made = _instance(name, entry["instance"])
-        return made._replace(fault=f"line {number}: {made.fault}") if made.fault else made
+        fault = made.fault or _given_twice(text) or ("needs a name in the field id" if entry["id"] is None else "")
+        return made._replace(fault=f"line {number}: {fault}") if fault else made
     except json.JSONDecodeError as error:
         why = f"is not JSON: {error.msg}"
     except UnicodeDecodeError as error:
@@ -138,15 +143,20 @@ def _from_line(number: int, line: bytes) -> Instance:
     return Instance(name, text, f"line {number}: {why} (got {text[:40]})")
 
 
+def _given_twice(text: str) -> str:
+    """Which field stands twice in an object of a line, of which Python would silently keep the last; or an empty string."""
+    return "; ".join(f"{fault.place} {fault.why}" for fault in Scan(text).faults)
+
+
 def _from_table(table: pa.Table, source: str) -> list[Instance]:
     refuse_missing_columns(table.column_names, source)
     return list(instances_of_columns(table["id"], table["instance"]))
 
 
-def instances_of_columns(ids: Any, texts: Any) -> Iterator[Instance]:
-    """Instances of a column of ids and one of JSON texts, Arrow arrays of any type."""
+def instances_of_columns(ids: Any, texts: Any, nameless: str = "row {}") -> Iterator[Instance]:
+    """Instances of a column of ids and one of JSON texts, Arrow arrays of any type; `nameless` names rows without an id."""
     for index, (name, value) in enumerate(zip(_as_bytes(ids), _as_bytes(texts), strict=True)):
-        named = f"row {index}" if name is None else name.decode("utf-8", "backslashreplace")
+        named = nameless.format(index) if name is None else name.decode("utf-8", "backslashreplace")
         if name is None:
             yield Instance(named, "", f"needs a name in the column id, whose type is {ids.type}")
         elif value is None:
@@ -163,13 +173,13 @@ def instances_of_columns(ids: Any, texts: Any) -> Iterator[Instance]:
 
 def _as_bytes(column: Any) -> list[bytes | None]:
     """Texts and simple values, such as numbers, as bytes; null for values that have no text, such as structs."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not _is_text(column.type):
-        try:
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if not _is_text(column.type):
             column = column.cast(pa.string())
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            return [None] * len(column)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return [None] * len(column)
     values: list[bytes | None] = column.cast(pa.large_binary()).to_pylist()
     return values
 
@@ -221,6 +231,28 @@ def _text(value: Any) -> str:
     if isinstance(value, Problem):
         return value.model_dump_json()
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _with_names_of_their_own(instances: list[Instance]) -> list[Instance]:
+    """The instances; broken ones whose name is that of another one, as what we call them may be, are numbered.
+
+    >>> _with_names_of_their_own([Instance("line 2", "{}"), Instance("line 2", "", "is not JSON")])[1].id
+    'line 2 (2)'
+    """
+    left = Counter(instance.id for instance in instances)
+    taken = set(left)
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
+
+    def own(instance: Instance) -> Instance:
+        if not instance.fault or left[instance.id] == 1:
+            return instance
+        left[instance.id] -= 1
+        names = (f"{instance.id} ({number})" for number in numbers[instance.id])
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        return instance._replace(id=name)
+
+    return [own(instance) for instance in instances]
 
 
 def _refuse_repeated(instances: list[Instance]) -> None:

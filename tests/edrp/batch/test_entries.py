@@ -99,6 +99,25 @@ def test_a_broken_line_has_a_row_of_its_own(good, tmp_path):
     assert_faults(outcomes(path), why)
 
 
+def test_an_entry_without_a_name_may_be_called_as_another_one_is(good, tmp_path):
+    entry = f'"instance": {json.dumps(json.loads(good))}}}'
+    lines = [f'{{"id": "line 3", {entry}', f'{{"id": "b", {entry}', "no", '{"id": null, ' + entry, '{"id": null, ' + entry]
+    path = tmp_path / "instances.jsonl"
+    path.write_text("\n".join(lines))
+    why = {"line 3 (2)": "is not JSON", "line 4": "needs a name in the field id", "line 5": "needs a name in the field id"}
+    assert_faults(outcomes(path), why)
+    table = pa.table({"id": ["row 2", "row 2 (2)", None], "instance": [good] * 3})
+    assert_faults(outcomes(table), {"row 2 (3)": "needs a name in the column id"})
+
+
+def test_a_field_that_stands_twice_in_a_line_is_a_fault_as_it_is_in_a_file(good, tmp_path):
+    entry = json.dumps({"id": "a", "instance": json.loads(good)})
+    lines = [entry, entry.replace('"a"', '"b"'), entry.replace('"a"', '"twice"').replace('"kind"', '"kind": "edrp", "kind"')]
+    path = tmp_path / "instances.jsonl"
+    path.write_text("\n".join(lines))
+    assert_faults(outcomes(path), {"twice": "line 3: instance.kind is given twice in one object; keep one of them"})
+
+
 def test_structs_bytes_and_missing_values_in_a_table_have_rows_of_their_own(good, tmp_path):
     texts = [good.encode(), b"\xff" + good.encode(), None, good.encode()]
     table = pa.table({"id": ["a", "bytes", "null", None], "instance": pa.array(texts)})
@@ -109,6 +128,8 @@ def test_structs_bytes_and_missing_values_in_a_table_have_rows_of_their_own(good
     assert [instance.fault for instance in read_instances(tmp_path / "structs.parquet")] == [
         "must be JSON text, not struct<kind: string>"
     ] * 2
+    coded = pa.DictionaryArray.from_arrays([0], pa.array([{"kind": "migration"}]))
+    assert read_instances(pa.table({"id": ["a"], "instance": coded}))[0].fault.startswith("must be JSON text, not dictionary")
     named = pa.table({"id": pa.array([{"x": 1}]), "instance": [good]})
     assert read_instances(named)[0].fault.startswith("needs a name in the column id, whose type is struct")
 

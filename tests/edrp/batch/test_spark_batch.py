@@ -42,6 +42,16 @@ def comparable(table) -> list[dict[str, object]]:
     return rows
 
 
+def test_rows_of_a_frame_that_have_no_name_are_failed_rows_and_the_batch_goes_on(spark, instances, tmp_path):
+    good = instances["migration"]
+    rows = [("a", good), (None, good), (None, good), ("row", good), (None, "no JSON")]
+    for partitions in (5, 1):  # however the rows are spread, they are the same batch
+        frame = spark.createDataFrame(rows, "id string, instance string").repartition(partitions)
+        edrp.solve_batch(frame, "ssm", spark=spark, out=tmp_path / "out")
+    found = {row["id"]: row["outcome"] for row in read_rows(tmp_path / "out").to_pylist()}
+    assert found == {"a": "solved", "row": "solved", **dict.fromkeys(("row (2)", "row (3)", "row (4)"), "failed")}
+
+
 def test_spark_gives_all_rows_of_the_local_batch_errors_and_seeds_included(spark, instances, tmp_path):
     methods = ["highs", "random", "ssm"]
     seen = []
