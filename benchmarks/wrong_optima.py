@@ -75,13 +75,13 @@ HEAD = """\
 |---|---|---|---|---|---|---|---|"""
 
 
-def formulations(kind: str, count: int) -> Iterator[tuple[int, Any]]:
-    """Formulations of random instances, with their seeds."""
+def formulations(kind: str, count: int, drawn: int) -> Iterator[tuple[int, Any]]:
+    """Formulations of random instances, with their seeds; other ones for another `drawn`."""
     families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages]
     refuse, seed, made = get_kind(kind).refuse_formulation, 0, 0
     while made < count:
         family = families[seed % len(families)]
-        random = np.random.default_rng([seed, 17])
+        random = np.random.default_rng([seed, drawn])
         size = int(random.integers(family.least_size, max(family.least_size, SIZES[kind]) + 1))
         problem = family.make(size, random)
         seed += 1
@@ -145,6 +145,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", help="default: all")
     parser.add_argument("--count", type=int, default=2000, help="programs of each kind")
+    parser.add_argument("--seed", type=int, default=17, help="seed of the random instances (default: 17)")
     parser.add_argument("--judge", choices=JUDGES, default="scipy", help="second solver (default: scipy)")
     parser.add_argument("--tiny", action="store_true", help="make some coefficients much smaller")
     asked = parser.parse_args()
@@ -153,7 +154,7 @@ def main() -> None:
     for kind in asked.kinds or RULES:
         started = wrong = worse = unproven = 0
         total, times, seconds = 0.0, guard.times, guard.seconds
-        for seed, formulation in formulations(kind, asked.count):
+        for seed, formulation in formulations(kind, asked.count, asked.seed):
             program = WithTiny(formulation.program, seed) if asked.tiny else formulation.program
             point = None if asked.tiny else start(formulation, seed)
             started += point is not None
