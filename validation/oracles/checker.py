@@ -14,14 +14,16 @@ Limits
 Header
     A certificate is a text of JSON lines. The first is an object:
 
-    format    one of the keys of `FORMATS`
+    format    one of the keys of `FORMATS`, for a kind of problem that it is for
     version   1
     instance  hashes of the documents that state the instance, with and without what has a default (see `instance_hash`)
     claim     "optimal" or "infeasible", the `status` of the solution
     bound     of an optimal solution, as "p/q": no decision is better than this − 1e-6 (`TOLERANCE`)
 
-    The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem, and all that is in it:
-    it must keep to all limits, and its value must be the solution's objective and the bound, to 1e-9 of the value (`SAME`).
+    An instance of a kind in `FIELDS` must have no other fields than those, no name twice, and no number below 0 where there
+    is none to be. The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem, and
+    all that is in it: it must keep to all limits, and its value must be the solution's objective and the bound, to 1e-9 of the
+    value (`SAME`).
     The other lines are the format's: its function in `FORMATS` reads them all, raises `Refused` where something does not hold,
     and returns what has been proven, in words; its docstring says what they are.
 """
@@ -51,7 +53,7 @@ from typing import Any
 VERSION = 1
 MAX_DOCUMENT, MAX_CERTIFICATE, MAX_LINE = 2**26, 2**28, 2**24
 MAX_SECONDS = 1800
-MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS = 400, 400, 10**6, 10**6, 10**7
+MAX_DIGITS, MAX_EXPONENT, MAX_PARTITIONS, MAX_STATES, MAX_PARTS, MAX_OPEN = 400, 400, 10**6, 10**6, 10**7, 10**4
 TOLERANCE, SAME, SLACK = Fraction(1, 10**6), Fraction(1, 10**9), 1 + Fraction(1, 10**9)
 """By how much a better decision may be missed; relative error of a stated value; what limits on decisions are multiplied by."""
 
@@ -64,7 +66,7 @@ class Unknown(Refused):
     """Something that the checker does not know; a program that the certificate states may still be proven."""
 
 
-MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration)
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration, RecursionError)
 """Errors that reading a document raises that is not as it should be."""
 
 
@@ -75,6 +77,15 @@ def need(holds: object, why: str) -> None:
 
 
 # --- reading ---
+
+
+def unique(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A dict of pairs whose keys all differ."""
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        need(key not in found, f"{str(key)[:100]} is given twice")
+        found[key] = value
+    return found
 
 
 def _integer(text: str) -> int:
@@ -94,9 +105,9 @@ def _constant(text: str) -> None:
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text; numbers with a point or an exponent become fractions."""
+    """The value of a JSON text; numbers with a point or an exponent become fractions, and no field may be given twice."""
     try:
-        return json.loads(text, parse_int=_integer, parse_float=_rational, parse_constant=_constant)
+        return json.loads(text, parse_int=_integer, parse_float=_rational, parse_constant=_constant, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise Refused(f"no JSON: {str(error)[:100]}") from None
 
@@ -111,9 +122,10 @@ def fraction(value: Any) -> Fraction:
 
 def read_document(path: str) -> dict[str, Any]:
     """The JSON object of a file."""
-    file = Path(path)
-    need(file.stat().st_size <= MAX_DOCUMENT, f"{path}: more than {MAX_DOCUMENT} bytes")
-    document = parse(file.read_text("utf-8"))
+    with Path(path).open("rb") as file:  # whose size is not known beforehand where it is a pipe
+        content = file.read(MAX_DOCUMENT + 1)
+    need(len(content) <= MAX_DOCUMENT, f"{path}: more than {MAX_DOCUMENT} bytes")
+    document = parse(content.decode())
     need(isinstance(document, dict), f"{path}: no JSON object")
     return dict(document)
 
@@ -128,14 +140,18 @@ def read_lines(path: str) -> Iterator[str]:
 
 
 def instance_hash(problem: dict[str, Any]) -> str:
-    """SHA-256 of the instance's canonical JSON: sorted keys, no spaces, numbers as the shortest fraction "p/q" or "p"."""
+    """SHA-256 of the instance's canonical JSON: sorted keys, no spaces, numbers as the shortest fraction "=p/q" or "=p".
+
+    A text that begins with "=" has one more in front, so that it is no number.
+    """
 
     def canonical(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: canonical(part) for key, part in value.items()}
         if isinstance(value, list):
             return [canonical(part) for part in value]
-        return f"={Fraction(value)}" if isinstance(value, int | Fraction) and not isinstance(value, bool) else value
+        number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+        return f"={Fraction(value)}" if number else f"={value}" if isinstance(value, str) and value[:1] == "=" else value
 
     text = json.dumps(canonical(problem), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -257,7 +273,9 @@ def check_tree(program: Program, lines: Iterator[Any], target: Bound) -> str:
     while stack:
         path, line = stack.pop(), next(lines, None)
         need(isinstance(line, list) and line, "the tree ends before all of it is closed")
+        need(len(stack) < MAX_OPEN, f"a tree with more than {MAX_OPEN} open nodes")
         if line[0] in ("B", "F"):
+            need(len(set(line[1][::2])) * 2 == len(line[1]), f"leaf {leaves + 1} has a row twice, or one without multiplier")
             low, high = list(program.low), list(program.high)
             while path:
                 path, changes = path
@@ -357,8 +375,8 @@ def _network(problem: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Links by source and target, in both directions where the network is symmetric, and nodes by name."""
     network = problem["network"]
     both = [1, -1] if network.get("symmetric", True) else [1]
-    arcs = {(link["source"], link["target"])[::turn]: link for turn in both for link in network.get("links", ())}
-    return arcs, {node["name"]: node for node in network["nodes"]}
+    arcs = unique(((link["source"], link["target"])[::turn], link) for turn in both for link in network.get("links", ()))
+    return arcs, unique((node["name"], node) for node in network["nodes"])
 
 
 def _free(problem: dict[str, Any], end: tuple[Any, ...]) -> Bound:
@@ -442,8 +460,8 @@ class Application:
     def __init__(self, problem: dict[str, Any]) -> None:
         graph, self.network = problem["application"], problem["network"]
         self.links, self.nodes = _network(problem)
-        self.operators = {operator["name"]: operator for operator in graph["operators"]}
-        self.streams = {(s["source"], s["target"]): s.get("rate") for s in graph.get("streams", ())}
+        self.operators = unique((operator["name"], operator) for operator in graph["operators"])
+        self.streams = unique(((s["source"], s["target"]), s.get("rate")) for s in graph.get("streams", ()))
         self.before = {name: [u for u, v in self.streams if v == name] for name in self.operators}
         try:
             self.order = tuple(TopologicalSorter(self.before).static_order())
@@ -484,7 +502,7 @@ class Deployments(Application):
         self.weights = problem.get("weights") or {"response_time": Fraction(1, 2), "cost": Fraction(1, 2)}
         self.limits = {name: limit for name, limit in (problem.get("limits") or {}).items() if limit not in (None, {})}
         storm = self.current is not None and problem.get("reconfiguration") == "storm"
-        if "availability" in self.limits or storm:
+        if "availability" in self.limits or self.weights.get("availability") or storm:
             raise Unknown("the checker knows neither availability nor Storm's reconfiguration")
         peaks = [name for part in (self.weights, self.limits) for name in ("peak_load", "peak_loads") if part.get(name)]
         need(not peaks and not problem.get("priorities"), "the checker knows neither peak loads nor priorities")
@@ -553,7 +571,9 @@ def _latency(model: Any, rate: Fraction, replicas: int) -> Fraction | None:
     if model.get("model", "mm1") == "mm1":
         return 1 / (fraction(model["service_rate"]) - rate) if rate < model["service_rate"] else None
     if model["model"] == "polynomial":
-        return sum((fraction(c) * rate**power for power, c in enumerate(model["coefficients"])), Fraction(0))
+        seconds = sum((fraction(c) * rate**power for power, c in enumerate(model["coefficients"])), Fraction(0))
+        need(seconds >= 0, f"a latency is negative at {float(rate)!r} tuples/s")
+        return seconds
     if model["model"] == "capacity-curve":
         knots = [
             (Fraction(0), Fraction(0)),
@@ -619,7 +639,9 @@ def deployment_program(problem: dict[str, Any]) -> Program:
         operator, place[name] = model.operators[name], {}
         replicas = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
         own, longest = [(pause, Fraction(1))], list[tuple[int, Fraction]]()
-        for nodes in (nodes for k in replicas for nodes in multisets(sorted(operator.get("candidates") or model.nodes), k)):
+        choices = (nodes for k in replicas for nodes in multisets(sorted(operator.get("candidates") or model.nodes), k))
+        for number, nodes in enumerate(choices):
+            need(number < MAX_PARTS, f"more than {MAX_PARTS} choices of nodes for {name}")
             parts = model.alone(name, nodes)
             if parts is not None:
                 column = place[name][nodes] = program.column(model.factor("cost") * parts[1], integer=True)
@@ -1153,7 +1175,6 @@ def check_eliminate(problem: dict[str, Any], _: Any, header: dict[str, Any], lin
     least 0) of the limits of response time and cost take the place of the weights, and all that keeps to the limits is worth no
     more than their sum.
     """
-    need(problem["kind"] == "edrp", "this format is for problems of kind edrp")
     if header["claim"] == "optimal":
         model, bound = Placement(problem, header["order"]), fraction(header["bound"])
         target, said = math.ceil((bound - TOLERANCE) * 2**SHIFT), f"no deployment is below {float(bound)!r} − 1e-6"
@@ -1510,7 +1531,6 @@ def check_column_generation(problem: dict[str, Any], _: Any, header: dict[str, A
     of them that hold each instance once, and their places, with the shortest paths that are possible. A claim that nothing is
     feasible is proven in the same way, with placements that are worth 0, and a bound of 1.
     """
-    need(problem["kind"] == "latency-aware", "this format is for problems of kind latency-aware")
     optimal = header["claim"] == "optimal"
     patterns = Patterns(problem, header["order"], optimal)
     bound = fraction(header["bound"]) if optimal else None
@@ -1520,6 +1540,7 @@ def check_column_generation(problem: dict[str, Any], _: Any, header: dict[str, A
     while stack:
         window, line = stack.pop(), next(lines, None)
         need(isinstance(line, list) and line, "the tree ends before all of it is closed")
+        need(len(stack) < MAX_OPEN, f"a tree with more than {MAX_OPEN} open nodes")
         if line[0] == "W":
             stack += reversed(window.halves(line[1], line[2]))
             continue
@@ -1783,6 +1804,82 @@ FORMATS: dict[str, Check] = {
 }
 """Functions of problem, decision, header and the remaining lines (parsed), by format."""
 
+KINDS = {
+    "ssm": "migration",
+    "pmc": "migration-policy",
+    "eliminate": "edrp",
+    "column-generation": "latency-aware",
+    "label-setting": "mapping",
+}
+"""The kind of problem that a format is for; one of programs is for all."""
+
+_PLACED = {
+    "application": "operators streams",
+    "application.operators": "name state_size code_size resources candidates external_rate selectivity",
+    "application.streams": "source target rate partitioning usage",
+    "network": "nodes links symmetric store within_zone between_zones",
+    "network.nodes": "name coordinates resources capacity speedup spawn_time availability zone store_delay store_bandwidth",
+    "network.links": "source target delay bandwidth cost availability",
+    "network.within_zone": "delay bandwidth cost availability",
+    "network.between_zones": "delay bandwidth cost availability",
+    "network.store": "delay bandwidth local_bandwidth",
+}
+_SERVERS = {
+    "network": "nodes links symmetric",
+    "network.nodes": "name coordinates capacity total_capacity services uplink downlink access_delay",
+    "network.links": "source target bandwidth cost delay",
+}
+_METRICS = "response_time cost downtime network_usage availability peak_load peak_loads"
+_TASKS = "kind work state_size intervals nodes tolerance allow_empty"
+FIELDS: dict[str, dict[str, str]] = {
+    "edrp": {
+        **_PLACED,
+        "": "kind application network current weights limits synchronisation_time reconfiguration priorities",
+        "application.operators": f"{_PLACED['application.operators']} latency cost max_replicas min_replicas usage",
+        "application.operators.latency": "model service_rate replicas capacities coefficients rates latencies",
+        "weights": _METRICS,
+        "limits": _METRICS,
+    },
+    "latency-aware": {
+        **_PLACED,
+        "": "kind application network current weights utilisation",
+        "application.operators": f"{_PLACED['application.operators']} instances",
+        "weights": "latency supervisors colocation events",
+    },
+    "migration": {"": _TASKS},
+    "migration-policy": {"": f"{_TASKS} node_counts transitions discount"},
+    "link-allocation": {
+        **_SERVERS,
+        "": "kind network flows max_links forwarding_price public_share keep",
+        "flows": "name source target rate price route",
+    },
+    "mapping": {
+        **_SERVERS,
+        "": "kind network task max_empty_hops empty_hops bandwidth cost public_cost",
+        "task": "source delivery components bandwidths rate price",
+        "task.components": "name shrinkage capacity cpu_factor service",
+    },
+}
+"""Fields of instances by kind and place. Objects at other places are by name: of resources, operators or metrics."""
+FLAGS, SIGNED = (
+    {"allow_empty", "keep", "network.symmetric"},
+    {"network.nodes.coordinates", "application.operators.latency.coefficients"},
+)
+
+
+def _check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
+    """A part of an instance has no field that the checker does not know, and is of the sign and type that it takes."""
+    if isinstance(value, list):
+        for part in value:
+            _check_fields(known, part, place)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            need(place not in known or name in known[place].split(), f"{place or 'instance'}: has no field {name[:40]!r}")
+            _check_fields(known, part, f"{place}.{name}".lstrip("."))
+    else:
+        need(isinstance(value, bool) == (place in FLAGS), f"{place}: {str(value)[:40]!r} is of another type")
+        need(not isinstance(value, int | Fraction) or value >= 0 or place in SIGNED, f"{place}: is below 0")
+
 
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """Say what a certificate proves of a solution; `Refused` where something does not hold."""
@@ -1792,7 +1889,10 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
     need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
     need(header.get("version") == VERSION, f"version {str(header.get('version'))[:40]}; version {VERSION} is read")
+    need(kind == KINDS.get(header["format"], kind), f"this format is for problems of kind {KINDS.get(header['format'])}")
     need(instance_hash(problem) in header.get("instance", ()), "the certificate is of another instance")
+    if kind in FIELDS:
+        _check_fields(FIELDS[str(kind)], problem)
     need(solution.get("kind") == f"{kind}-solution", f"the solution is no {kind}-solution")
     need(header.get("claim") in ("optimal", "infeasible"), "claim: must be optimal or infeasible")
     status = str(solution.get("status"))[:40]
@@ -1829,6 +1929,8 @@ def verdict(instance: str, solution: str, certificate: str) -> str:
         return f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}"
     except (Refused, OSError, UnicodeDecodeError) as error:
         return f"not proven: {error}"
+    except MemoryError:
+        return "not proven: this takes more memory than there is"
     except MALFORMED as error:
         return f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
 

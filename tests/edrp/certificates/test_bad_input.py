@@ -78,6 +78,10 @@ def test_headers_of_something_else(files, change, why):
         ('["S", 0, 0]', "not proven: the tree ends before all of it is closed"),
         ('["S", 10000000, 0]', "not proven: something is malformed"),
         ('["B", ["a", 1]]', "not proven: something is malformed"),
+        ('["B", [0, 1, 0, 1]]', "not proven: leaf 1 has a row twice"),
+        ('["B", [0]]', "not proven: leaf 1 has a row twice, or one without multiplier"),
+        ('["S", 0, 0]\n' * (checker.MAX_OPEN + 2), "not proven: a tree with more than 10000 open nodes"),
+        ("[" * 900 + "]" * 900, "not proven: "),
         ("", "not proven: no JSON: "),
     ],
 )
@@ -104,3 +108,15 @@ def test_files_that_are_not_there_or_no_text(files):
     assert judged(files, "nowhere")[1] == "not proven: [Errno 2] No such file or directory: 'nowhere'"
     (files / "binary").write_bytes(bytes(range(256)))
     assert judged(files, "binary")[0] == 2
+
+
+def test_documents_nested_too_deeply_are_refused(files):
+    (files / "nested.json").write_text('{"kind": "migration", "work": ' + "[" * 900 + "]" * 900 + "}")
+    code, said = judged(files, "good", instance="nested.json")
+    assert (code, said.startswith("not proven: something is malformed (RecursionError")) == (2, True), said
+
+
+def test_a_pipe_without_end_is_refused(files):
+    words = [sys.executable, "-I", checker.__file__, "/dev/zero", "solution.json", "good"]
+    done = subprocess.run(words, cwd=files, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, f"not proven: /dev/zero: more than {checker.MAX_DOCUMENT} bytes\n")
