@@ -68,12 +68,28 @@ def _stated(problem: Any, solution: Any) -> RawCertificate:
     except EdrpError as error:
         raise NotCertifiedError(str(error)) from None
     lines = program_lines(formulation.program.arrays())
-    program, digest = checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
+    program, digest = _read_by_checker(lines)
     try:
         return RawCertificate("program", [*lines, *_tree(program, solution)], {"program": digest})
     except BetterPointError as error:
         _refute(problem, solution, formulation.decode(error.point))
         raise
+
+
+def program_hash(problem: Any) -> str:
+    """Hash of the program that backends solve, as certificates state it.
+
+    Raises
+    ------
+    EdrpError
+        When no program can express the problem.
+    """
+    return _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
+
+
+def _read_by_checker(lines: list[list[Any]]) -> tuple[checker.Program, str]:
+    """A program that lines of a certificate state, and its hash."""
+    return checker.stated_program(checker.parse(json.dumps(line)) for line in lines)
 
 
 def _refute(problem: Any, solution: Any, decision: Any) -> None:

@@ -59,9 +59,10 @@ def check_files(
     certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
 ) -> None:
     """Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold."""
+    from edrp.certificates import verification
     from edrp.validation.oracles import checker
 
-    said = checker.verdict(str(file), str(solution), str(certificate))
+    said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
     proven = said.startswith("proven: ")
     say(output(), said, "green" if proven else "red")
     raise typer.Exit(ExitCode.SOLVED if proven else ExitCode.BAD_INPUT)

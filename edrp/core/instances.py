@@ -131,7 +131,18 @@ def load_solution(path: str | Path) -> Any:
     InvalidInstanceError
         Every fault of the file.
     """
-    return _read(read_whole(path), str(path), solution_kinds)
+    return loads_solution(read_whole(path), str(path))
+
+
+def loads_solution(text: str, source: str = "") -> Any:
+    """Read a solution document from JSON text; `source` is named in errors.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the text.
+    """
+    return _read(text, source, solution_kinds)
 
 
 def load_document(path: str | Path) -> Any:

@@ -120,13 +120,18 @@ def fraction(value: Any) -> Fraction:
     return Fraction(value)
 
 
-def read_document(path: str) -> dict[str, Any]:
-    """The JSON object of a file."""
+def read_text(path: str) -> str:
+    """The text of an instance or solution."""
     with Path(path).open("rb") as file:  # whose size is not known beforehand where it is a pipe
         content = file.read(MAX_DOCUMENT + 1)
     need(len(content) <= MAX_DOCUMENT, f"{path}: more than {MAX_DOCUMENT} bytes")
-    document = parse(content.decode())
-    need(isinstance(document, dict), f"{path}: no JSON object")
+    return content.decode()
+
+
+def read_document(text: str) -> dict[str, Any]:
+    """The JSON object that an instance or solution is."""
+    document = parse(text)
+    need(isinstance(document, dict), "the instance or the solution is no JSON object")
     return dict(document)
 
 
@@ -1923,19 +1928,25 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
 
 
-def verdict(instance: str, solution: str, certificate: str) -> str:
-    """Say what a certificate proves, or the first thing that does not hold, given the paths of the files."""
+def check_files(instance: str, solution: str, certificate: str) -> str:
+    """Say what a certificate proves of a solution, given the paths of the files; `Refused` where something does not hold."""
+    return check(read_document(read_text(instance)), read_document(read_text(solution)), read_lines(certificate))
+
+
+def verdict(judge: Callable[..., str], *paths: str) -> str:
+    """Say in one line what a judge finds proven in files, or the first thing that does not hold."""
     try:
-        return f"proven: {check(read_document(instance), read_document(solution), read_lines(certificate))}"
+        said = f"proven: {judge(*paths)}"
     except (Refused, OSError, UnicodeDecodeError) as error:
-        return f"not proven: {error}"
+        said = f"not proven: {error}"
     except MemoryError:
-        return "not proven: this takes more memory than there is"
+        said = "not proven: this takes more memory than there is"
     except MALFORMED as error:
-        return f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
+        said = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)  # names may hold what a terminal obeys
 
 
 if __name__ == "__main__":
-    said = verdict(*sys.argv[1:]) if len(sys.argv) == 4 else "usage: python checker.py INSTANCE SOLUTION CERTIFICATE"
+    said = verdict(check_files, *sys.argv[1:]) if len(sys.argv) == 4 else "usage: python checker.py INSTANCE SOLUTION CERTIFICATE"
     print(said)  # noqa: T201 - a program of its own
     sys.exit(0 if said.startswith("proven: ") else 2)

@@ -1,0 +1,53 @@
+"""Verdicts on files: the checker's, with the word of this package on what the checker takes for granted."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from edrp.certificates.programs import program_hash
+from edrp.core.errors import EdrpError, InvalidInstanceError
+from edrp.core.instances import loads, loads_solution
+from edrp.core.solution import ROUNDING
+from edrp.validation.oracles import checker
+
+
+def check_files(instance: str, solution: str, certificate: str) -> str:
+    """Say what a certificate proves of a solution, given the paths of the files.
+
+    A certificate may state the program that it is about. That this is the program of the instance, and that the decision is
+    feasible and worth what the solution says, is what the checker cannot know then; here both are looked at. For all
+    certificates instance and solution must be documents that the package reads.
+
+    Raises
+    ------
+    edrp.validation.oracles.checker.Refused
+        With the first thing that does not hold.
+    """
+    texts = checker.read_text(instance), checker.read_text(solution)
+    lines = checker.read_lines(certificate)
+    first = next(lines, "")
+    said = checker.check(*map(checker.read_document, texts), chain([first] if first else [], lines))
+    try:
+        problem, answer = loads(texts[0], instance), loads_solution(texts[1], solution)
+        header = checker.parse(first)
+        if header["format"] == "program" and header["program"] != "built":
+            _check_program(problem, answer, header["program"])
+    except InvalidInstanceError as error:
+        raise checker.Refused(f"{error.source}: {error.faults[0]}") from None
+    except EdrpError as error:
+        raise checker.Refused(str(error)) from None
+    return said
+
+
+def _check_program(problem: Any, answer: Any, stated: str) -> None:
+    """The decision is feasible and worth what the solution says, and the program that a certificate states is the problem's."""
+    if answer.status == "optimal":
+        checker.need(answer.decision is not None, "the solution has no decision")
+        found = problem.evaluate(answer.decision)
+        checker.need(found.feasible, f"the decision is not feasible: {'; '.join(found.broken)}")
+        allowed = ROUNDING * max(1.0, abs(found.objective)) + problem.resolution
+        same = abs(found.objective - answer.objective) <= allowed
+        checker.need(same, f"the decision is worth {found.objective!r}, the solution says {answer.objective!r}")
+    why = "the certificate proves another program than the one that this version of edrp makes of the instance"
+    checker.need(program_hash(problem) == stated, f"{why}; checker.py says what it proves of that program")

@@ -1,0 +1,72 @@
+"""`edrp check` gives the package's word on what the checker takes for granted: a program that a certificate states."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import edrp
+from edrp.core.kinds import get_kind
+from edrp.validation.oracles import checker
+
+
+@pytest.fixture(scope="module")
+def leased(tmp_path_factory):
+    """A problem of a kind that the checker does not evaluate, its solution document and its certificate, and their folder."""
+    family = next(f for f in get_kind("enactment").families if f.name == "containers-diamond")
+    problem = family.make(4, np.random.default_rng(3))
+    solution = edrp.solve(problem, "highs", certify=True)
+    folder = tmp_path_factory.mktemp("leased")
+    edrp.save(problem, folder / "instance.json")
+    return folder, solution.to_document(), solution.certificate
+
+
+def judged(run, leased, solution, certificate):
+    """What `edrp check` says, and what the checker says by itself."""
+    folder = leased[0]
+    (folder / "solution.json").write_text(json.dumps(solution))
+    (folder / "certificate").write_text(certificate)
+    files = [str(folder / name) for name in ("instance.json", "solution.json", "certificate")]
+    return run("check", *files).out, checker.verdict(checker.check_files, *files)
+
+
+def test_a_certificate_of_the_problems_own_program_is_accepted_by_both(run, leased):
+    _, solution, certificate = leased
+    ours, alone = judged(run, leased, solution, certificate)
+    assert ours.rstrip("\n") == alone
+    assert alone.startswith("proven: no point of the program ")
+
+
+def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
+    _, solution, certificate = leased
+    header = json.loads(certificate.splitlines()[0])
+    program = [[0, 0, str(checker.Fraction(solution["objective"]))]]
+    header["program"] = checker.stated_program(iter(program))[1]
+    forged = "\n".join(json.dumps(line) for line in (header, *program, ["B", []]))
+    ours, alone = judged(run, leased, solution, forged)
+    assert alone.startswith("proven: no point of the program ")
+    assert ours.startswith("not proven: the certificate proves another program than the one that this version of edrp makes")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"hosts": []}, "not proven: the decision is not feasible: "),
+        ({"hosts": None}, "not proven: the solution has no decision"),
+        ({"hosts": {}}, "solution.json: hosts: "),
+        ({"colour": 1}, "solution.json: colour: unknown field"),
+    ],
+)
+def test_a_decision_that_the_checker_cannot_evaluate_is_evaluated(run, leased, change, why):
+    _, solution, certificate = leased
+    ours, alone = judged(run, leased, {**solution, **change}, certificate)
+    assert alone.startswith("proven: ")
+    assert (ours.startswith("not proven: "), why in ours) == (True, True), ours
+
+
+def test_a_verdict_is_one_line_without_what_a_terminal_obeys(tmp_path):
+    (tmp_path / "instance.json").write_text('{"\\u001b[2J\\n\\ud800": 1, "\\u001b[2J\\n\\ud800": 2}')
+    said = checker.verdict(checker.check_files, *[str(tmp_path / "instance.json")] * 3)
+    assert said == r"not proven: \x1b[2J\n\ud800 is given twice"
