@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from edrp.core.program import Linear
@@ -32,9 +33,10 @@ class PeakLoad(PlainMetric):
         self.name = PEAK_LOAD if resource is None else f"{PEAK_LOADS}.{resource}"
 
     def evaluate(self, problem: MeasuredProblem, deployment: Deployment) -> float:
-        """The maximum over nodes and resources of demand over capacity."""
+        """The maximum over nodes and resources of demand over capacity; infinite where a node that is no candidate has none."""
+        nodes = problem.network.by_name
         shares = [
-            amount / problem.network.by_name[node].capacity[resource]
+            amount / nodes[node].capacity[resource] if resource in nodes[node].capacity else math.inf
             for node, demand in node_demands(problem, deployment).items()
             for resource, amount in demand.items()
             if amount and self.resource in (None, resource)

@@ -124,3 +124,15 @@ def test_latency_aware_placement_takes_no_usage():
     topology = {"operators": [{"name": "a"}, {"name": "b"}], "streams": [{"source": "a", "target": "b", "rate": 1.0}]}
     with pytest.raises(InvalidInstanceError, match=r"streams\[0\]\.usage: is taken by problems of kind edrp only"):
         edrp.Topology(**{**topology, "streams": [{**topology["streams"][0], "usage": {"network": 1.0}}]})
+
+
+def test_a_node_that_is_no_candidate_and_has_no_capacity_breaks_limits_and_is_no_error():
+    work = {"name": "work", "candidates": ["a"], "usage": {"cpu": {"per_replica": 1.0}}}
+    problem = edrp.EdrpProblem(
+        application={"operators": [work]},
+        network={"nodes": [{"name": "a", "capacity": {"cpu": 2.0}}, {"name": "b"}]},
+        weights={"peak_load": 1.0},
+        limits={"peak_load": 1.0},
+    )
+    evaluation = problem.evaluate({"work": ["b"]})
+    assert evaluation.broken == ("candidates of work: b", "limits.peak_load: inf 1 against 1")
