@@ -9,14 +9,15 @@ import cloudpickle
 from edrp.batch.tasks import Choice
 from edrp.core.kinds import kinds, register_kind
 from edrp.core.methods import methods, register
+from edrp.core.plugins import is_ours
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
     """Methods among `choices`, and kinds of problems, that are not part of this package."""
     chosen = [methods()[choice.name] for choice in choices]
     added = {
-        "methods": [method for method in chosen if not _ours(type(method))],
-        "kinds": [kind for kind in kinds().values() if not _ours(kind.problem)],
+        "methods": [method for method in chosen if not is_ours(type(method))],
+        "kinds": [kind for kind in kinds().values() if not is_ours(kind.problem)],
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -31,7 +32,3 @@ def unpack_additions(packed: bytes) -> None:
     for kind in added["kinds"]:
         if kind.name not in kinds():
             register_kind(kind)
-
-
-def _ours(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == "edrp"

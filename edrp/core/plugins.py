@@ -26,6 +26,15 @@ def own(group: str) -> Any:
     return resolve_name(_OWN[group])
 
 
+def is_ours(kind: type) -> bool:
+    """Whether a class is of this package.
+
+    >>> is_ours(int)
+    False
+    """
+    return kind.__module__.split(".")[0] == "edrp"
+
+
 @cache
 def added(group: str) -> tuple[Any, ...]:
     """Everything that installed packages offer under an entry point; a list or tuple counts as its elements.

@@ -30,7 +30,7 @@ def read_as(form: Any, value: Any, place: str) -> Any:
     Parameters
     ----------
     form
-        The type. A value that is an instance of it already is returned as it is.
+        The type. A value that is an instance of it already is returned as it is, and so is every value for `Any`.
     value
         The value that the caller gave.
     place
@@ -50,7 +50,7 @@ def read_as(form: Any, value: Any, place: str) -> Any:
     edrp.core.errors.InvalidInstanceError: 1 fault in the input
       steps[1]: must be a whole number (got null)
     """
-    if isinstance(form, type) and isinstance(value, form):
+    if form is Any or (isinstance(form, type) and isinstance(value, form)):
         return value
     try:
         return _adapter(form).validate_python({place: value})[place]

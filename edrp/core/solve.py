@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from edrp.core import budget
 from edrp.core.budget import KernelNotCompiledError, compilation, compiled_kernels_only, deadline, now
 from edrp.core.certificates import MAX_SECONDS, with_certificate
+from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.compiling import run_method
-from edrp.core.errors import OutOfTimeError, VerificationError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, resolve_method
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
@@ -24,16 +25,11 @@ from edrp.core.solution import (
     Answer,
     Solution,
     Solved,
-    Status,
-    StoppedBecause,
     installed_versions,
     relative_gap,
     within_gap,
 )
 from edrp.core.stages import solve_in_stages
-
-HOLDING: Final = ("optimal", "feasible")
-"""Statuses that claim a decision; every other one claims that there is none."""
 
 
 def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[Evaluation | None, str]:
@@ -53,37 +49,19 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[E
     >>> checked(None, Answer("optimal", "finished"))
     (None, "claims status 'optimal' without a decision")
     """
-    contradiction = _contradiction(answer)
-    if contradiction or answer.decision is None:
-        return None, contradiction
-    evaluation = problem.evaluate(answer.decision)
+    wrong = contradiction(answer)
+    if wrong or answer.decision is None:
+        return None, wrong
+    try:
+        evaluation = problem.evaluate(answer.decision)
+    except InvalidInstanceError as error:
+        return None, f"gives what is no decision about the problem: {'; '.join(map(str, error.faults))}"
     return evaluation, _disagreement(answer, evaluation, gap, problem.resolution)
 
 
 def first_not_finite(solution: Solution) -> str:
     """Place and value of the first NaN or infinity that would be written with a solution, or an empty string."""
     return next((f"{place} is {value!r}" for place, value in _not_finite(solution, "")), "")
-
-
-def _contradiction(answer: Answer) -> str:
-    """A contradiction in an answer, or an empty string."""
-    for name, value, known in (("status", answer.status, Status), ("stopped_because", answer.stopped_because, StoppedBecause)):
-        if value not in get_args(known):
-            return f"{name} must be one of {', '.join(get_args(known))}, not {value!r}"
-    for name in ("objective", "bound"):
-        value = getattr(answer, name)
-        if value is not None and not math.isfinite(value):
-            return f"claims {value!r} as {name}, which must be a finite number or None"
-    if answer.status in HOLDING:
-        if answer.decision is None:
-            return f"claims status {answer.status!r} without a decision"
-        if answer.status == "optimal" and answer.bound is None:
-            return "claims status 'optimal' without a bound"
-    elif answer.decision is not None:
-        return f"claims status {answer.status!r} and gives a decision"
-    elif answer.objective is not None:
-        return f"claims status {answer.status!r} and gives an objective, {answer.objective!r}"
-    return ""
 
 
 def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
@@ -211,7 +189,7 @@ def solve(
         progress=progress,
         parameters=parameters,
     )
-    with derived_once(problem):
+    with derived_once(problem), left_alone(problem, method):
         compiled, skipped = compilation.seconds, budget.skipped()
         answer = _staged_answer(problem, method, options) if problem.stage_count else _answer(problem, method, options)
         seconds = Seconds(options.elapsed + budget.skipped() - skipped, compilation.seconds - compiled)
@@ -238,20 +216,35 @@ def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Ans
     try:
         with deadline(now() + options.remaining):
             resolved = resolve_method(name, problem)
-            answer = resolved.named(run_method(resolved.method, problem, options))
+            answer = run_method(resolved.method, problem, options)
     except OutOfTimeError as error:
         answer = Answer("none", "time_limit", method=name, notes=(str(error),))
-    out_of_time = (answer.status, answer.stopped_because) == ("none", "time_limit")
-    return _what_was_given(problem, options, answer) if out_of_time else answer
+    except SystemExit as error:
+        raise VerificationError(f"method {name}: wanted to end the process") from error
+    else:
+        if wrong := contradiction(answer):
+            raise VerificationError(f"method {name}: {wrong}", answer)
+        answer = resolved.named(answer)
+    return _compared_with_what_was_given(problem, options, answer)
 
 
-def _what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
-    """The better of start and current decision where one is feasible; else the answer that knows nothing."""
+def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
+    """The answer; where the method found nothing in time, the better of start and current decision if one is feasible.
+
+    Raises
+    ------
+    VerificationError
+        When one of these refutes the answer.
+    """
     given = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
     rated = [(evaluation.objective, decision) for decision in given if (evaluation := problem.evaluate(decision)).feasible]
     if not rated:
         return answer
     objective, decision = min(rated, key=lambda pair: pair[0])
+    if wrong := refutation(answer, objective):
+        raise VerificationError(f"method {answer.method}: {wrong}", answer, objective)
+    if (answer.status, answer.stopped_because) != ("none", "time_limit"):
+        return answer
     notes = (*answer.notes, "nothing was found in time; this is what was given")
     return replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
 
@@ -315,7 +308,7 @@ def checked_solution(
         "proof": answer.proof if answer.claims else None,
         "stages": answer.stages,
     }
-    solution = problem.solution(answer.decision, fields)
+    solution = problem.solution(None if answer.decision is None else problem.read_decision(answer.decision), fields)
     if not_finite := first_not_finite(solution):
         raise VerificationError(f"method {answer.method or method}: {not_finite}, no number to be written", answer, evaluation)
     solution._solved = Solved(problem)

@@ -10,8 +10,8 @@ import pytest
 import edrp
 from edrp.core.compiling import run_method
 from edrp.core.errors import VerificationError
-from edrp.core.methods import Options, methods
-from edrp.core.solution import within_gap
+from edrp.core.methods import Method, Options, _registry, methods
+from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import Seconds, checked_solution
 from edrp.migration.policy import PolicyDecision
 
@@ -46,14 +46,101 @@ NOTHING = {"decision": None, "objective": None, "bound": None}
         ({"bound": NAN}, "claims nan as bound"),
         ({"bound": -INFINITY}, "claims -inf as bound"),
         ({**NOTHING, "status": "none", "bound": NAN}, "claims nan as bound"),
-        ({"build_seconds": NAN}, "seconds.build is nan"),
+        ({"build_seconds": NAN}, "build_seconds is nan"),
         ({"bound": 1e3}, "bound 1000.0 above the evaluated objective"),
+        ({"objective": "0.2"}, "claims '0.2' as objective, which must be a finite number"),
+        ({"objective": True}, "claims True as objective"),
+        ({"bound": 1j}, "claims 1j as bound"),
+        ({"build_seconds": -1.0}, "build_seconds is -1.0, which must be a finite number of at least 0"),
+        ({"size": {"nodes": -1}}, "size is {'nodes': -1}, which must be whole numbers of at least 0 by name"),
+        ({"size": {"nodes": 1.5}}, "size is {'nodes': 1.5}"),
+        ({"notes": "found"}, "notes is 'found', which must be a tuple of texts"),
+        ({"notes": (1,)}, "notes is "),
+        ({"stages": ("cost",)}, "stages is "),
+        ({"proof": "trust me"}, "proof must be one of .*, not 'trust me'"),
+        ({"proof": "checked certificate"}, "claims a checked certificate, which only the checker gives"),
+        ({"decision": "everything on one node"}, "gives what is no decision about the problem: deployment: must be an object"),
+        ({"decision": {"reader": ["nowhere"]}}, "gives what is no decision about the problem"),
     ],
 )
 def test_an_answer_that_contradicts_itself_is_an_error(word_count, believable, changes, complaint):
     assert checked_solution(word_count, "greedy", believable, Seconds(1.0)).status == "feasible"
     with pytest.raises(VerificationError, match=f"method mine: {complaint}"):
         checked_solution(word_count, "greedy", replace(believable, **changes, method="mine"), Seconds(1.0))
+
+
+class Lying(Method):
+    """A method of another package that does something else than to solve the problem."""
+
+    name = "lying"
+    summary = "says what it likes"
+    kinds = ("edrp",)
+
+    def __init__(self, run):
+        self._run = run
+
+    def run(self, problem, options):
+        return self._run(problem)
+
+
+@pytest.fixture
+def lying(monkeypatch):
+    """Register a method that runs a function of the problem."""
+
+    def registered(run) -> str:
+        monkeypatch.setitem(_registry(), "lying", Lying(run))
+        return "lying"
+
+    return registered
+
+
+@pytest.mark.parametrize("value", [None, {"status": "optimal"}, Answer])
+def test_what_is_no_answer_is_an_error(word_count, lying, value):
+    with pytest.raises(VerificationError, match=r"method lying: gives .*, which is no Answer"):
+        edrp.solve(word_count, lying(lambda problem: value))
+
+
+def test_a_method_does_not_end_the_process(word_count, lying):
+    def leave(problem):
+        raise SystemExit(0)
+
+    with pytest.raises(VerificationError, match="method lying: wanted to end the process"):
+        edrp.solve(word_count, lying(leave))
+
+
+@pytest.mark.parametrize("status", ["feasible", "infeasible"])
+def test_an_answer_to_a_problem_that_the_method_has_changed_is_an_error(examples, lying, believable, status):
+    def change(problem):
+        problem.network.nodes[0].__dict__["capacity"] = 1e6
+        problem.application.operators[0].__dict__["cost"] = 0.0
+        held = believable.decision if status == "feasible" else None
+        return Answer(status, "finished", held)
+
+    with pytest.raises(VerificationError, match="method lying: has changed the problem"):
+        edrp.solve(edrp.load(examples / "word_count.json"), lying(change))
+
+
+def test_a_start_refutes_what_cannot_be(word_count, lying, believable):
+    worse = believable
+    optimum = edrp.solve(word_count, "highs")
+    assert worse.objective > optimum.objective + 1e-3
+    claims = {
+        "claims status 'infeasible', but a decision that it was given is feasible": Answer("infeasible", "finished"),
+        "bound .* above the objective .* of a feasible decision that it was given": Answer(
+            "optimal", "finished", worse.decision, worse.objective, bound=worse.objective
+        ),
+    }
+    for words, answer in claims.items():
+        method = lying(lambda problem, answer=answer: answer)
+        assert edrp.solve(word_count, method).status == answer.status
+        with pytest.raises(VerificationError, match=f"method lying: {words}"):
+            edrp.solve(word_count, method, start=optimum.deployment)
+
+
+def test_a_decision_in_plain_words_becomes_one_of_the_kind(word_count, believable):
+    plain = {operator: list(believable.decision[operator]) for operator in word_count.application.by_name}
+    solution = checked_solution(word_count, "greedy", replace(believable, decision=plain), Seconds(1.0))
+    assert solution.deployment == believable.decision
 
 
 def test_what_counts_as_optimal_is_the_gap_that_was_asked_for(word_count, believable):
