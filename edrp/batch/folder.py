@@ -211,7 +211,8 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
 def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
     """All rows of a folder of results, by id, method and seed; of a batch that runs, those in finished files.
 
-    A file that is damaged or belongs to other instances is left out, which a `RecoveryWarning` says.
+    A file that is damaged or belongs to other instances is left out, and so is a row that two files hold, as one that somebody
+    copied does; a `RecoveryWarning` says so.
 
     Parameters
     ----------
@@ -239,7 +240,17 @@ def read_rows(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tabl
             tables.append(read_part(part, wanted, batch).replace_schema_metadata(schema.metadata))
         except DamagedFileError as error:
             warn_user(f"{error}; its rows are left out, and the same batch again solves them")
-    return sorted_rows(pa.concat_tables(tables))
+    return sorted_rows(_once(pa.concat_tables(tables), path))
+
+
+def _once(rows: pa.Table, path: str | Path) -> pa.Table:
+    """The rows without those whose key an earlier one has."""
+    repeated = rows.num_rows - pc.count_distinct(rows["key"]).as_py()
+    if not repeated:
+        return rows
+    warn_user(f"{path}: {repeated} rows are there twice and left out once; the same batch again mends it")
+    first = {key: index for index, key in reversed(list(enumerate(rows["key"].to_pylist())))}
+    return rows.take(pa.array(sorted(first.values())))
 
 
 def sorted_rows(table: pa.Table) -> pa.Table:

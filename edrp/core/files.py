@@ -314,7 +314,7 @@ def sealed(document: dict[str, Any]) -> str:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The document in a file that holds what `sealed` gave.
+    """The document in a file that holds what `sealed` gave, and the end of the line.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         content = read_regular(path)
         document = json.loads(content)
         del document[CHECKSUM]
-        if sealed(document).encode() == content.rstrip(b"\n"):
+        if f"{sealed(document)}\n".encode() == content:
             return dict(document)
     except InvalidInstanceError as error:
         raise DamagedFileError(str(path), error.faults[0].why) from None

@@ -76,6 +76,18 @@ def test_rows_of_a_damaged_part_are_solved_again_and_the_others_are_kept(solved,
     assert all(row["finished_at"] == before[row["key"]] for row in again.to_pylist() if row["key"] in before)
 
 
+def test_rows_of_a_part_that_was_copied_are_read_once(solved, tmp_path):
+    instances, sound = solved
+    out = tmp_path / "out"
+    shutil.copytree(sound, out)
+    part = part_with(out, "ssm")
+    shutil.copy(part, out / f"part-copy-{part.stem.rpartition('-')[2]}.parquet")
+    with pytest.warns(RecoveryWarning, match="3 rows are there twice and left out once"):
+        assert read_rows(out).equals(read_rows(sound))
+    edrp.solve_batch(instances, "ssm", out=out, n_jobs=1)
+    assert read_rows(out)["key"].to_pylist() == read_rows(sound)["key"].to_pylist()
+
+
 def test_a_damaged_description_of_a_folder_is_written_again(solved, tmp_path):
     instances, sound = solved
     out = tmp_path / "out"
@@ -104,7 +116,8 @@ def test_a_sealed_document_is_read_byte_for_byte(tmp_path):
     path = tmp_path / "head.json"
     path.write_text(sealed({"sweeps": 3, "seconds": [0.1, 1e300]}) + "\n")
     assert read_sealed(path) == {"sweeps": 3, "seconds": [0.1, 1e300]}
-    for changed in (path.read_text().replace("3", "4"), path.read_text().replace(" ", "  "), "{}", "", "[]", "{" * 100_000):
+    text = path.read_text()
+    for changed in (text[:-1], text + "\n", text.replace("3", "4"), text.replace(" ", "  "), "{}", "", "[]", "{" * 100_000):
         path.write_text(changed)
         with pytest.raises(DamagedFileError, match=r"head\.json is damaged"):
             read_sealed(path)
