@@ -79,6 +79,7 @@ def explorer_page(problem: Problem, solution: Solution, title: str = "") -> str:
 
 def rendered(document: dict[str, Any]) -> str:
     """The page that draws a view as JSON knows it, with title, kind, verdict, facts, notes and clashes."""
+    document = plain(document)
     data = embedded(document)
     style, script = _source("explorer.css"), _source("explorer.js")
     policy = "; ".join(

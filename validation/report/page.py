@@ -13,7 +13,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from edrp.core.errors import BackendUnavailableError
+from edrp.core.errors import BackendUnavailableError, visible_lines
 from edrp.core.solution import installed_versions
 from edrp.validation.report.tables import Table, facts_table
 
@@ -164,9 +164,12 @@ def render(page: Page) -> str:
     from markupsafe import Markup, escape
 
     def with_code(text: str) -> Markup:
-        return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+        return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(visible_lines(text)))))
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    def shown(value: object) -> object:
+        return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=shown)
     environment.filters["code"] = with_code
     template = environment.from_string(files("edrp.validation.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(page=page)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+import edrp
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, visible
+from edrp.explorer.page import explorer_page
+from edrp.validation.report.page import Page, Section, render
+from edrp.validation.report.tables import Table
 
 EVIL = "\x1b[31m\x07\x9b2J\r\u202e\u2066\u2028\x7f\n"
 HIDDEN = [*EVIL.replace("\n", "").replace("[31m", "").replace("2J", "")]
@@ -49,6 +54,20 @@ def test_names_of_a_batch(run, tmp_path):
     done = run("batch", path, "-m", "greedy", "-j", 1, "-o", tmp_path / f"out{EVIL}")
     assert_harmless(done.out)
     assert_harmless(done.out + done.err)
+
+
+def test_names_on_a_page_of_a_problem(word_count):
+    solution = edrp.solve(word_count, "greedy").model_copy(update={"notes": (f"note{EVIL}",), "clashes": (EVIL,)})
+    assert_harmless(explorer_page(word_count, solution, f"title{EVIL}"))
+    shown = json.loads(explorer_page(word_count, solution, EVIL).split('id="view">')[1].split("</script>")[0])
+    for text in (shown["title"], *shown["notes"], *shown["clashes"]):
+        assert_harmless(text)
+
+
+def test_names_on_a_page_of_a_report():
+    table = Table(f"caption{EVIL}", ("column",), ((f"cell{EVIL}", "x"),))
+    section = Section(EVIL, (EVIL, f"`{EVIL}`"), code=EVIL, tables=(table,), terms={EVIL: EVIL})
+    assert_harmless(render(Page(EVIL, EVIL, (EVIL,), (section,), datetime.now(UTC))))
 
 
 def test_messages_of_exceptions():
