@@ -125,13 +125,19 @@ def read_text(path: str) -> str:
     with Path(path).open("rb") as file:  # whose size is not known beforehand where it is a pipe
         content = file.read(MAX_DOCUMENT + 1)
     need(len(content) <= MAX_DOCUMENT, f"{path}: more than {MAX_DOCUMENT} bytes")
-    return content.decode()
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise Refused(f"{path}: no text in UTF-8") from None
 
 
-def read_document(text: str) -> dict[str, Any]:
-    """The JSON object that an instance or solution is."""
-    document = parse(text)
-    need(isinstance(document, dict), "the instance or the solution is no JSON object")
+def read_document(path: str, text: str) -> dict[str, Any]:
+    """The JSON object that the text of a file is."""
+    try:
+        document = parse(text)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
+    need(isinstance(document, dict), f"{path}: no JSON object")
     return dict(document)
 
 
@@ -1930,7 +1936,8 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
     """Say what a certificate proves of a solution, given the paths of the files; `Refused` where something does not hold."""
-    return check(read_document(read_text(instance)), read_document(read_text(solution)), read_lines(certificate))
+    documents = (read_document(path, read_text(path)) for path in (instance, solution))
+    return check(*documents, read_lines(certificate))
 
 
 def verdict(judge: Callable[..., str], *paths: str) -> str:

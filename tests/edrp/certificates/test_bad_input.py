@@ -108,6 +108,8 @@ def test_files_that_are_not_there_or_no_text(files):
     assert judged(files, "nowhere")[1] == "not proven: [Errno 2] No such file or directory: 'nowhere'"
     (files / "binary").write_bytes(bytes(range(256)))
     assert judged(files, "binary")[0] == 2
+    assert judged(files, "good", instance="binary")[1] == "not proven: binary: no text in UTF-8"
+    assert judged(files, "good", solution="good")[1].startswith("not proven: good: no JSON: ")
 
 
 def test_documents_nested_too_deeply_are_refused(files):

@@ -68,5 +68,5 @@ def test_a_decision_that_the_checker_cannot_evaluate_is_evaluated(run, leased, c
 
 def test_a_verdict_is_one_line_without_what_a_terminal_obeys(tmp_path):
     (tmp_path / "instance.json").write_text('{"\\u001b[2J\\n\\ud800": 1, "\\u001b[2J\\n\\ud800": 2}')
-    said = checker.verdict(checker.check_files, *[str(tmp_path / "instance.json")] * 3)
-    assert said == r"not proven: \x1b[2J\n\ud800 is given twice"
+    path = str(tmp_path / "instance.json")
+    assert checker.verdict(checker.check_files, path, path, path) == rf"not proven: {path}: \x1b[2J\n\ud800 is given twice"
