@@ -26,10 +26,10 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
     """
     paths = instance, solution
     texts = [checker.read_text(path) for path in paths]
-    documents = map(checker.read_document, paths, texts)
+    stated, claimed = map(checker.read_document, paths, texts)
     lines = checker.read_lines(certificate)
     first = next(lines, "")
-    said = checker.check(*documents, chain([first] if first else [], lines))
+    said = checker.check(stated, claimed, chain([first] if first else [], lines))
     try:
         problem, answer = loads(texts[0], instance), loads_solution(texts[1], solution)
         header = checker.parse(first)

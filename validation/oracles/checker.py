@@ -1936,8 +1936,8 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
     """Say what a certificate proves of a solution, given the paths of the files; `Refused` where something does not hold."""
-    documents = (read_document(path, read_text(path)) for path in (instance, solution))
-    return check(*documents, read_lines(certificate))
+    problem, answer = (read_document(path, read_text(path)) for path in (instance, solution))
+    return check(problem, answer, read_lines(certificate))
 
 
 def verdict(judge: Callable[..., str], *paths: str) -> str:
