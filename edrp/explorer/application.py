@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from edrp.explorer.boxes import line_width, shortened
-from edrp.explorer.layout import in_columns
-from edrp.explorer.view import Box, Detail, Edge, Graph, State, figure
+from edrp.explorer.boxes import BOLD_LETTER, line_width, shortened
+from edrp.explorer.layout import GAP_X, in_columns
+from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.view import Box, Detail, Edge, Graph, State
 from edrp.placement.application import StreamGraph
 
-WIDTH, HEIGHT = 150.0, 46.0
+WIDTHS, HEIGHT = (150.0, 230.0), 46.0
+ROOM = 1000.0
+"""Width of a drawing whose texts are still large enough, in pixels."""
 
 StreamName = tuple[str, str]
 
@@ -39,11 +42,13 @@ def application_graph(
     """
     layer = layers(application)
     names = [operator.name for operator in application.operators]
+    columns = max(layer.values()) + 1
+    width = _box_width(names, columns)
     boxes = [
         Box(
             f"a{index}",
-            shortened(name, WIDTH - 24, 7.2),
-            WIDTH,
+            shortened(name, width - 28, BOLD_LETTER),
+            width,
             HEIGHT,
             note=notes.get(name, ""),
             hot=name in hot,
@@ -57,7 +62,7 @@ def application_graph(
     edges = []
     for index, (stream, rate) in enumerate(zip(application.streams, rates, strict=True)):
         details[f"s{index}"] = Detail(
-            f"{stream.source} → {stream.target}", [("rate", f"{rate:.6g} {unit}"), ("partitioning", stream.partitioning)]
+            f"{stream.source} → {stream.target}", [("rate", quantity(rate, unit)), ("partitioning", stream.partitioning)]
         )
         edges.append(
             Edge(
@@ -70,8 +75,14 @@ def application_graph(
                 detail=f"s{index}",
             )
         )
-    place = in_columns("streams", [(WIDTH, HEIGHT)] * len(boxes), [float(layer[name]) for name in names], max(layer.values()) + 1)
+    place = in_columns("streams", [(width, HEIGHT)] * len(boxes), [float(layer[name]) for name in names], columns)
     legend = [("line", f"stream, as wide as its rate ({unit})")]
     if hot:
         legend.append(("hot", "critical path"))
     return Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend, under=True)
+
+
+def _box_width(names: Sequence[str], columns: int) -> float:
+    """Wide enough for the longest name, as far as all columns stay legible side by side."""
+    wanted = max(map(len, names)) * BOLD_LETTER + 30.0
+    return min(max(WIDTHS[0], min(wanted, ROOM / columns - GAP_X)), WIDTHS[1])

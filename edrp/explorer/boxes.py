@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from edrp.core.errors import visible
 from edrp.explorer.view import Box, Chip
 
 HEADER, CHIP_HEIGHT, PADDING = 47.0, 25.0, 8.0
-CHIP_WIDTH, NARROW_CHIP = 146.0, 104.0
+CHIP_WIDTHS, NARROW_CHIP_WIDTHS = (146.0, 210.0), (104.0, 176.0)
+"""Least and largest widths of chips where they stand in one column, and where in two."""
+
 MAX_CHIPS = 24
 """Chips of a box beyond which the rest are one chip."""
 
-LETTER = 6.7
-"""Width of a letter of a chip in pixels."""
+LETTER, BOLD_LETTER = 6.7, 7.7
+"""Widths of a letter of a chip and of the title of a box in pixels."""
 
 
 def shortened(name: str, width: float, letter: float = LETTER) -> str:
@@ -57,32 +60,63 @@ class Item:
 
     def label(self, width: float) -> str:
         """The name with its count, as short as the width asks for."""
-        count = f" ×{self.count}" if self.count != 1 else ""
-        return shortened(self.name, width - 16 - LETTER * len(count)) + count
+        return shortened(self.name, width - 16 - LETTER * len(self._suffix)) + self._suffix
+
+    @property
+    def letters(self) -> int:
+        """Letters of the label in full."""
+        return len(self.name) + len(self._suffix)
+
+    @property
+    def _suffix(self) -> str:
+        return f" ×{self.count}" if self.count != 1 else ""
 
 
 Content = Mapping[str, Sequence[Item]]
 """Items by id of their box."""
 
 
-def most_items(contents: Sequence[Content]) -> dict[str, int]:
-    """The largest number of items of each box in several contents."""
-    most: dict[str, int] = {}
+class Room(NamedTuple):
+    """What the items of a box need: their largest number, and the letters of the longest."""
+
+    items: int = 0
+    letters: int = 0
+
+    @property
+    def columns(self) -> int:
+        """How many chips stand side by side."""
+        return 1 if self.items <= 6 else 2
+
+    @property
+    def width(self) -> float:
+        """Width of a chip."""
+        least, most = CHIP_WIDTHS if self.columns == 1 else NARROW_CHIP_WIDTHS
+        return min(max(least, self.letters * LETTER + 18.0), most)
+
+
+NO_ROOM = Room()
+
+
+def rooms(contents: Sequence[Content]) -> dict[str, Room]:
+    """What each box needs in several contents."""
+    needed: dict[str, Room] = {}
     for content in contents:
         for box, items in content.items():
-            most[box] = max(most.get(box, 0), len(items))
-    return most
+            known = needed.get(box, NO_ROOM)
+            letters = max((item.letters for item in items), default=0)
+            needed[box] = Room(max(known.items, len(items)), max(known.letters, letters))
+    return needed
 
 
-def chips_of(content: Content, most: Mapping[str, int]) -> list[Chip]:
+def chips_of(content: Content, needed: Mapping[str, Room]) -> list[Chip]:
     """The chips of all boxes in their places; where a box has too many, those beyond are one chip.
 
     Parameters
     ----------
     content
         What is in the boxes.
-    most
-        The largest number of items of each box in any state, which decides how many stand side by side.
+    needed
+        What each box needs in any state, which decides how wide chips are and how many stand side by side.
     """
     chips = []
     for box, items in content.items():
@@ -90,7 +124,7 @@ def chips_of(content: Content, most: Mapping[str, int]) -> list[Chip]:
         if len(shown) > MAX_CHIPS:
             rest = len(shown) - MAX_CHIPS + 1
             shown = [*shown[: MAX_CHIPS - 1], Item(f"{box}rest", f"{rest} more", shown[-1].colour)]
-        columns, width = _columns(most[box])
+        columns, width = needed[box].columns, needed[box].width
         for index, item in enumerate(shown):
             x = PADDING + (index % columns) * (width + 6.0)
             y = HEADER + (index // columns) * CHIP_HEIGHT
@@ -98,23 +132,18 @@ def chips_of(content: Content, most: Mapping[str, int]) -> list[Chip]:
     return chips
 
 
-def fitted(box: Box, most: int) -> Box:
+def fitted(box: Box, room: Room) -> Box:
     """The box as large as so many items need it."""
-    if not most:
+    if not room.items:
         return box
-    columns, width = _columns(most)
-    rows = math.ceil(min(most, MAX_CHIPS) / columns)
+    columns, width = room.columns, room.width
+    rows = math.ceil(min(room.items, MAX_CHIPS) / columns)
     return replace(
         box,
         width=max(box.width, 2 * PADDING + columns * (width + 6.0) - 6.0),
         height=HEADER + rows * CHIP_HEIGHT + PADDING - 4.0,
         muted=False,
     )
-
-
-def _columns(count: int) -> tuple[int, float]:
-    """Columns of chips, and the width of a chip."""
-    return (1, CHIP_WIDTH) if count <= 6 else (2, NARROW_CHIP)
 
 
 def line_width(amount: float, largest: float) -> float:

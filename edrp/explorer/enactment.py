@@ -13,11 +13,13 @@ from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
 from edrp.explorer.application import application_graph
 from edrp.explorer.hosts import Carried, host_graph
+from edrp.explorer.quantities import figure, quantity
 from edrp.explorer.summary import metric_table
-from edrp.explorer.view import Bar, Detail, Line, Panel, Row, Rows, Series, Table, Timeline, View, figure
+from edrp.explorer.view import Bar, Detail, Line, Panel, Row, Rows, Series, Table, Timeline, View
 from edrp.validation.simulation.enactment.timeline import timeline
 
 MAX_ROWS, MAX_STATES, MAX_POINTS = 120, 48, 1500
+LEASE_NOTE = "Labels and heights are numbers of instances; a frame marks where a billing time unit begins."
 
 
 def snapshot_view(problem: EnactmentProblem, solution: EnactmentSolution) -> View:
@@ -31,8 +33,8 @@ def snapshot_view(problem: EnactmentProblem, solution: EnactmentSolution) -> Vie
             name,
             str(fewest),
             str(counts[name]),
-            f"{problem.queues.get(name, 0):.6g}",
-            f"{problem.expected_violations(name, counts[name]):.6g}",
+            figure(problem.queues.get(name, 0), 4),
+            figure(problem.expected_violations(name, counts[name]), 4),
         )
         for name, fewest in problem.minimum_instances.items()
     ]
@@ -66,12 +68,13 @@ def leasing_view(problem: LeasingProblem, solution: LeasingSolution) -> View:
     rows = [Row(host.name, _lease_bars(problem, host, own, types[host.type])) for host, own in zip(hosts, paid, strict=True)][
         :MAX_ROWS
     ]
-    lines = [Line("instances needed", _steps(needed, length), 1), Line("instances that run", _steps(running, length), 0)]
+    lines = [
+        Line("instances that run", _steps(running, length), 0),
+        Line("instances needed", _steps(needed, length), 1, dashed=True),
+    ]
     panels: list[Panel] = [
         host_graph(carried, [period * length for period in chosen], problem.types, problem.application, details),
-        Rows(
-            "Leases", rows, end, "s", True, "As high as the share of their instances, framed where a unit begins.", _legend(types)
-        ),
+        Rows("Leases", rows, end, "s", True, LEASE_NOTE, _legend(types)),
         Series("Instances", lines, end, "instances", "s"),
         Series("Hosts", [Line("hosts leased", _steps(leased, length), 2)], end, "hosts", "s"),
         load,
@@ -115,10 +118,10 @@ def _application(application: ContainerApplication, notes: Mapping[str, str], de
 def _operator_details(application: ContainerApplication) -> dict[str, Detail]:
     details = {}
     for index, operator in enumerate(application.operators):
-        rows = [("load", f"{figure(application.load(operator.name))} items/s")]
-        rows.append(("an item takes", f"{operator.processing_duration:.6g} s"))
-        rows.append(("and occupies", f"{operator.occupied:.6g} s"))
-        rows += [(f"{name} of an instance", f"{amount:.6g}") for name, amount in named_resources(operator.resources).items()]
+        rows = [("load", quantity(application.load(operator.name), "items/s"))]
+        rows.append(("an item takes", quantity(operator.processing_duration, "s")))
+        rows.append(("and occupies", quantity(operator.occupied, "s")))
+        rows += [(f"{name} of an instance", figure(amount, 4)) for name, amount in named_resources(operator.resources).items()]
         details[f"o{index}"] = Detail(operator.name, rows)
     return details
 
@@ -149,7 +152,7 @@ def _lease_bars(problem: LeasingProblem, host: Any, paid: frozenset[int], colour
     for period in sorted(paid):
         count = sum(_at(host.instances, period).values())
         height = 0.3 + 0.7 * count / most
-        begin, label = period * problem.period, f"{count} instances"
+        begin, label = period * problem.period, str(count)
         if bars and bars[-1].end == begin and bars[-1].label == label and period not in starts:
             bars[-1] = Bar(bars[-1].begin, begin + problem.period, label, colour, height, bars[-1].marked)
         else:

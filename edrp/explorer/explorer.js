@@ -59,6 +59,7 @@
   function item(group, detail, name) {
     if (!detail) return group;
     group.classList.add("item");
+    if (!group.querySelector("title")) group.append(draw("title", {}, name));
     fill(group, { "data-detail": detail, tabindex: -1, role: "button", "aria-label": name, onclick: (event) => { event.stopPropagation(); choose(detail, group); } }, []);
     return group;
   }
@@ -96,7 +97,7 @@
   }
 
   // Graphs: boxes with chips in them and edges between both.
-  function curve(a, b) {
+  function curve(a, b, back) {
     const middle = (one) => one.y + one.h / 2;
     if (a.flat && b.flat) {
       const u = [a.x + a.w / 2, middle(a)], v = [b.x + b.w / 2, middle(b)];
@@ -107,7 +108,7 @@
       return `M${a.x + a.w},${middle(a)} C${a.x + a.w + bend},${middle(a)} ${b.x - bend},${middle(b)} ${b.x},${middle(b)}`;
     }
     if (a.x >= b.x + b.w - 1) {
-      const bend = Math.max(24, (a.x - b.x - b.w) / 2), sag = Math.abs(middle(a) - middle(b)) < 24 ? 44 : 0;
+      const bend = Math.max(24, (a.x - b.x - b.w) / 2), sag = back || Math.abs(middle(a) - middle(b)) < 24 ? 44 : 0;
       return `M${a.x},${middle(a)} C${a.x - bend},${middle(a) + sag} ${b.x + b.w + bend},${middle(b) + sag} ${b.x + b.w},${middle(b)}`;
     }
     const bend = 18 + Math.min(40, Math.abs(middle(a) - middle(b)) / 5), right = Math.max(a.x + a.w, b.x + b.w);
@@ -117,24 +118,36 @@
 
   function graph(panel) {
     const states = panel.states, root = draw("svg", { role: "group", "aria-label": panel.title });
-    const layers = Object.fromEntries((panel.under ? ["links", "edges", "boxes", "chips", "tokens"] : ["links", "boxes", "edges", "chips", "tokens"]).map((name) => [name, draw("g", { class: name })]));
+    const layers = Object.fromEntries((panel.under ? ["links", "edges", "boxes", "labels", "chips", "tokens"] : ["links", "boxes", "edges", "chips", "labels", "tokens"]).map((name) => [name, draw("g", { class: name })]));
     root.append(...Object.values(layers));
     let arrangement = panel.arrangements[0], scale = 1, shown = -1, frame = 0;
     const place = new Map(), boxes = new Map(), chips = new Map();
     const scroll = make("div", { class: "scroll graph" }, root);
     const number = new Map(panel.boxes.map((box, index) => [box.id, index]));
 
+    const changing = [];
+    function fillBar(bar, box, share) {
+      fill(bar, { class: `fill${share > 1.000001 ? " over" : ""}`, width: (box.width - 20) * clamp(share || 0, 0, 1) }, []);
+    }
+    function drawBoxes(state) {
+      const holding = new Set((state.chips || []).filter((chip) => chip.change !== "other").map((chip) => chip.box));
+      changing.forEach(({ box, group, note, bar }, index) => {
+        if (state.shares) fillBar(bar, box, state.shares[index]);
+        if (state.notes) note.textContent = state.notes[index];
+        group.classList.toggle("muted", holding.size ? !holding.has(box.id) : Boolean(box.muted));
+      });
+    }
     for (const box of panel.boxes) {
       const group = draw("g", { class: `box${box.muted ? " muted" : ""}${box.hot ? " hot" : ""}`, "data-id": box.id });
       group.append(draw("rect", { class: "frame", width: box.width, height: box.height, rx: 8 }));
       if (box.colour !== undefined && box.colour !== null) group.append(draw("rect", { width: 6, height: box.height - 16, x: 7, y: 8, rx: 3, class: `f${colour(box.colour)}` }));
       const left = box.colour !== undefined && box.colour !== null ? 20 : 10;
       group.append(draw("text", { x: left, y: 18, "font-size": 12.5, "font-weight": 600 }, box.label));
-      if (box.note) group.append(draw("text", { x: left, y: 33, "font-size": 11, class: "quiet" }, box.note));
-      if (box.share !== undefined && box.share !== null) {
-        group.append(draw("rect", { class: "track", x: 10, y: 37, width: box.width - 20, height: 3, rx: 1.5 }));
-        if (box.share > 0) group.append(draw("rect", { class: `fill${box.share > 1.000001 ? " over" : ""}`, x: 10, y: 37, width: (box.width - 20) * Math.min(1, box.share), height: 3, rx: 1.5 }));
-      }
+      const note = draw("text", { x: left, y: 33, "font-size": 11, class: "quiet" }, box.note || ""), bar = draw("rect", { x: 10, y: 37, height: 3, rx: 1.5 });
+      group.append(note);
+      if (box.share !== undefined && box.share !== null) group.append(draw("rect", { class: "track", x: 10, y: 37, width: box.width - 20, height: 3, rx: 1.5 }), bar);
+      changing.push({ box, group, note, bar });
+      fillBar(bar, box, box.share);
       const detail = details[box.detail];
       layers.boxes.append(item(group, box.detail, detail ? detail.title : box.label));
       boxes.set(box.id, group);
@@ -144,7 +157,8 @@
     function bow(a, b, count) {
       const u = [a.x + a.w / 2, a.y + a.h / 2], v = [b.x + b.w / 2, b.y + b.h / 2], length = Math.hypot(v[0] - u[0], v[1] - u[1]) || 1;
       const aside = (count % 2 ? -1 : 1) * 13 * Math.ceil(count / 2), x = (u[0] + v[0]) / 2 - ((v[1] - u[1]) / length) * aside * 2, y = (u[1] + v[1]) / 2 + ((v[0] - u[0]) / length) * aside * 2;
-      return { path: `M${u[0]},${u[1]} Q${x},${y} ${v[0]},${v[1]}`, middle: [(u[0] + v[0]) / 4 + x / 2, (u[1] + v[1]) / 4 + y / 2] };
+      const t = [0.5, 0.34, 0.66, 0.42, 0.58][count % 5], at = (from, by, to) => (1 - t) * (1 - t) * from + 2 * t * (1 - t) * by + t * t * to;
+      return { path: `M${u[0]},${u[1]} Q${x},${y} ${v[0]},${v[1]}`, label: [at(u[0], x, v[0]), at(u[1], y, v[1])] };
     }
     function edgeShape(edge, kind) {
       const a = place.get(edge.source), b = place.get(edge.target);
@@ -155,14 +169,15 @@
         pairs.set(pair, (pairs.get(pair) || 0) + 1);
         bent = bow(...(edge.source < edge.target ? [a, b] : [b, a]), pairs.get(pair) - 1);
       }
-      const path = bent ? bent.path : curve(a, b), detail = details[edge.detail];
+      const path = bent ? bent.path : curve(a, b, edge.dashed), detail = details[edge.detail];
       const group = draw("g", { class: `edge ${kind}${edge.hot ? " hot" : ""}${edge.dashed ? " dashed" : ""}`, "data-ends": `${edge.source} ${edge.target}` });
       const tint = edge.colour !== undefined && edge.colour !== null ? ` k${colour(edge.colour)}` : "";
       group.append(draw("path", { class: `line${tint}`, d: path, "stroke-width": edge.width }), draw("path", { class: "hit", d: path, "stroke-width": 14 }));
-      if (edge.label && bent) group.append(draw("text", { x: bent.middle[0], y: bent.middle[1] + 4, "text-anchor": "middle" }, edge.label));
+      const label = (x, y) => (kind === "link" ? group : layers.labels).append(draw("text", { x, y, "text-anchor": "middle", class: edge.hot ? "hot" : "" }, edge.label)); // no line may cover it
+      if (edge.label && bent) label(bent.label[0], bent.label[1] + 4);
       else if (edge.label) {
         const flat = a.flat && b.flat, u = flat ? a.x + a.w / 2 : b.x >= a.x + a.w - 1 ? a.x + a.w : a.x, v = flat ? b.x + b.w / 2 : b.x >= a.x + a.w - 1 ? b.x : b.x + b.w;
-        if (flat || Math.abs(u - v) < 170) group.append(draw("text", { x: (u + v) / 2, y: (a.y + a.h / 2 + b.y + b.h / 2) / 2 + (edge.dashed && b.x < a.x ? 48 : -6 - edge.width / 2), "text-anchor": "middle" }, edge.label));
+        if (flat || Math.abs(u - v) < 170) label((u + v) / 2, (a.y + a.h / 2 + b.y + b.h / 2) / 2 + (edge.dashed && b.x < a.x ? 48 : -6 - edge.width / 2));
       }
       return item(group, edge.detail, detail ? detail.title : "");
     }
@@ -170,6 +185,7 @@
     function drawEdges(state) {
       root.classList.toggle("dense", (state.edges || []).length > 120);
       pairs.clear();
+      layers.labels.replaceChildren();
       layers.edges.replaceChildren(...(state.edges || []).map((edge) => edgeShape(edge, "stream")).filter(Boolean), ...(state.other || []).map((edge) => edgeShape(edge, "other")).filter(Boolean));
     }
     function putBoxes() {
@@ -202,6 +218,7 @@
     function show(index, moving) {
       const state = states[index], begin = performance.now(), from = new Map();
       shown = index;
+      drawBoxes(state);
       cancelAnimationFrame(frame);
       for (const [id, one] of chips) from.set(id, place.get(id));
       layers.chips.replaceChildren();
@@ -223,7 +240,7 @@
       const tick = (at) => {
         const share = ease(clamp((at - begin) / 320, 0, 1));
         put(share);
-        if (share < 1) { layers.edges.replaceChildren(); frame = requestAnimationFrame(tick); } else { drawEdges(state); first(); }
+        if (share < 1) { layers.edges.replaceChildren(); layers.labels.replaceChildren(); frame = requestAnimationFrame(tick); } else { drawEdges(state); first(); }
       };
       if (moving && !still.matches && from.size && chips.size) frame = requestAnimationFrame(tick);
       else { put(1); drawEdges(state); }
@@ -243,7 +260,7 @@
     }
     function zoom(factor) {
       const room = scroll.clientWidth || 800, fits = room / arrangement.width;
-      scale = factor === 0 ? clamp(fits, Math.min(0.62, 1), 1.15) : factor < 0 ? fits : clamp(scale * factor, 0.1, 4);
+      scale = factor === 0 ? clamp(fits, room < 480 ? 0.42 : 0.62, 1.15) : factor < 0 ? fits : clamp(scale * factor, 0.1, 4);
       root.setAttribute("width", Math.round(arrangement.width * scale));
       root.setAttribute("height", Math.round(arrangement.height * scale));
     }
@@ -352,7 +369,7 @@
         ...panel.lines.map((line) => {
           let path = "", before = null;
           for (const [at, value] of line.points) { if (value === null) { path += before === null ? "" : `H${x(at)}`; before = null; continue; } path += before === null ? `M${x(at)},${y(value)}` : line.step === false ? `L${x(at)},${y(value)}` : `H${x(at)}V${y(value)}`; before = value; }
-          return draw("path", { d: path + (line.step === false || before === null ? "" : `H${x(panel.end)}`), class: `k${colour(line.colour)}`, fill: "none", "stroke-width": 2 });
+          return draw("path", { d: path + (line.step === false || before === null ? "" : `H${x(panel.end)}`), class: `k${colour(line.colour)}`, fill: "none", "stroke-width": 2, "stroke-dasharray": line.dashed && "7 6" });
         }),
       );
       if (panel.timed !== false && time) root.append((cursor = draw("line", { class: "cursor", y1: 6, y2: height - 26 })));
@@ -364,7 +381,7 @@
       if (cursor) { cursor.setAttribute("x1", scaled(now)); cursor.setAttribute("x2", scaled(now)); }
       panel.lines.forEach((line, index) => { said[index].textContent = cursor ? `${line.name}: ${valueAt(line) === null ? "infinite" : figure(valueAt(line))}` : line.name; });
     }
-    const key = make("ul", { class: "legend" }, panel.lines.map((line, index) => make("li", {}, draw("svg", { width: 24, height: 12, "aria-hidden": "true" }, draw("line", { x1: 1, x2: 23, y1: 6, y2: 6, class: `k${colour(line.colour)}`, "stroke-width": 3 })), said[index])));
+    const key = make("ul", { class: "legend" }, panel.lines.map((line, index) => make("li", {}, draw("svg", { width: 24, height: 12, "aria-hidden": "true" }, draw("line", { x1: 1, x2: 23, y1: 6, y2: 6, class: `k${colour(line.colour)}`, "stroke-width": 3, "stroke-dasharray": line.dashed && "6 5" })), said[index])));
     return { tools: [make("span", { class: "note" }, panel.unit)], body: [holder, key], ready: build, resize: build, update };
   }
 
@@ -388,11 +405,11 @@
 
   // The page.
   const kinds = { graph, rows, series, limits, table };
-  const panels = make("div", { class: "panels" });
+  const panels = make("div", { class: "panels" }), side = make("div", { class: "side" }, aside);
   const drawn = view.panels.map((panel) => {
     const parts = kinds[panel.type](panel);
     const narrow = panel.type === "series" || (panel.type === "table" && panel.columns.length <= 4);
-    panels.append(make("section", { class: `panel ${panel.type}${narrow ? " half" : ""}`, "aria-label": panel.title }, make("div", { class: "bar" }, make("h2", {}, panel.title), make("div", { class: "tools" }, parts.tools)), panel.note ? make("p", { class: "note" }, panel.note) : null, parts.body));
+    (panel.beside ? side : panels).append(make("section", { class: `panel ${panel.type}${narrow && !panel.beside ? " half" : ""}`, "aria-label": panel.title }, make("div", { class: "bar" }, make("h2", {}, panel.title), make("div", { class: "tools" }, parts.tools)), panel.note ? make("p", { class: "note" }, panel.note) : null, parts.body));
     return parts;
   });
   const halves = panels.querySelectorAll(".half");
@@ -455,7 +472,7 @@
     output = make("output", {});
     play = make("button", { type: "button", onclick: () => (playing ? pause() : start()) }, "play");
   }
-  document.body.replaceChildren(...[header, time && make("div", { class: "time", role: "group", "aria-label": "Time" }, make("b", {}, time.title), play, slider, output), make("main", {}, panels, aside)].filter(Boolean));
+  document.body.replaceChildren(...[header, time && make("div", { class: "time", role: "group", "aria-label": "Time" }, make("b", {}, time.title), play, slider, output), make("main", {}, panels, side)].filter(Boolean));
   choose("", null);
   for (const parts of drawn) if (parts.ready) parts.ready();
   if (time) go(now);

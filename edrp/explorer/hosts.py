@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from edrp.enactment.containers import ContainerApplication, HostType, used_resources
-from edrp.explorer.boxes import Content, Item, chips_of, fitted, most_items, shortened
+from edrp.explorer.boxes import BOLD_LETTER, NO_ROOM, Content, Item, chips_of, fitted, rooms, shortened
 from edrp.explorer.layout import in_grid
+from edrp.explorer.quantities import figure
 from edrp.explorer.view import Box, Detail, Graph, State
 
 MAX_HOSTS = 160
@@ -33,27 +34,33 @@ def host_graph(
     number = {operator.name: index for index, operator in enumerate(application.operators)}
     shown, note = _shown(hosts)
     contents: list[Content] = [{} for _ in times]
-    boxes = []
+    boxes, used = [], []
     for index, (host, count) in enumerate(shown):
         capacity = types[host.type].capacity if host.type in types else {}
         fullest = [used_resources(instances, application) for instances in host.instances]
         shares = [max((used.get(n, 0.0) / a for n, a in capacity.items() if a), default=0.0) for used in fullest]
+        used.append(shares)
         peak = max(range(len(shares)), key=shares.__getitem__, default=0)
         rows = [("type", host.type)]
         if fullest:
-            rows += [(name, f"{fullest[peak].get(name, 0.0):.6g} of {amount:.6g}") for name, amount in capacity.items()]
+            rows += [
+                (name, f"{figure(fullest[peak].get(name, 0.0), 4)} of {figure(amount, 4)}") for name, amount in capacity.items()
+            ]
         lines = [] if len(times) == 1 else ["In use when it is fullest."]
         details[f"h{index}"] = Detail(host.name if count == 1 else f"{count} hosts like {host.name}", rows, lines)
-        label = shortened(host.name, 140, 7.2) if count == 1 else f"{count} hosts"
-        box = Box(f"h{index}", label, 162.0, 47.0, shortened(host.type, 140, 6.2), max(shares, default=0.0), detail=f"h{index}")
+        label = shortened(host.name, 140, BOLD_LETTER) if count == 1 else f"{count} hosts"
+        box = Box(f"h{index}", label, 162.0, 47.0, shortened(host.type, 140, 6.2), 0.0, detail=f"h{index}")
         for time, instances in enumerate(host.instances):
             items = [Item(f"h{index}o{number[n]}", n, number[n], c, f"o{number[n]}") for n, c in instances.items() if c]
             if items:
                 contents[time][box.id] = items  # type: ignore[index]
         boxes.append(box)
-    most = most_items(contents)
-    boxes = [fitted(box, most.get(box.id, 0)) for box in boxes]
-    states = [State(time, chips_of(content, most)) for time, content in zip(times, contents, strict=True)]
+    needed = rooms(contents)
+    boxes = [fitted(box, needed.get(box.id, NO_ROOM)) for box in boxes]
+    states = [
+        State(time, chips_of(content, needed), shares=shares)
+        for time, content, shares in zip(times, contents, zip(*used, strict=True), strict=True)
+    ]
     place = in_grid("hosts", [(box.width, box.height) for box in boxes])
     return Graph(
         "Hosts and their instances", boxes, [place], states, note=note, legend=[("chip", "instances of an operator on a host")]

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from edrp.explorer.boxes import Item, chips_of, line_width, most_items
+from edrp.explorer.boxes import Item, line_width
 from edrp.explorer.prices import PRICE_NOTE, link_prices
+from edrp.explorer.quantities import figure, percent, quantity
 from edrp.explorer.servers import Servers
 from edrp.explorer.summary import metric_table
 from edrp.explorer.view import (
@@ -26,7 +27,6 @@ from edrp.explorer.view import (
     Table,
     Timeline,
     View,
-    figure,
 )
 from edrp.mapping.bimodal_run import BimodalRun, Span, hop_spans, late_share
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
@@ -51,9 +51,9 @@ def map_view(problem: MappingProblem, solution: MappingSolution) -> View:
         ends.setdefault(servers.id(name), []).append(Item(f"end-{words}", words, 7, detail=words))
         servers.details[words] = Detail(f"{words.capitalize()} of the task", [("server", name)])
     if found is None:
-        return View([servers.graph("Servers and links", [State(0.0, chips_of(ends, most_items([ends])))])], servers.details)
+        return View([servers.graph("Servers and links", [State(0.0)], content=ends)], servers.details)
     for index, (component, node) in enumerate(zip(task.components, found.nodes, strict=True)):
-        rows = [("server", node), ("needs", f"{task.needs[index]:.6g}")]
+        rows = [("server", node), ("needs", figure(task.needs[index], 4))]
         rows += [("service", component.service)] if component.service is not None else []
         servers.details[f"c{index}"] = Detail(component.name, rows)
         ends.setdefault(servers.id(node), []).append(Item(f"c{index}", component.name, index, detail=f"c{index}"))
@@ -62,13 +62,18 @@ def map_view(problem: MappingProblem, solution: MappingSolution) -> View:
     names = [*(component.name for component in task.components), "delivery"]
     stops = [*found.nodes, task.delivery]
     hops = [
-        (str(hop), " → ".join(route) if len(route) > 1 else f"stays on {route[0]}", f"{rate:.6g}", f"{name} on {node}")
+        (
+            str(hop),
+            " → ".join(route) if len(route) > 1 else f"stays on {route[0]}",
+            quantity(rate, "bytes/s"),
+            f"{name} on {node}",
+        )
         for hop, (route, rate, name, node) in enumerate(zip(found.routes, task.hop_bandwidths, names, stops, strict=True))
     ]
     panels: list[Panel] = [
-        servers.graph("The task on servers and links", [State(0.0, chips_of(ends, most_items([ends])), edges)], legend=legend),
+        servers.graph("The task on servers and links", [State(0.0, edges=edges)], content=ends, legend=legend),
         _limits(_map_uses(problem, found)),
-        Table("Hops", ("hop", "way", "rate (bytes/s)", "leads to"), hops, (0, 2)),
+        Table("Hops", ("hop", "way", "rate", "leads to"), hops, (0, 2)),
         metric_table(solution),
     ]
     return View(panels, servers.details)
@@ -80,7 +85,7 @@ def _hops(servers: Servers, found: PathMap, rates: Sequence[float]) -> list[Edge
         public = found.is_public(hop)
         servers.details[f"r{hop}"] = Detail(
             f"Hop {hop}: {' → '.join(route)}",
-            [("rate", f"{rate:.6g} bytes/s"), ("over", "public network" if public else "links")],
+            [("rate", quantity(rate, "bytes/s")), ("over", "public network" if public else "links")],
         )
         for u, v in pairwise(route):
             width = line_width(rate, max(rates))
@@ -99,19 +104,19 @@ def _map_uses(problem: MappingProblem, found: PathMap) -> list[Use]:
     rates: dict[tuple[str, str], float] = {}
     for hop, (route, rate) in enumerate(zip(found.routes, problem.task.hop_bandwidths, strict=True)):
         if found.is_public(hop):
-            uses.append((f"uplink of {route[0]}", rate, problem.network.by_name[route[0]].uplink, " bytes/s"))
+            uses.append((f"uplink of {route[0]}", rate, problem.network.by_name[route[0]].uplink, "bytes/s"))
         else:
             for arc in pairwise(route):
                 rates[arc] = rates.get(arc, 0.0) + rate
     arcs = problem.network.arcs
-    return uses + [(f"{u} → {v}", rate, arcs[u, v].bandwidth, " bytes/s") for (u, v), rate in rates.items()]
+    return uses + [(f"{u} → {v}", rate, arcs[u, v].bandwidth, "bytes/s") for (u, v), rate in rates.items()]
 
 
 def allocation_view(problem: LinkAllocationProblem, solution: LinkAllocationSolution) -> View:
     """The view of kind `link-allocation`: flows now and afterwards."""
     servers = Servers(problem.network)
     for index, flow in enumerate(problem.flows):
-        rows = [("rate", f"{flow.rate:.6g} bytes/s"), ("price", f"{flow.price:.6g} money/byte")]
+        rows = [("rate", quantity(flow.rate, "bytes/s")), ("price", quantity(flow.price, "money/byte"))]
         servers.details[f"f{index}"] = Detail(f"{flow.name}: {flow.source} → {flow.target}", rows)
     legend = [("line", "flow on dedicated links, as wide as its rate"), ("dashed", "flow on the public network")]
     now = State(0.0, (), _flows(servers, problem, problem.current))
@@ -122,11 +127,11 @@ def allocation_view(problem: LinkAllocationProblem, solution: LinkAllocationSolu
     for allocation in solution.allocations[:MAX_FLOWS]:
         flow = problem.by_name[allocation.flow]
         share = 1.0 if allocation.route is not None else problem.public_share * allocation.public_rate / flow.rate
-        given.append((flow.name, _way(allocation.route), _way(flow.route), f"{flow.rate:.6g}", f"{100 * share:.0f} %"))
+        given.append((flow.name, _way(allocation.route), _way(flow.route), quantity(flow.rate, "bytes/s"), percent(share)))
     panels: list[Panel] = [
         servers.graph("Flows on servers and links", [now, afterwards], legend=legend),
         _limits(_flow_uses(problem, solution.allocations), link_prices(problem)),
-        Table("Flows", ("flow", "given", "before", "rate (bytes/s)", "gets through"), given, (3, 4)),
+        Table("Flows", ("flow", "given", "before", "rate", "gets through"), given, (3, 4)),
         metric_table(solution),
     ]
     line = Timeline("Allocation", 1.0, "", 1.0, [(0.0, "now"), (1.0, "afterwards")], 2.0)
@@ -158,8 +163,8 @@ def _flow_uses(problem: LinkAllocationProblem, allocations: Iterable[FlowAllocat
         if allocation.route is None:
             up[flow.source] = up.get(flow.source, 0.0) + allocation.public_rate
     known, servers = problem.network.arcs, problem.network.by_name
-    uses: list[Use] = [(f"{u} → {v}", rate, known[u, v].bandwidth, " bytes/s") for (u, v), rate in arcs.items()]
-    return uses + [(f"uplink of {name}", rate, servers[name].uplink, " bytes/s") for name, rate in up.items()]
+    uses: list[Use] = [(f"{u} → {v}", rate, known[u, v].bandwidth, "bytes/s") for (u, v), rate in arcs.items()]
+    return uses + [(f"uplink of {name}", rate, servers[name].uplink, "bytes/s") for name, rate in up.items()]
 
 
 def _way(route: Sequence[str] | None) -> str:
@@ -171,9 +176,9 @@ def _limits(uses: Sequence[Use], prices: Mapping[str, float] | None = None) -> L
     ranked = sorted(uses, key=lambda use: -(use[1] / use[2] if use[2] else math.inf if use[1] else 0.0))
     for name, used, free, unit in ranked[:MAX_LIMITS]:
         share = used / free if free else math.inf if used else 0.0
-        slack = f"{figure(free - used)} left" if used <= free else f"{figure(used - free)} over"
+        slack = f"{quantity(free - used, unit)} left" if used <= free else f"{quantity(used - free, unit)} over"
         price = f"{known[name]:.3g}" if name in known else ""
-        rows.append(Limit(name, f"{used:.6g}", f"{free:.6g}{unit}", share, slack, price))
+        rows.append(Limit(name, quantity(used, unit), quantity(free, unit), share, slack, price))
     return Limits("What is used of servers and links", rows, PRICE_NOTE if known else "")
 
 
@@ -256,12 +261,12 @@ def _task_rows(problem: BimodalScenario, solution: BimodalScenarioSolution, end:
         described = [
             ("from", task.source),
             ("to", task.delivery),
-            ("rate", f"{task.rate:.6g} bytes/s"),
-            ("data", f"{task.data:.6g} bytes"),
+            ("rate", quantity(task.rate, "bytes/s")),
+            ("data", quantity(task.data, "bytes")),
         ]
         lines = [] if record.accepted else [f"Refused: {record.short}"]
         if record.accepted:
-            described.append(("late data", f"{100 * late_share(record):.3g} %"))
+            described.append(("late data", percent(late_share(record))))
         details[f"t{index}"] = Detail(f"Task {index}", described, lines)
         begin = task.arrival if record.start is None else record.start
         until = min(end, begin + task.nominal) if record.finish is None else record.finish

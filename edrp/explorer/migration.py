@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from edrp.core.budget import KernelNotCompiledError, compiled_kernels_only
 from edrp.core.kernels import InterpretationTooSlowError, interpreting
-from edrp.explorer.boxes import Content, Item, chips_of, fitted, line_width, most_items
+from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
 from edrp.explorer.layout import in_columns
+from edrp.explorer.quantities import byte_figure, figure, quantity
 from edrp.explorer.summary import metric_table
 from edrp.explorer.view import (
     Bar,
@@ -23,8 +25,6 @@ from edrp.explorer.view import (
     Timeline,
     Token,
     View,
-    byte_figure,
-    figure,
 )
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
 from edrp.mdp.transfer.roles import traffic_of
@@ -42,7 +42,28 @@ PATIENCE = 0.3
 
 MAX_TASKS, MAX_NODES, MAX_MOVES, MAX_PHASES = 2000, 200, 300, 400
 
+ONE_CHIP = Room(1)
+
 Held = Sequence[Interval | None]
+
+
+class Load(NamedTuple):
+    """The work of tasks on nodes, and the limit of a node's work."""
+
+    work: Sequence[float]
+    limit: float
+    nodes: int
+
+    def of(self, held: Held) -> tuple[list[float | None], list[str]]:
+        """For every node the share of the limit that it uses, None without a limit, and its work in words."""
+        shares: list[float | None] = []
+        notes = []
+        for node in range(min(self.nodes, MAX_NODES)):
+            interval = held[node] if node < len(held) else None
+            load = 0.0 if interval is None else float(sum(self.work[interval[0] : interval[1]]))
+            shares.append(load / self.limit if self.limit else None)
+            notes.append("not in use" if interval is None else f"work {figure(load)}")
+        return shares, notes
 
 
 def migration_view(
@@ -57,9 +78,10 @@ def migration_view(
     plan = _plan(problem, after, solution.moves)
     end = plan.total_seconds or 1.0
     boxes = _boxes(len(after), [problem.intervals, after], problem.work, limit, details)
+    load = Load(problem.work, limit, len(after))
     states = [
-        _state(0.0, problem.intervals, problem.intervals, (), details),
-        _state(end, after, problem.intervals, solution.moves, details),
+        _state(0.0, problem.intervals, load, (), details),
+        _state(end, after, load, solution.moves, details),
     ]
     graph = _graph(boxes, states, _tokens(plan))
     held = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
@@ -70,7 +92,7 @@ def migration_view(
         *([_moves(solution.moves)] if solution.moves else []),
         metric_table(solution),
     ]
-    note = f"A node may hold work {limit:.6g}; times are for {UPLINK:.3g} bytes/s up and down."
+    note = f"A node may hold work {figure(limit, 4)}; times are for {quantity(UPLINK, 'bytes/s')} up and down."
     return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note])
 
 
@@ -83,17 +105,22 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
     work, state = problem.work_at(0), problem.state_size_at(0)
     if not steps:
         return View([_strips("Tasks", held, work, state, details)], details)
-    largest = max(load_limit(sum(problem.work_at(t)), step.nodes, problem.tolerance[t]) for t, step in enumerate(steps))
+    limits = [load_limit(sum(problem.work_at(t)), step.nodes, problem.tolerance[t]) for t, step in enumerate(steps)]
+    largest = max(limits)
     width = max(len(intervals) for _, _, intervals in held)
     boxes = _boxes(width, [intervals for _, _, intervals in held], work, largest, details)
-    states = [_state(0.0, problem.intervals, problem.intervals, (), details)]
+    states = [_state(0.0, problem.intervals, Load(work, largest, width), (), details)]
     for index, step in enumerate(steps, 1):
-        states.append(_state(float(index), step.intervals, held[index - 1][2], step.moves, details, f"t{index}"))
-    rows = [(f"{index}", f"{step.nodes}", f"{step.moved_state:.6g}", f"{len(step.moves)}") for index, step in enumerate(steps, 1)]
+        own = Load(problem.work_at(index - 1), limits[index - 1], width)
+        states.append(_state(float(index), step.intervals, own, step.moves, details, f"t{index}"))
+    rows = [
+        (f"{index}", f"{step.nodes}", byte_figure(step.moved_state, 4), f"{len(step.moves)}")
+        for index, step in enumerate(steps, 1)
+    ]
     panels: list[Panel] = [
         _graph(boxes, states, ()),
         _strips("Tasks after each step", held, work, state, details),
-        Table("Steps", ("step", "nodes", "moved (bytes)", "moves"), rows, (0, 1, 2, 3)),
+        Table("Steps", ("step", "nodes", "moved", "moves"), rows, (0, 1, 2, 3)),
         metric_table(solution),
     ]
     stops = [(0.0, "now"), *((float(index), f"step {index} of {len(steps)}") for index in range(1, len(steps) + 1))]
@@ -121,19 +148,32 @@ def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves
 
 
 def _boxes(count: int, held: Sequence[Held], work: Sequence[float], limit: float, details: dict[str, Detail]) -> list[Box]:
-    """A box for every node, with the share of the load limit that it uses at the end."""
+    """A box for every node; states say how much of the limit of work it uses."""
     boxes = []
     for node in range(min(count, MAX_NODES)):
         final = held[-1][node] if node < len(held[-1]) else None
         load = 0.0 if final is None else float(sum(work[final[0] : final[1]]))
-        rows = [("work at the end", f"{load:.6g}"), ("limit of work", f"{limit:.6g}"), ("tasks at the end", interval_text(final))]
+        rows = [
+            ("work at the end", figure(load, 4)),
+            ("limit of work", figure(limit, 4)),
+            ("tasks at the end", interval_text(final)),
+        ]
         details[f"n{node}"] = Detail(f"Node {node}", rows)
-        note = "removed" if final is None else f"work {figure(load)}"
-        boxes.append(Box(f"n{node}", f"node {node}", 130.0, 44.0, note, load / limit if limit else None, True, detail=f"n{node}"))
-    return [fitted(box, 1) for box in boxes]
+        share = 0.0 if limit else None
+        boxes.append(Box(f"n{node}", f"node {node}", 130.0, 44.0, share=share, muted=True, detail=f"n{node}"))
+    return [fitted(box, ONE_CHIP) for box in boxes]
 
 
-def _state(time: float, held: Held, before: Held, moves: Sequence[Move], details: dict[str, Detail], prefix: str = "m") -> State:
+def _state(
+    time: float,
+    held: Held,
+    load: Load,
+    moves: Sequence[Move],
+    details: dict[str, Detail],
+    prefix: str = "m",
+) -> State:
+    """What every node holds from a time on, and the moves that led there."""
+    shares, notes = load.of(held)
     content: Content = {
         f"n{node}": [Item(f"h{node}", f"tasks {interval_text(interval)}", node, detail=f"n{node}")]
         for node, interval in enumerate(held[:MAX_NODES])
@@ -145,14 +185,14 @@ def _state(time: float, held: Held, before: Held, moves: Sequence[Move], details
         if move.source >= MAX_NODES or move.target >= MAX_NODES:
             continue
         details[f"{prefix}{index}"] = Detail(
-            str(move), [("state", f"{move.size:.6g} bytes"), ("tasks", str(move.end - move.first))]
+            str(move), [("state", byte_figure(move.size, 4)), ("tasks", str(move.end - move.first))]
         )
         label = byte_figure(move.size) if len(moves) <= 16 else ""
         width = line_width(move.size, largest)
         edges.append(
             Edge(f"n{move.source}", f"n{move.target}", width, colour=move.source, label=label, detail=f"{prefix}{index}")
         )
-    return State(time, chips_of(content, most_items([content])), edges)
+    return State(time, chips_of(content, dict.fromkeys(content, ONE_CHIP)), edges, shares=shares, notes=notes)
 
 
 def _graph(boxes: Sequence[Box], states: Sequence[State], tokens: Sequence[Token]) -> Graph:
@@ -212,7 +252,7 @@ def _strips(
                 height = 0.25 + 0.75 * work[task] / heaviest
                 moved = bool(before) and before[task] != node
                 details.setdefault(
-                    f"k{task}", Detail(f"Task {task}", [("work", f"{work[task]:.6g}"), ("state", f"{state[task]:.6g} bytes")])
+                    f"k{task}", Detail(f"Task {task}", [("work", figure(work[task], 4)), ("state", byte_figure(state[task], 4))])
                 )
                 bars.append(Bar(task, task + 1.0, str(node) if count <= 60 else "", node, height, moved, f"k{task}"))
         else:
@@ -255,6 +295,6 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def _moves(moves: Sequence[Move]) -> Table:
-    rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", f"{m.size:.6g}") for m in moves[:MAX_MOVES]]
+    rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    return Table("Moves", ("tasks", "from node", "to node", "state (bytes)"), rows, (1, 2, 3), note)
+    return Table("Moves", ("tasks", "from node", "to node", "state"), rows, (1, 2, 3), note)

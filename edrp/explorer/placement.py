@@ -8,6 +8,7 @@ from typing import Any
 from edrp.explanations.placement import Explanation, explain
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
+from edrp.explorer.quantities import figure, percent, quantity
 from edrp.explorer.reconfiguration import reconfiguration
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
@@ -74,10 +75,10 @@ def limits_panel(problem: PlacementProblem, explanation: Explanation, small: boo
         rows.append(
             Limit(
                 margin.name.removeprefix("limits.").replace("_", " "),
-                f"{margin.value:.6g}",
-                f"{margin.limit:.6g} {margin.unit}" if margin.unit not in ("1", "as given") else f"{margin.limit:.6g}",
+                quantity(margin.value, margin.unit),
+                quantity(margin.limit, margin.unit),
                 margin.used,
-                f"{left:.4g} left" if margin.used <= 1 else f"{-left:.4g} over",
+                f"{quantity(left, margin.unit)} left" if margin.used <= 1 else f"{quantity(-left, margin.unit)} over",
                 "" if price is None else f"{price:.3g}",
             )
         )
@@ -88,26 +89,27 @@ def limits_panel(problem: PlacementProblem, explanation: Explanation, small: boo
 def _tables(explanation: Explanation) -> Iterator[Panel]:
     total = sum(share.amount for share in explanation.shares)
     rows = [
-        (s.metric.replace("_", " "), f"{s.weight:g}", f"{s.amount:.6g}", _percent(s.amount, total)) for s in explanation.shares
+        (s.metric.replace("_", " "), figure(s.weight, 4), figure(s.amount, 4), _percent(s.amount, total))
+        for s in explanation.shares
     ]
     yield Table("Objective", ("metric", "weight", "part", "share"), rows, (1, 2, 3))
     total = sum(part.seconds for part in explanation.critical_path)
     rows = [
-        (part.name, "stream" if part.is_stream else "operator", f"{part.seconds:.6g}", _percent(part.seconds, total))
+        (part.name, "stream" if part.is_stream else "operator", quantity(part.seconds, "s"), _percent(part.seconds, total))
         for part in explanation.critical_path
     ]
-    yield Table("Critical path", ("part", "what", "seconds", "share"), rows, (2, 3))
+    yield Table("Critical path", ("part", "what", "time", "share"), rows, (2, 3))
     paid = [part for part in explanation.cost_parts if part.money]
     if paid:
         total = sum(part.money for part in paid)
-        rows = [(p.name, "stream" if p.is_stream else "operator", f"{p.money:.6g}", _percent(p.money, total)) for p in paid]
+        rows = [(p.name, "stream" if p.is_stream else "operator", figure(p.money, 4), _percent(p.money, total)) for p in paid]
         yield Table("Cost", ("part", "what", "money/h", "share"), rows, (2, 3))
     if explanation.crossings:
-        rows = [(c.name, f"{c.tuples:.6g}", f"{100 * c.share:.1f} %", "") for c in explanation.crossings]
-        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), [row[:3] for row in rows], (1, 2))
+        rows = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
+        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), rows, (1, 2))
     if explanation.throughput is not None:
         loads = explanation.throughput.node_loads[:20]
-        asked = [(n.node, n.resource, f"{n.demand:.6g}", f"{n.capacity:.6g}", f"{100 * n.share:.1f} %") for n in loads]
+        asked = [(n.node, n.resource, figure(n.demand, 4), figure(n.capacity, 4), percent(n.share)) for n in loads]
         yield Table("Shared resources", ("node", "resource", "demand/s", "capacity/s", "asked for"), asked, (2, 3, 4))
 
 
@@ -123,7 +125,7 @@ def _sentences(explanation: Explanation) -> Iterator[str]:
     throughput = explanation.throughput
     if throughput is not None:
         held = f", held back by {throughput.bottleneck}" if throughput.bottleneck else ""
-        yield f"It carries {100 * throughput.share:.1f} % of the load{held}."
+        yield f"It carries {percent(throughput.share)} of the load{held}."
     if len(explanation.alike) > 3:
         yield f"There are {len(explanation.alike)} groups of nodes that may be exchanged for one another."
     for group in explanation.alike if len(explanation.alike) <= 3 else ():
@@ -132,4 +134,4 @@ def _sentences(explanation: Explanation) -> Iterator[str]:
 
 
 def _percent(part: float, whole: Any) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else ""
+    return percent(part / whole) if whole else ""

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edrp.explorer.quantities import quantity
 from edrp.explorer.view import Bar, Row, Rows, Timeline, Token
 from edrp.placement.metrics.downtime import Downtime, PairPhases, pair_phases
 
+SYNCHRONISATION = ("synchronisation", 7)
 PHASES = (
     ("store", "state into the store, or code out of it", 0),
     ("fetch", "state out of the store", 2),
     ("spawn", "replicas start", 1),
 )
-SYNCHRONISATION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,14 @@ def reconfiguration(scene: Any, problem: Any, deployment: Any) -> Change:
         leaving, arriving = before - after, after - before
         if timed and problem.reconfiguration == "pause-and-resume":
             bars = _phase_bars(problem, deployment, name, f"o{index}")
-        rows.append(Row(f"{name}: {seconds:.4g} s" if timed else name, bars))
+        rows.append(Row(f"{name}: {quantity(seconds, 's')}" if timed else name, bars))
         sources, targets = list(leaving or before), list(arriving)
         tokens += [Token(scene.box[u], scene.box[v], 0.0, seconds, name, index) for u in sources for v in targets if u != v][:24]
         end = max(end, seconds)
     end = end or 1.0
-    legend = (
-        [(f"c{colour}", words) for _, words, colour in PHASES] if timed and problem.reconfiguration == "pause-and-resume" else []
-    )
+    phased = timed and problem.reconfiguration == "pause-and-resume"
+    drawn = {bar.colour for row in rows for bar in row.bars}
+    legend = [(f"c{n}", words) for words, n in (SYNCHRONISATION, *(p[1:] for p in PHASES)) if phased and n in drawn]
     title = "Reconfiguration" if timed else "Change from the current deployment"
     note = "Operators change in parallel; the slowest decides the downtime." if timed else ""
     unit = "s" if timed else ""
@@ -63,7 +64,7 @@ def _phase_bars(problem: Any, deployment: Any, name: str, detail: str) -> list[B
     phases = [pair_phases(problem, name, state, u, v, before, after) for u, v in pairs]
     slowest = max(phases, key=lambda phase: phase.seconds, default=PairPhases(0.0, 0.0, 0.0))
     start = problem.synchronisation_time
-    bars = [Bar(0.0, start, "synchronisation", SYNCHRONISATION, detail=detail)] if start else []
+    bars = [Bar(0.0, start, *SYNCHRONISATION, detail=detail)] if start else []
     for field, words, colour in PHASES:
         length = getattr(slowest, field)
         if length:

@@ -7,10 +7,11 @@ from typing import Any
 from edrp.explorer.application import application_graph
 from edrp.explorer.placement import unplaced_view
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
+from edrp.explorer.quantities import byte_figure, figure, percent, quantity
 from edrp.explorer.reconfiguration import Change
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
-from edrp.explorer.view import Bar, Detail, Limit, Limits, Panel, Row, Rows, Table, Timeline, Token, View, byte_figure
+from edrp.explorer.view import Bar, Detail, Limit, Limits, Panel, Row, Rows, Table, Timeline, Token, View
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
@@ -91,7 +92,7 @@ def _ranges(scene: Scene, problem: RescaleProblem, deployment: KeyedDeployment) 
             rows.append(Row(label, bars))
             earlier = owners
         for task in range(tasks.count) if tasks.count <= MAX_TASKS else ():
-            described = [("work", f"{tasks.work[task]:.6g}"), ("state", f"{tasks.state_size[task]:.6g} bytes")]
+            described = [("work", figure(tasks.work[task], 4)), ("state", byte_figure(tasks.state_size[task], 4))]
             scene.details[f"k{index}.{task}"] = Detail(f"Task {task} of {operator.name}", described)
         legend = [("marked", "moves to another node")] if problem.current is not None else []
         note = "As high as their work, in the colour of their node."
@@ -106,11 +107,14 @@ def _limits(problem: RescaleProblem, solution: RescaleSolution) -> Limits:
             continue
         metric, value = problem.metrics[term.metric], solution.metrics[term.metric]
         used, left = metric.scaled(value) / term.scaled_limit, term.limit - value
-        unit = "" if metric.unit == "1" else f" {metric.unit}"
-        slack = f"{left:.4g} left" if used <= 1 else f"{-left:.4g} over"
+        slack = f"{quantity(left, metric.unit)} left" if used <= 1 else f"{quantity(-left, metric.unit)} over"
         price = prices.get(f"limits.{term.metric}")
         shown = "" if price is None else f"{price:.3g}"
-        rows.append(Limit(term.metric.replace("_", " "), f"{value:.6g}", f"{term.limit:.6g}{unit}", used, slack, shown))
+        rows.append(
+            Limit(
+                term.metric.replace("_", " "), quantity(value, metric.unit), quantity(term.limit, metric.unit), used, slack, shown
+            )
+        )
     return Limits("Limits", rows, PRICE_NOTE if prices else "")
 
 
@@ -119,13 +123,13 @@ def _loads(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:
     for operator in problem.application.operators:
         for load in replica_loads(problem.application, deployment, operator.name):
             tasks = "" if load.tasks is None else f"{load.tasks[0]}–{load.tasks[1] - 1}"
-            rows.append((operator.name, load.node, tasks, f"{100 * load.share:.3g} %", f"{load.rate:.6g}"))
+            rows.append((operator.name, load.node, tasks, percent(load.share), figure(load.rate, 4)))
     note = f"The first 200 of {len(rows):,}." if len(rows) > 200 else ""
     return Table("Replicas", ("operator", "node", "tasks", "share", "tuples/s"), rows[:200], (2, 3, 4), note)
 
 
 def _moves(solution: Any) -> Table:
     moves = solution.moves
-    rows = [(m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", f"{m.size:.6g}") for m in moves[:MAX_MOVES]]
+    rows = [(m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    return Table("Moves", ("operator", "tasks", "way", "state (bytes)"), rows, (1, 3), note)
+    return Table("Moves", ("operator", "tasks", "way", "state"), rows, (1, 3), note)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from edrp.core.document import named_resources
 from edrp.explorer.application import layers
-from edrp.explorer.boxes import Content, Item, chips_of, fitted, line_width, most_items, shortened
+from edrp.explorer.boxes import BOLD_LETTER, NO_ROOM, Content, Item, Room, chips_of, fitted, line_width, rooms, shortened
 from edrp.explorer.grouping import Group, groups
 from edrp.explorer.layout import by_distance, in_columns, on_the_map
-from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State, figure
+from edrp.explorer.occupancy import Counts, Occupancy
+from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
 from edrp.placement.problem import Placed, StreamPlacement
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Scene:
         used = dict.fromkeys(node for d in deployments for name in self.names for node in d.replicas(name))
         self.groups = groups(problem.network, used)
         self.box = {node: f"n{index}" for index, group in enumerate(self.groups) for node in group.nodes}
+        self.occupancy = Occupancy(problem, self.groups)
         self.details: dict[str, Detail] = {}
         for index, operator in enumerate(problem.application.operators):
             self.details[f"o{index}"] = self._operator_detail(operator)
@@ -70,16 +73,20 @@ class Scene:
         """The graph of a deployment, of the one before at the begin of time, and of another one on demand."""
         after = self.content(deployment, hot[1], before, other)
         first = self.content(before, (), deployment, None, leaving=True) if before is not None else {}
-        most = most_items((after, first))
-        boxes = [fitted(self._box(i, group, deployment), most.get(f"n{i}", 0)) for i, group in enumerate(self.groups)]
+        needed = rooms((after, first))
+        boxes = self._boxes(deployment, needed)
         edges = self.edges(deployment, hot) if deployment is not None else []
         rivals = self.edges(other, ((), ()), deployment) if other is not None else []
-        final = State(0.0 if change is None else change.timeline.end, chips_of(after, most), edges, rivals)
+        final = State(
+            0.0 if change is None else change.timeline.end, chips_of(after, needed), edges, rivals, self._shares(deployment)
+        )
         states = [final]
         if before is not None and change is not None:
-            states = [State(0.0, chips_of(first, most), self.edges(before, ((), ()))), final]
+            states = [State(0.0, chips_of(first, needed), self.edges(before, ((), ())), shares=self._shares(before)), final]
         arrangements = self._arrangements(boxes, [d for d in (deployment, before, other) if d is not None])
-        legend = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
+        legend = []
+        if deployment is not None:
+            legend = [("chip", "replicas of an operator on a node"), ("line", "stream, as wide as the tuples/s that it carries")]
         legend += [("hot", "critical path")] if hot[1] else []
         legend += [("gone", "goes or changes"), ("new", "new or changed")] if len(states) > 1 else []
         legend += [("other", "second best")] if other is not None else []
@@ -100,10 +107,10 @@ class Scene:
         """The graph of deployments that follow one another, each from its time on and marked where it differs from the last."""
         earlier = [None, *deployments[:-1]]
         contents = [self.content(d, (), before, None) for d, before in zip(deployments, earlier, strict=True)]
-        most = most_items(contents)
-        boxes = [fitted(self._box(i, group, deployments[-1]), most.get(f"n{i}", 0)) for i, group in enumerate(self.groups)]
+        needed = rooms(contents)
+        boxes = self._boxes(deployments[-1], needed)
         states = [
-            State(time, chips_of(content, most), self.edges(deployment, ((), ())))
+            State(time, chips_of(content, needed), self.edges(deployment, ((), ())), shares=self._shares(deployment))
             for time, content, deployment in zip(times, contents, deployments, strict=True)
         ]
         legend = [("chip", "replicas of an operator on a node"), ("new", "changed"), ("line", "stream, as wide as its tuples/s")]
@@ -186,9 +193,10 @@ class Scene:
         """A second line for each operator: its replicas and its load."""
         notes = {}
         for name in self.names:
-            load = f"{figure(self.problem.application.load(name))}/s"
+            arriving = self.problem.application.load(name)
             count = 0 if deployment is None else deployment.replicas(name).total()
-            notes[name] = load if deployment is None else f"{count} replica{'s' * (count != 1)}, {load}"
+            parts = [f"{count} replica{'s' * (count != 1)}"] if deployment is not None else []
+            notes[name] = ", ".join([*parts, f"{figure(arriving)}/s"] if arriving else parts)  # nothing arrives at some sources
         return notes
 
     def _by_box(self, replicas: Mapping[str, int]) -> Counter[str]:
@@ -205,55 +213,56 @@ class Scene:
             parts.append(f"The {MAX_EDGES} widest flows are drawn.")
         return " ".join(parts)
 
-    def _box(self, index: int, group: Group, deployment: Placed | None) -> Box:
-        share = self._describe(f"n{index}", group, deployment)
+    def _boxes(self, deployment: Placed | None, needed: Mapping[str, Room]) -> list[Box]:
+        counts = self._counts(deployment)
+        used, shares = self.occupancy.used(counts), self.occupancy.shares(counts)
+        boxes = []
+        for index, group in enumerate(self.groups):
+            self._describe(index, group, counts, used[index])
+            boxes.append(fitted(self._box(index, group, shares[index]), needed.get(f"n{index}", NO_ROOM)))
+        return boxes
+
+    def _box(self, index: int, group: Group, share: float | None) -> Box:
         if not group.single:
             note = f"{len(group.nodes):,} nodes"
-            return Box(f"n{index}", shortened(group.label, 116, 7.2), 136.0, IDLE_HEIGHT, note, share, True, detail=f"n{index}")
+            return Box(
+                f"n{index}", shortened(group.label, 116, BOLD_LETTER), 136.0, IDLE_HEIGHT, note, share, True, detail=f"n{index}"
+            )
         node = self.problem.network.by_name[group.nodes[0]]
         note = str(node.zone) if node.zone is not None else f"{node.speedup:g}× as fast" if node.speedup != 1 else ""
         return Box(
-            f"n{index}", shortened(group.label, IDLE_WIDTH - 16, 7.2), IDLE_WIDTH, IDLE_HEIGHT, shortened(note, 100, 6.2),
+            f"n{index}", shortened(group.label, IDLE_WIDTH - 16, BOLD_LETTER), IDLE_WIDTH, IDLE_HEIGHT, shortened(note, 100, 6.2),
             share, True, detail=f"n{index}",
         )  # fmt: skip
 
-    def _describe(self, key: str, group: Group, deployment: Placed | None) -> float | None:
-        """Add the detail of a box; return the share in use of the fullest resource, None where nodes have no end of them."""
-        used: dict[str, float] = {}
-        lines = []
-        members = set(group.nodes)
-        for name in self.names if deployment is not None else ():
-            assert deployment is not None
-            on_node = {node: count for node, count in deployment.replicas(name).items() if node in members}
-            if not on_node:
-                continue
-            lines.append(f"{name} ×{sum(on_node.values())}")
-            for resource, amount in named_resources(self.problem.application.by_name[name].resources).items():
-                used[resource] = used.get(resource, 0.0) + sum(on_node.values()) * amount
-        nodes = [self.problem.network.by_name[name] for name in group.nodes]
-        free: dict[str, float] = {}
-        for node in nodes:
-            for resource, amount in named_resources(node.resources or {}).items():
-                free[resource] = free.get(resource, 0.0) + amount * self.problem.usable_share(resource)
-        endless = any(node.resources is None for node in nodes)
-        rows = [(resource, f"{used.get(resource, 0.0):.6g} of {amount:.6g} in use") for resource, amount in free.items()]
-        rows += _facts(nodes[0]) if group.single else [("nodes", f"{len(nodes):,}")]
+    def _shares(self, deployment: Placed | None) -> list[float | None]:
+        return self.occupancy.shares(self._counts(deployment))
+
+    def _counts(self, deployment: Placed | None) -> Counts:
+        if deployment is None:
+            return {}
+        return {name: {int(box[1:]): n for box, n in self._by_box(deployment.replicas(name)).items()} for name in self.names}
+
+    def _describe(self, index: int, group: Group, counts: Counts, used: Mapping[str, float]) -> None:
+        """Add the detail of a box."""
+        lines = [f"{name} ×{replicas[index]}" for name, replicas in counts.items() if index in replicas]
+        free = self.occupancy.free[index] or {}
+        rows = [(name, f"{figure(used.get(name, 0.0), 4)} of {figure(amount, 4)} in use") for name, amount in free.items()]
+        rows += _facts(self.problem.network.by_name[group.nodes[0]]) if group.single else [("nodes", f"{len(group.nodes):,}")]
         if not group.single:
-            lines.append(", ".join(group.nodes[:MAX_NAMED]) + (" …" if len(nodes) > MAX_NAMED else ""))
-        self.details[key] = Detail(group.label, rows, lines or ["No replica runs here."])
-        shares = [used.get(resource, 0.0) / amount for resource, amount in free.items() if amount]
-        return None if endless or not shares else max(shares)
+            lines.append(", ".join(group.nodes[:MAX_NAMED]) + (" …" if len(group.nodes) > MAX_NAMED else ""))
+        self.details[f"n{index}"] = Detail(group.label, rows, lines or ["No replica runs here."])
 
     def _operator_detail(self, operator: Any) -> Detail:
-        rows = [("load", f"{self.problem.application.load(operator.name):.6g} tuples/s")]
+        rows = [("load", quantity(self.problem.application.load(operator.name), "tuples/s"))]
         low, high = operator.min_replicas, operator.max_replicas
         rows.append(("replicas", f"{high}" if low == high else f"{low} to {high}"))
         rows += [
-            (f"{name} of a replica", f"{amount:.6g}") for name, amount in named_resources(operator.resources).items() if amount
+            (f"{name} of a replica", figure(amount, 4)) for name, amount in named_resources(operator.resources).items() if amount
         ]
         price = getattr(operator, "replica_cost", 0.0)
-        rows += [("price of a replica", f"{price:.6g} money/h")] if price else []
-        rows += [("state", f"{operator.state_size:.6g} bytes")] if operator.state_size else []
+        rows += [("price of a replica", quantity(price, "money/h"))] if price else []
+        rows += [("state", quantity(operator.state_size, "bytes"))] if operator.state_size else []
         if operator.candidates is not None:
             rows.append(("may run on", ", ".join(operator.candidates[:20]) + (" …" if len(operator.candidates) > 20 else "")))
         return Detail(operator.name, rows)
@@ -265,11 +274,11 @@ class Scene:
             return []
         edges = []
         for index, link in enumerate(links):
-            rows = [("delay", f"{1e3 * link.delay:.6g} ms")]
-            rows += [("bandwidth", f"{link.bandwidth:.6g} bytes/s")] if link.bandwidth is not None else []
-            rows += [("price", f"{link.cost:.6g} money/h per tuple/s")] if link.cost else []
+            rows = [("delay", quantity(link.delay, "s"))]
+            rows += [("bandwidth", quantity(link.bandwidth, "bytes/s"))] if link.bandwidth is not None else []
+            rows += [("price", quantity(link.cost, "money/h per tuple/s"))] if link.cost else []
             self.details[f"l{index}"] = Detail(f"Link {link.source} – {link.target}", rows)
-            label = f"{1e3 * link.delay:.3g} ms" if len(links) <= 12 else ""
+            label = quantity(link.delay, "s", 3) if len(links) <= 12 else ""
             edges.append(Edge(self.box[link.source], self.box[link.target], 1.0, label=label, detail=f"l{index}"))
         return edges
 
@@ -304,5 +313,5 @@ def _facts(node: Any) -> list[tuple[str, str]]:
     rows = [("zone", str(node.zone))] if node.zone is not None else []
     rows += [("speed", f"{node.speedup:g} × the reference")] if node.speedup != 1 else []
     rows += [("availability", f"{node.availability:.6g}")] if node.availability != 1 else []
-    rows += [("starts replicas in", f"{node.spawn_time:g} s")] if node.spawn_time else []
-    return rows + [(f"capacity of {name}", f"{amount:.6g}/s") for name, amount in node.capacity.items()]
+    rows += [("starts replicas in", quantity(node.spawn_time, "s"))] if node.spawn_time else []
+    return rows + [(f"capacity of {name}", f"{figure(amount, 4)}/s") for name, amount in node.capacity.items()]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from edrp.explorer.boxes import fitted, shortened
+from edrp.explorer.boxes import BOLD_LETTER, NO_ROOM, Content, Room, chips_of, fitted, rooms, shortened
 from edrp.explorer.layout import by_distance, on_the_map
+from edrp.explorer.quantities import figure, quantity
 from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
 from edrp.mapping.server_network import ServerNetwork
 
@@ -15,6 +18,7 @@ MAX_SERVERS = 200
 """Servers that are drawn: those with the most links."""
 
 MAX_LINKS = 600
+EMPTY: Content = MappingProxyType({})
 
 
 class Servers:
@@ -35,28 +39,30 @@ class Servers:
         index = self.number.get(server)
         return "" if index is None else f"n{index}"
 
-    def graph(self, title: str, states: Sequence[State], *, legend: Sequence[tuple[str, str]] = ()) -> Graph:
-        """The graph with chips and edges of some states."""
-        boxes = [self._box(index, name, states) for name, index in self.number.items()]
+    def graph(
+        self, title: str, states: Sequence[State], *, content: Content = EMPTY, legend: Sequence[tuple[str, str]] = ()
+    ) -> Graph:
+        """The graph with edges of some states, and with chips where there is content, which is that of all states."""
+        needed = rooms([content])
+        boxes = [self._box(index, name, needed.get(f"n{index}", NO_ROOM)) for name, index in self.number.items()]
+        states = [replace(state, chips=chips_of(content, needed)) for state in states]
         hidden = len(self.network.nodes) - len(boxes)
         note = f"The {len(boxes)} servers with the most links of {len(self.network.nodes):,}." if hidden else ""
         return Graph(
             title, boxes, [self._place(boxes)], states, links=self._links(), note=note, legend=legend, under=True, straight=True
         )
 
-    def _box(self, index: int, name: str, states: Sequence[State]) -> Box:
+    def _box(self, index: int, name: str, room: Room) -> Box:
         server = self.network.by_name[name]
         whole = server.whole_capacity
-        rows = [("free capacity", f"{server.capacity:.6g} of {whole:.6g}")]
-        rows += [("uplink", f"{server.uplink:.6g} bytes/s")] if server.uplink else []
-        rows += [("downlink", f"{server.downlink:.6g} bytes/s")] if server.downlink is not None else []
+        rows = [("free capacity", f"{figure(server.capacity, 4)} of {figure(whole, 4)}")]
+        rows += [("uplink", quantity(server.uplink, "bytes/s"))] if server.uplink else []
+        rows += [("downlink", quantity(server.downlink, "bytes/s"))] if server.downlink is not None else []
         rows += [("services", ", ".join(server.services[:20]) or "none")] if server.services is not None else []
         self.details[f"n{index}"] = Detail(name, rows)
-        own = [[chip for chip in state.chips if chip.box == f"n{index}"] for state in states]
-        most = max(map(len, own), default=0)
-        note = f"capacity {server.capacity:.4g}" if whole else "forwards only"
-        box = Box(f"n{index}", shortened(name, 104, 7.2), 120.0, 44.0, note, muted=not most, detail=f"n{index}")
-        return fitted(box, most)
+        note = f"capacity {figure(server.capacity)}" if whole else "forwards only"
+        box = Box(f"n{index}", shortened(name, 104, BOLD_LETTER), 120.0, 44.0, note, muted=not room.items, detail=f"n{index}")
+        return fitted(box, room)
 
     def _place(self, boxes: Sequence[Box]) -> Arrangement:
         sizes = [(box.width, box.height) for box in boxes]
@@ -77,8 +83,8 @@ class Servers:
         for index, link in enumerate(self.network.links[:MAX_LINKS]):
             if link.source not in self.number or link.target not in self.number:
                 continue
-            rows = [("bandwidth", f"{link.bandwidth:.6g} bytes/s"), ("price", f"{link.cost:.6g} money")]
-            rows += [("delay", f"{1e3 * link.delay:.6g} ms")] if link.delay else []
+            rows = [("bandwidth", quantity(link.bandwidth, "bytes/s")), ("price", quantity(link.cost, "money"))]
+            rows += [("delay", quantity(link.delay, "s"))] if link.delay else []
             self.details[f"l{index}"] = Detail(f"Link {link.source} – {link.target}", rows)
             edges.append(Edge(self.id(link.source), self.id(link.target), 1.2, detail=f"l{index}"))
         return edges

@@ -6,6 +6,7 @@ from typing import Any
 
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.explorer.quantities import quantity
 from edrp.explorer.view import Table, Tone, View
 
 VERDICTS: dict[str, tuple[str, Tone]] = {
@@ -62,9 +63,9 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
     unit = objective_unit(solution)
     facts = []
     if solution.objective is not None:
-        facts.append(("Objective", f"{solution.objective:.6g}{unit}"))
+        facts.append(("Objective", quantity(solution.objective, unit, 6)))
     if solution.bound is not None:
-        facts.append(("Bound", f"{solution.bound:.6g}{unit}"))
+        facts.append(("Bound", quantity(solution.bound, unit, 6)))
     if solution.gap is not None:
         facts.append(("Gap", f"{100 * solution.gap:.3g} %" if solution.gap > 1e-11 else "0 %"))
     facts.append(("Method", solution.method))
@@ -74,17 +75,17 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
 
 
 def objective_unit(solution: Solution) -> str:
-    """Unit of the objective after a space; empty for a plain number."""
+    """Unit of the objective; "1" for a plain number."""
     described = type(solution).model_fields["objective"].json_schema_extra
     unit = described.get("unit") if isinstance(described, dict) else None
-    return f" {unit}" if isinstance(unit, str) and unit != "1" else ""
+    return unit if isinstance(unit, str) else "1"
 
 
 def metric_table(solution: Solution, title: str = "Metrics") -> Table:
     """Every metric with its unit."""
     units = solution.metric_units
-    rows = [(name.replace("_", " "), f"{value:.6g}", units.get(name, "1")) for name, value in solution.metrics.items()]
-    return Table(title, ("metric", "value", "unit"), rows, (1,))
+    rows = [(name.replace("_", " "), quantity(value, units.get(name, "1"))) for name, value in solution.metrics.items()]
+    return Table(title, ("metric", "value"), rows, (1,), beside=True)
 
 
 def generic_view(problem: Problem, solution: Solution) -> View:

@@ -100,12 +100,19 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a graph from a time on; `other` is what is laid over it on demand."""
+    """The state of a graph from a time on; `other` is what is laid over it on demand.
+
+    Attributes
+    ----------
+    shares, notes : of all boxes from that time on, in their order; empty where boxes stay as they are.
+    """
 
     time: float
     chips: Sequence[Chip] = ()
     edges: Sequence[Edge] = ()
     other: Sequence[Edge] = ()
+    shares: Sequence[float | None] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +220,7 @@ class Line:
     points: Sequence[tuple[float, float]]
     colour: int = 0
     step: bool = True
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +261,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `right` are the places of its columns of numbers."""
+    """A table; `right` are the places of its columns of numbers, `beside` says that it stands below the details."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     right: Sequence[int] = ()
     note: str = ""
+    beside: bool = False
     type: str = "table"
 
 
@@ -324,25 +333,3 @@ def _short(value: float) -> float | int | None:
         return None
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
-
-
-def figure(value: float) -> str:
-    """A number for a picture: few digits, thousands apart, millions and more by prefix.
-
-    >>> figure(1300.0), figure(0.04567), figure(2.5e9)
-    ('1,300', '0.0457', '2.5 G')
-    """
-    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if size <= abs(value) < 1000 * size:
-            return f"{value / size:.3g} {prefix}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
-def byte_figure(value: float) -> str:
-    """Bytes for a picture.
-
-    >>> byte_figure(2e8), byte_figure(17.0)
-    ('200 MB', '17 B')
-    """
-    text = figure(value)
-    return f"{text}B" if text[-1] in "MGT" else f"{text} B"

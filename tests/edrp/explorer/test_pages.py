@@ -147,6 +147,59 @@ def test_limits_of_programs_have_prices_in_any_window(solved, browser, tmp_path,
     opened.page.close()
 
 
+@pytest.mark.parametrize("name", ["edge_to_cloud", "contention", "migration", "link_allocation", "rescale"])
+def test_numbers_have_few_digits_and_prefixes_instead_of_exponents(solved, browser, tmp_path, name):
+    explore(*solved(name), tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    cells = opened.page.locator(".right, .gauges .number, .box text").all_text_contents()
+    assert cells
+    assert [cell for cell in cells if re.search(r"e\+|\de\d|0{5}|[1-9]\d*\.\d{4}|0\.0*[1-9]\d{4}", cell)] == []
+    opened.page.close()
+
+
+def test_boxes_show_what_runs_at_the_time_of_the_slider(solved, browser, tmp_path):
+    """Hosts that are leased later are empty at first, and so are nodes that a migration adds."""
+    for name in ("leasing", "migration_sequence"):
+        explore(*solved(name), tmp_path / f"{name}.html")
+        opened = Opened(browser, tmp_path / f"{name}.html")
+        bars = ".panel.graph:first-child .box .fill"
+        widths = f"() => [...document.querySelectorAll('{bars}')].map(bar => Number(bar.getAttribute('width')))"
+        holding = f"() => [...document.querySelectorAll('{bars}')].map(bar => !bar.parentNode.classList.contains('muted'))"
+        before = opened.page.evaluate(widths)
+        assert [width > 0 for width in before] == opened.page.evaluate(holding)
+        assert 0 in before
+        opened.page.evaluate(SLIDE, 0.5 if name == "leasing" else 1.0)
+        assert opened.page.evaluate(widths) != before
+        opened.page.close()
+
+
+def test_a_stream_back_has_a_line_of_its_own_and_no_line_covers_a_label(solved, browser, tmp_path):
+    explore(*solved("edge_to_cloud"), tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    heights = "path => {const box = path.getBBox(); return box.y + box.height}"
+    back = opened.page.locator("[aria-label=Application] .edge.dashed path.line").evaluate(heights)
+    ahead = opened.page.locator("[aria-label=Application] .edge:not(.dashed) path.line").last.evaluate(heights)
+    assert back > ahead + 20
+    above = (
+        "label => label.parentNode.compareDocumentPosition(document.querySelector('.edges')) & Node.DOCUMENT_POSITION_PRECEDING"
+    )
+    assert opened.page.locator("[aria-label=Application] .labels text").last.evaluate(above)
+    opened.page.close()
+
+
+def test_metrics_stand_next_to_the_pictures_in_a_wide_window(solved, browser, tmp_path):
+    explore(*solved("reconfigure"), tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    metrics, picture = opened.page.locator(".panel[aria-label=Metrics]"), opened.page.locator(".panel.graph").first
+    assert metrics.bounding_box()["x"] > picture.bounding_box()["x"] + picture.bounding_box()["width"]
+    opened.page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+    bar = opened.page.locator(".time").bounding_box()
+    assert opened.page.locator("aside").bounding_box()["y"] >= bar["y"] + bar["height"], "the slider hides the details"
+    opened.page.set_viewport_size({"width": 390, "height": 844})
+    assert metrics.bounding_box()["y"] > picture.bounding_box()["y"]
+    opened.page.close()
+
+
 def test_a_click_shows_details_and_keys_go_from_box_to_box(solved, browser, tmp_path):
     problem, solution = solved("word_count")
     explore(problem, solution, tmp_path / "page.html", title="word count")
