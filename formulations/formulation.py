@@ -105,7 +105,7 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         status=status,
         stopped_because=result.stopped_because,
         decision=decision,
-        objective=None if own_terms else objective,
+        objective=objective if result.settled and not own_terms else None,
         bound=None if formulation.restriction or own_terms else _best_bound(formulation.bound, result.bound),
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,

@@ -180,8 +180,15 @@ def _refuse(program: Program, what: str, broken: Bools, rows: bool) -> None:
 
 
 def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
-    """The result of a backend with integer columns rounded."""
-    return _bounded(rounded(arrays, _run(arrays, backend, settings, scale)), settings.gap, scale)
+    """The result of a backend with integer columns rounded.
+
+    Where they cannot be, a backend that takes no tolerances may have let its point through by a thousand times ours.
+    """
+    result = _run(arrays, backend, settings, scale)
+    point = _polished(arrays, result)
+    if point is None and "tolerances" not in backend.features and _breaks_rows(arrays, result):
+        return _from_start(arrays, settings.start, result)
+    return _bounded(point or _own_point(arrays, result), settings.gap, scale)
 
 
 def _run(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
@@ -294,15 +301,23 @@ def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
 
 
 def _keeps_rows(arrays: Arrays, point: Floats) -> bool:
-    """Whether a point without continuous columns keeps to all rows, up to what solvers are allowed."""
+    """Whether a point keeps to all rows, up to what solvers are allowed."""
     value = arrays.matrix @ point
     slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(value))
     return bool(((value >= arrays.row_lower - slack) & (value <= arrays.row_upper + slack)).all())
 
 
+def _breaks_rows(arrays: Arrays, result: ProgramResult) -> bool:
+    """Whether a solver's own point breaks a row by more than rounding."""
+    return result.values is not None and not _keeps_rows(arrays, result.values)
+
+
 def _own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The solver's own decision, with its objective."""
-    return result if result.values is None else replace(result, objective=_objective(arrays, result))
+    """The solver's own decision, with its objective, which only an optimum must have brought down to the decision's value."""
+    if result.values is None:
+        return result
+    settled = result.status == "optimal" or bool(arrays.integer.all())
+    return replace(result, objective=_objective(arrays, result), settled=settled)
 
 
 def _objective(arrays: Arrays, result: ProgramResult) -> float:

@@ -89,7 +89,8 @@ class ProgramResult:
 
     `bound` is a proven lower bound on the objective, None where the backend knows none. `notes` are
     sentences for the user, such as options that the backend could not use. `searched` is false where nothing but presolve is
-    behind an optimum or infeasibility.
+    behind an optimum or infeasibility. `settled` is false where the continuous columns may be worse than those of the integer
+    ones must be, so that `objective` may be above the value of what the integer ones decide.
     """
 
     status: Status
@@ -100,6 +101,7 @@ class ProgramResult:
     seconds: float
     notes: tuple[str, ...] = ()
     searched: bool = True
+    settled: bool = True
 
 
 class Backend(Protocol):
