@@ -180,7 +180,7 @@ def _dressed(figure: go.Figure, height: int, *, legend: bool) -> go.Figure:
         paper_bgcolor="white",
         plot_bgcolor="white",
         showlegend=legend,
-        legend={"orientation": "v", "x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 13}},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
         hoverlabel={"bgcolor": "white", "bordercolor": LINE, "font": {"family": FONT, "size": 13, "color": INK}},
     )
     axis = {

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -172,7 +173,22 @@ def render(page: Page) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=shown)
     environment.filters["code"] = with_code
     template = environment.from_string(files("edrp.validation.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
-    return template.render(page=page)
+    return template.render(page=page, scripts=Markup(_allowed_scripts(page)))
+
+
+SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+
+
+def _allowed_scripts(page: Page) -> str:
+    """The directive of the content-security policy that allows what draws the figures, by hash, and no other script."""
+    sources = [page.script] if page.script else []
+    sections = list(page.sections)
+    while sections:
+        section = sections.pop()
+        sections += section.parts
+        sources += SCRIPT.findall(section.figure.html) if section.figure is not None else []
+    hashes = [f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'" for source in sources]
+    return f"script-src {' '.join(hashes)}; " if hashes else ""
 
 
 def how_run(command: str, settings: Mapping[str, str]) -> Section:

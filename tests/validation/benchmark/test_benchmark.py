@@ -354,8 +354,10 @@ def test_tables_are_written_twice_and_agree(rows, instances, tmp_path):
     assert summary["mean_gap"].equals(found.summaries["edrp"]["mean_gap"])
 
 
-def test_names_are_shown_not_run(rows, instances, tmp_path):
-    evil = "<script>document.title='x'</script>"
+@pytest.mark.parametrize(
+    "evil", ["<script>document.title='x'</script>", "</script><img src=x onerror=document.title='x'>", "<b>${1}"]
+)
+def test_names_are_shown_not_run(rows, instances, tmp_path, browser, evil):
     for row in rows:
         row |= {"error_message": evil, "outcome": "failed", "objective": None} if row["method"] == "random" else {}
         row["id"] = evil if row["id"] == "layered-1" else row["id"]
@@ -363,6 +365,12 @@ def test_names_are_shown_not_run(rows, instances, tmp_path):
     page = write_benchmark(as_table(rows), named, tmp_path, SUITE, {"suite": evil}, evil).report
     assert evil not in page.read_text(encoding="utf-8")
     assert evil in words_of(page)
+    opened = browser.new_page()
+    opened.goto(page.as_uri())
+    opened.wait_for_selector(".plotly-graph-div svg.main-svg")
+    assert opened.title() != "x"
+    assert opened.locator("main img").count() == 0
+    opened.close()
 
 
 def nothing_found(rows: list[dict]) -> list[dict]:
