@@ -19,10 +19,11 @@ from edrp.cli.display.advice import (
 )
 from edrp.engines.advice import Advice
 from edrp.engines.fit import OperatorFit
+from edrp.explorer.quantities import byte_figure, figure
 from edrp.validation.report.page import Page, Section, render
 from edrp.validation.report.tables import Table
 
-FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", "tuples out per tuple in", "state (bytes)")
+FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", "tuples out per tuple in", "state")
 
 
 def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> str:
@@ -36,13 +37,18 @@ def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: 
         sections.append(Section("What the change costs", (), tables=(parts,)))
         sections.append(Section("Calls", ("None of them has been sent.",), code="\n".join(calls)))
     fitted = Table("Fitted", FITTED, tuple(map(_fitted_row, advice.fit.operators)), FITTED[1:], open=True)
-    sections.append(Section("What was measured", advice.fit.remarks, tables=(fitted,)))
+    sections.append(Section("What was measured", tuple(map(_sentence, advice.fit.remarks)), tables=(fitted,)))
     title = f"Advice on job {advice.fit.observation.job}"
-    return render(Page(title, job_sentence(advice), (verdict_sentence(advice),), sections, datetime.now(UTC)))
+    return render(Page(title, job_sentence(advice), (_sentence(verdict_sentence(advice)),), sections, datetime.now(UTC)))
 
 
 def _fitted_row(operator: OperatorFit) -> tuple[str, ...]:
     service = operator.service
-    served = "" if service is None else f"{service.value:.6g} ({service.low:.6g}–{service.high:.6g})"
-    cells = (f"{operator.rate:.6g}", served, operator.method or "", f"{operator.skew:.3g}", f"{operator.selectivity:.3g}")
-    return (operator.name, *cells, f"{operator.state_size:,}")
+    served = "" if service is None else f"{figure(service.value)} ({figure(service.low)}–{figure(service.high)})"
+    cells = (figure(operator.rate), served, operator.method or "", f"{operator.skew:.3g}", f"{operator.selectivity:.3g}")
+    return (operator.name, *cells, byte_figure(operator.state_size))
+
+
+def _sentence(remark: str) -> str:
+    """A remark as a sentence of the page; those of a terminal begin small."""
+    return f"{remark[:1].upper()}{remark[1:]}."

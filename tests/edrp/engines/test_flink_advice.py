@@ -170,6 +170,29 @@ def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
     assert "--force" in refused.err
 
 
+def test_names_in_the_page_are_text_and_numbers_are_short(advised, tmp_path, browser):
+    page = tmp_path / "advice.html"
+    names = ('<img src=x onerror=alert(1)>"', "</title><script>alert(2)</script>", "${alert(3)}", "<svg onload=alert(4)>")
+    operators = word_count()
+    renamed = {operator.name: name for operator, name in zip(operators, names, strict=True)}
+    for operator in operators:
+        operator.name = renamed[operator.name]
+        operator.inputs = tuple((renamed[source], way) for source, way in operator.inputs)
+    assert advised(FakeFlink(operators, rates=(180.0,)), "--html", page).code == 0
+    opened = browser.new_page(viewport={"width": 390, "height": 844})
+    said: list[str] = []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    opened.goto(page.as_uri())
+    rows = opened.locator("tbody th").all_text_contents()
+    assert set(names) <= set(rows)
+    assert opened.locator("img, script, main svg").count() == 0
+    assert opened.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    assert [cell for cell in opened.locator("td.right").all_text_contents() if re.search(r"\d\.\d{3}|\d{5}", cell)] == []
+    assert said == []
+    opened.close()
+
+
 def test_engines_have_names():
     with pytest.raises(EngineError, match="flinc: is no engine"):
         get_engine("flinc")
