@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.document import named_resources
-from edrp.core.errors import ProblemTooLargeError
+from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
@@ -163,6 +163,8 @@ def explain(
     ------
     InvalidInstanceError
         When the deployment does not fit the problem.
+    UnsupportedProblemError
+        When the problem is of another kind than placements.
 
     Examples
     --------
@@ -179,6 +181,11 @@ def explain(
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
+    if not isinstance(problem, PlacementProblem):
+        others = (
+            "edrp.explanations.rescale.explain_rescale takes it" if problem.kind == "rescale" else "solution.explore shows it"
+        )
+        raise UnsupportedProblemError(f"placements are explained; this problem is of kind {problem.kind!r}: {others}")
     solution = answer if isinstance(answer, (EdrpSolution, LatencyAwareSolution)) else None
     if solution is not None and solution.deployment is None:
         return Explanation(None, None, (), (), (), (), (), (), solution.clashes)

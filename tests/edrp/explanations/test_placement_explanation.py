@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.cli.display.explanation import explanation_parts
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.second_best import second_best
@@ -145,6 +145,13 @@ def test_deployment_of_another_problem_is_refused(word_count):
     assert "deployment.raeder: is no operator of the application; did you mean 'reader'?" in text
     assert 'deployment.splitter[0]: is no node of the network (got "moon")' in text
     assert "deployment.reader: is missing" in text
+
+
+@pytest.mark.parametrize(("name", "way"), [("migration", "solution.explore"), ("rescale", "explain_rescale")])
+def test_other_kinds_are_refused_with_another_way(examples, name, way):
+    problem = edrp.load(examples / f"{name}.json")
+    with pytest.raises(UnsupportedProblemError, match=f"is of kind {name!r}: .*{way}"):
+        edrp.explain(problem, {"reader": ["edge"]})
 
 
 def test_nodes_that_may_be_exchanged_are_alike():
