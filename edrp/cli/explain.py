@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.options import Method, SolutionFile, TimeLimit, read_solution
+from edrp.cli.options import BoundedTime, Method, SolutionFile, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import load
@@ -20,7 +20,7 @@ def explain_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
     solution_file: SolutionFile = None,
     method: Method = "auto",
-    time_limit: TimeLimit = 60.0,
+    time_limit: BoundedTime = 60.0,
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is."""
     problem = load(file)

@@ -41,6 +41,7 @@ def known_program(name: str | None) -> str | None:
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
 ]
+BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for the instance.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
 

@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
-from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, finite, read_solution
+from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, finite, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
@@ -40,7 +40,7 @@ def plan_file(
         int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
     ] = None,
     method: Method = "auto",
-    time_limit: TimeLimit = 60.0,
+    time_limit: BoundedTime = 60.0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan as JSON.", show_default=False)] = None,
     force: Force = False,
 ) -> None:

@@ -55,7 +55,7 @@ def simulate_bimodal(
     tasks: Annotated[int | None, typer.Option(help=f"Tasks that arrive. Default: {TASKS}.")] = None,
     networks: Annotated[
         str | None,
-        typer.Option(help="Networks that carry streams: both, dedicated (links only) or public (network only) [default: both]."),
+        typer.Option(help="Networks that carry streams: both, dedicated (links only) or public (network only). Default: both."),
     ] = None,
     flow: Annotated[
         str | None, typer.Option(help="Rates on the public network: drawn, or their expected course. Default: drawn.")
