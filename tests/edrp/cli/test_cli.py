@@ -134,12 +134,14 @@ def test_a_folder_that_does_not_exist_is_said_before_solving(run, examples, tmp_
     assert "must be a folder" in result.err
 
 
-def test_a_place_that_cannot_be_written_exits_2(run, examples, tmp_path, monkeypatch):
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_place_that_cannot_be_written_exits_2(run, examples, tmp_path, monkeypatch, force):
     def full(self, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
-    result = run("solve", examples / "word_count.json", "-o", tmp_path / "answer.json")
+    for way in ("replace", "hardlink_to"):
+        monkeypatch.setattr(Path, way, full)
+    result = run("solve", examples / "word_count.json", "-o", tmp_path / "answer.json", *force)
     assert result.code == 2
     assert result.err.splitlines() == [f"{tmp_path / 'answer.json'}: cannot be written: No space left on device"]
     assert "optimal" in result.out, "what was found is shown"
