@@ -18,6 +18,7 @@ from edrp.migration.rescale.metrics import KeyedCost, KeyedDowntime, KeyedRespon
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import moved_bytes, range_text, replica_loads
 from edrp.placement.metrics.paths import PathPart
+from edrp.placement.throughput import service_rate
 
 HOTTEST = 3
 """Tasks of the heaviest replica that are named."""
@@ -51,8 +52,8 @@ class HeaviestReplica:
 
     @property
     def used(self) -> float:
-        """Share of what it serves; 0 where that has no end."""
-        return self.rate / self.served
+        """Share of what it serves; infinite where it serves nothing."""
+        return self.rate / self.served if self.served else math.inf if self.rate else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Remedy:
     ----------
     what : the change in words.
     evaluation : of the best deployment found; None where there is none.
-    gain : objective of the explained problem's best known answer less that of the changed one; None where there is none.
+    gain : objective of the explained problem's best known answer less that of the changed one; None where either has none.
     proven : whether the changed problem was solved to optimality.
     """
 
@@ -144,7 +145,7 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
     seconds = MAX_SECONDS if time_limit is None else min(MAX_SECONDS, time_limit / CHANGES)
     again: RescaleSolution = solve(problem, time_limit=seconds, start=target)
     better = again.objective is not None and (not evaluation.feasible or again.objective < _below(evaluation.objective))
-    known = again.objective if better and again.objective is not None else evaluation.objective
+    known = again.objective if better else evaluation.objective if evaluation.feasible else None
     fullest = max(nodes, key=lambda margin: margin.used, default=None)
     critical = _critical_operator(problem, path)
     found = [
@@ -173,15 +174,15 @@ def heaviest_replica(problem: RescaleProblem, deployment: KeyedDeployment) -> He
     """The replica that uses most of what it serves; None where nothing says how much any serves."""
     found: list[HeaviestReplica] = []
     for operator in problem.application.operators:
-        if operator.latency is None:
-            continue
         loads = replica_loads(problem.application, deployment, operator.name)
-        served = operator.latency.true_rate(len(loads))
+        served = service_rate(operator, len(loads))
+        if not math.isfinite(served):
+            continue
         average = problem.application.load(operator.name) / len(loads)
         load = max(loads, key=lambda load: load.rate)
         hottest = () if load.tasks is None else tuple(_hottest(operator, *load.tasks))
         found.append(HeaviestReplica(operator.name, load.node, load.tasks, load.rate, served, average, hottest))
-    return max((replica for replica in found if math.isfinite(replica.served)), key=lambda replica: replica.used, default=None)
+    return max(found, key=lambda replica: replica.used, default=None)
 
 
 def longest_transfer(problem: RescaleProblem, deployment: KeyedDeployment) -> LongestTransfer | None:
@@ -309,12 +310,13 @@ def _shifted(deployment: KeyedDeployment, operator: str, task: int) -> KeyedDepl
     return KeyedDeployment({name: tuple(ranges) if name == operator else deployment[name] for name in deployment})
 
 
-def _tried(what: str, problem: RescaleProblem, start: KeyedDeployment | None, known: float, seconds: float) -> Remedy:
+def _tried(what: str, problem: RescaleProblem, start: KeyedDeployment | None, known: float | None, seconds: float) -> Remedy:
     """The worth of a change by solving the changed problem."""
     answer: RescaleSolution = solve(problem, time_limit=seconds, start=start)
     if answer.deployment is None or answer.objective is None:
         return Remedy(what, None, None, answer.status == "infeasible")
-    return Remedy(what, problem.evaluate(answer.deployment), known - answer.objective, answer.status == "optimal")
+    gain = None if known is None else known - answer.objective
+    return Remedy(what, problem.evaluate(answer.deployment), gain, answer.status == "optimal")
 
 
 def replica_text(replica: HeaviestReplica) -> str:

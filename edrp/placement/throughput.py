@@ -95,7 +95,7 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
         replicas = placed.replicas(operator.name)
         rate = problem.application.load(operator.name) / replicas.total()
         for node in replicas:
-            served = _service_rate(operator, replicas.total()) * problem.network.by_name[node].speedup
+            served = service_rate(operator, replicas.total()) * problem.network.by_name[node].speedup
             if slowest[node] < 1:
                 served = min(served, rate * slowest[node])
             if math.isfinite(served):
@@ -137,7 +137,7 @@ def _unequal_forwards(problem: EdrpProblem, deployment: Deployment) -> Iterator[
             )
 
 
-def _service_rate(operator: Operator, replicas: int) -> float:
+def service_rate(operator: Operator, replicas: int) -> float:
     """Tuples/s that a replica on the reference node serves; infinite where the latency model names none."""
     model = operator.latency
     return math.inf if model is None or isinstance(model, PolynomialLatency) else model.true_rate(replicas)

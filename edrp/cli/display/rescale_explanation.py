@@ -66,16 +66,17 @@ def remedy_table(explanation: RescaleExplanation) -> Table:
     """Each change with the objective and the metrics of the best answer found for it."""
     base = explanation.better or explanation.evaluation
     names = [name for name in ("response_time", "cost", "downtime") if name in base.metrics]
-    rows = [("as it is", f"{base.objective:.6g}", "", *(f"{base.metrics[name]:.6g}" for name in names), "")]
+    broken = "" if base.feasible else "infeasible"
+    rows = [("as it is", f"{base.objective:.6g}", "", *(f"{base.metrics[name]:.6g}" for name in names), broken)]
     rows += [_remedy_row(remedy, base.objective, names) for remedy in explanation.remedies]
     columns = ("change", "objective", "gain", *names, "")
     return table(columns, rows, "What would help, each solved again", right=columns[1:-1])
 
 
 def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple[str, ...]:
-    if remedy.evaluation is None or remedy.gain is None:
+    if remedy.evaluation is None:
         why = "infeasible" if remedy.proven else "nothing found in time"
         return (remedy.what, "", "", *("" for _ in names), why)
     metrics = (f"{remedy.evaluation.metrics[name]:.6g}" for name in names)
-    gain = percent(remedy.gain, objective) or f"{remedy.gain:.3g}"
+    gain = "" if remedy.gain is None else percent(remedy.gain, objective) or f"{remedy.gain:.3g}"
     return (remedy.what, f"{remedy.evaluation.objective:.6g}", gain, *metrics, "proven" if remedy.proven else "best found")

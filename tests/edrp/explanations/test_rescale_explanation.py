@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.cli.display.rescale_explanation import remedy_table
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.explanations.rescale import explain_rescale, heaviest_replica, longest_transfer
@@ -46,6 +47,32 @@ def remedies(problem, deployment):
 def gain(problem, deployment, words):
     (remedy,) = [remedy for what, remedy in remedies(problem, deployment).items() if words in what]
     return remedy
+
+
+def test_a_replica_whose_latency_is_finite_at_any_rate_is_not_the_heaviest():
+    problem = one_operator([1, 1], 8.0)
+    (work,) = problem.application.operators
+    slow = work.replace(name="slow", latency={"model": "polynomial", "coefficients": [1.0, 0.1]})  # 1 tuple/s by the DS2 rule
+    both = problem.replace(
+        application=problem.application.replace(operators=(work, slow)),
+        current=dict.fromkeys(("work", "slow"), problem.current["work"]),
+    )
+    assert both.evaluate(both.current).feasible
+    heaviest = heaviest_replica(both, both.current)
+    assert (heaviest.operator, heaviest.used) == ("work", pytest.approx(0.8))
+    alone = problem.replace(application=problem.application.replace(operators=(slow,)), current={"slow": problem.current["work"]})
+    assert heaviest_replica(alone, alone.current) is None
+
+
+def test_nothing_is_gained_over_what_is_infeasible():
+    problem = one_operator([1, 1, 1], 12.0, most=1)
+    found = explain_rescale(problem, problem.current)
+    assert not found.evaluation.feasible
+    (more,) = [remedy for remedy in found.remedies if "one more replica" in remedy.what]
+    assert more.evaluation.feasible, "two replicas serve the load"
+    assert more.gain is None
+    shown = remedy_table(found)
+    assert [list(column.cells)[:2] for column in (shown.columns[2], shown.columns[-1])] == [["", ""], ["infeasible", "proven"]]
 
 
 def test_splitting_the_hottest_task_helps_where_it_is_most_of_a_replica():
@@ -116,10 +143,10 @@ def test_no_replica_uses_more_than_the_heaviest(seed):
     used = [
         load.rate / operator.latency.true_rate(problem.current.degree(operator.name))
         for operator in problem.application.operators
-        if operator.latency is not None
+        if operator.latency is not None and operator.latency.model != "polynomial"
         for load in replica_loads(problem.application, problem.current, operator.name)
     ]
-    assert heaviest is None or heaviest.used == pytest.approx(max(used))
+    assert (None if heaviest is None else heaviest.used) == (pytest.approx(max(used)) if used else None)
 
 
 def test_the_longest_transfer_is_the_downtime_without_its_other_parts():
