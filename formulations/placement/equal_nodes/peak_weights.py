@@ -123,8 +123,8 @@ class PeakSearch:
         high = min(part.high, (self._cutoff - part.rest) / self.weight)
         if high < part.high:
             self.closed = min(self.closed, part.rest + self.weight * max(high, part.low))
-        if high <= part.low:
-            return None
+            if high <= part.low:
+                return None
         if self.others <= 0 and np.isfinite(high) and high > WIDE * part.low:
             middle = 0.5 * (part.low + high)
             self.ranges.append(part._replace(low=middle, high=high))

@@ -353,6 +353,27 @@ def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
     assert solution.objective == (None if best.objective is None else pytest.approx(best.objective, rel=1e-7))
 
 
+@pytest.mark.parametrize("factor", [1.0, 1 - 5e-10])
+def test_a_limit_that_is_the_least_peak_load_is_kept_to(factor):
+    queue = {"model": "mm1", "service_rate": 10.0}
+    source = {"name": "source", "latency": queue, "external_rate": 5.0, "cost": 1.0, "usage": {"cpu": {"per_tuple": 0.1}}}
+    problem = edrp.EdrpProblem(
+        application={
+            "operators": [source, {"name": "sink", "latency": queue, "cost": 1.0, "max_replicas": 3}],
+            "streams": [{"source": "source", "target": "sink"}],
+        },
+        network={
+            "nodes": [{"name": name, "resources": 2, "capacity": {"cpu": 0.7}} for name in "ab"],
+            "between_zones": {"delay": 0.01},
+        },
+        weights={"cost": 0.5, "peak_load": 0.5},
+        limits={"cost": 4.0, "peak_load": 0.5 / 0.7 * factor},
+    )
+    solution = edrp.solve(problem, "equal-nodes")
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(0.5 * 2.0 / 4.0 + 0.5, rel=1e-8)
+
+
 class GuessingProof:
     """Proves nothing: it returns the best of the feasible deployments or any other, and a bound that lies below."""
 
