@@ -69,7 +69,7 @@ class Portfolio(Method):
             return run_while_compiling(self, problem, options, plain)
         if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
             return answer
-        return better_answer(answer, self._without_kernels(problem, options, plain))
+        return _ended_as(better_answer(answer, self._without_kernels(problem, options, plain)), answer)
 
     def _in_turn(self, problem: Any, options: Options) -> Answer:
         held: Answer | None = None
@@ -153,10 +153,16 @@ def _continued(options: Options, seconds: float, held: Answer | None) -> Options
 
 def _together(held: Answer, answer: Answer, gap: float) -> Answer:
     """One answer of two methods; optimal where the bound of one meets the objective of the other."""
-    best = better_answer(held, answer)
-    best = replace(best, stopped_because="interrupted" if answer.stopped_because == "interrupted" else best.stopped_because)
+    best = _ended_as(better_answer(held, answer), answer)
     if best.objective is None or best.bound is None or best.status in PROVEN:
         return best
     if best.objective - best.bound > gap * abs(best.objective):
         return best
     return replace(best, status="optimal", stopped_because="finished", bound=min(best.bound, best.objective))
+
+
+def _ended_as(best: Answer, last: Answer) -> Answer:
+    """The best answer, stopped for the reason of the last method: a rule that is through at once did not finish the search."""
+    if best.status in PROVEN or last.stopped_because == "error":
+        return best
+    return replace(best, stopped_because=last.stopped_because)

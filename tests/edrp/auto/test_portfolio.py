@@ -68,6 +68,19 @@ def test_ctrl_c_ends_it_with_what_is_held():
     assert after.asked == []
 
 
+def test_it_stopped_for_the_reason_of_the_last_method():
+    rule = Scripted("rule", "feasible", "finished", decision="rule", objective=5.0)
+    late = Scripted("late", "none", "time_limit")
+    answer = Portfolio(stages(rule, late)).run(None, Options())
+    assert (answer.decision, answer.stopped_because) == ("rule", "time_limit"), "the rule alone finished"
+    through = Scripted("through", "none", "finished")
+    assert Portfolio(stages(feasible("first", 5.0), through)).run(None, Options()).stopped_because == "finished"
+    failed = Scripted("failed", "none", "error")
+    assert Portfolio(stages(feasible("first", 5.0), failed)).run(None, Options()).stopped_because == "time_limit"
+    asked_at_last = Portfolio(stages(late), [rule]).run(Named(), Options(time_limit=100.0))
+    assert (asked_at_last.decision, asked_at_last.stopped_because) == ("rule", "time_limit")
+
+
 def test_stages_share_the_time_and_the_last_one_has_the_rest():
     first, last = feasible("first", 5.0), feasible("last", 4.0)
     Portfolio(stages(first, last)).run(None, Options(time_limit=1000.0))
