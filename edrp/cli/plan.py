@@ -9,6 +9,7 @@ import typer
 
 from edrp.cli.app import outcome_code
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
+from edrp.cli.display.solution import verdict
 from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, finite, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -58,8 +59,9 @@ def plan_file(
         with progress(f"solving {file}"):
             solution = solve(problem, method, time_limit=time_limit)
     if solution.decision is None:
-        for clash in solution.clashes:
-            say(output(), f"• {clash}")
+        say(output(), f"No plan: {verdict(solution)}")
+        for reason in (*(f"• {clash}" for clash in solution.clashes), *solution.notes):
+            say(output(), reason)
         raise typer.Exit(outcome_code(solution))
     say(output(), str(file), "bold")
     plan: MigrationPlan | RescalePlan

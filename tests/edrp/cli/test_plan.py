@@ -77,3 +77,12 @@ def test_command_says_why_nothing_can_be_planned(run, write):
     result = run("plan", write(problem))
     assert result.code == 3
     assert "task 1 alone has work 9" in result.out
+
+
+def test_command_says_what_a_method_that_found_nothing_says(run, examples, write):
+    problem = edrp.load(examples / "rescale.json").model_dump(mode="json")
+    problem["application"]["operators"][0]["external_rate"] = 1e4
+    result = run("plan", write(problem), "--method", "keep")
+    assert result.code == 4
+    assert "No plan: nothing found" in result.out
+    assert "count is overloaded on rack1-b: tasks 3–7" in result.out
