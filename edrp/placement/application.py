@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
+from edrp.core.wording import suggestion
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 from edrp.placement.usage import Partitioning, Usage
@@ -161,7 +162,8 @@ class StreamGraph(Document):
         for index, stream in enumerate(self.streams):
             for end in ("source", "target"):
                 if getattr(stream, end) not in known:
-                    faults.add(("streams", index, end), getattr(stream, end), "is no operator of this application")
+                    why = "is no operator of this application"
+                    faults.add(("streams", index, end), getattr(stream, end), why + suggestion(getattr(stream, end), names))
             pair = (stream.source, stream.target)
             if pair in seen:
                 faults.add(

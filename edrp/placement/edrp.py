@@ -20,7 +20,7 @@ from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
-from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
+from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -140,7 +140,7 @@ class EdrpProblem(PlacementProblem):
             object.__setattr__(self, "weights", Weights.of_metrics({self.priorities[-1].metric: 1.0}))
         for name in EDRP_METRICS:
             if getattr(self.weights, name) > 0 and getattr(self.limits, name) is None and name not in prioritised:
-                faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
+                faults.add(("limits", name), None, limit_needed(self, name))
         self._check_peak_loads(faults)
         check_priorities(self, faults)
         self._check_capacities(faults)

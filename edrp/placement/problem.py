@@ -21,6 +21,15 @@ from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.network import Network
 
 
+def limit_needed(problem: Problem, metric: str) -> str:
+    """Why a metric with a weight needs a limit, for a fault at the limit; says what the weight is by default."""
+    weight = getattr(problem.weights, metric)  # type: ignore[attr-defined]
+    why = f"needed because weights.{metric} > 0: the limit normalises that term"
+    return (
+        why if "weights" in problem.model_fields_set else f"{why}; without `weights` it is {weight:g}, so give these or the limit"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One metric of the objective.

@@ -20,7 +20,7 @@ from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import LIMIT_SLACK, Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
-from edrp.placement.problem import StreamPlacement, Term
+from edrp.placement.problem import StreamPlacement, Term, limit_needed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -174,7 +174,7 @@ class RescaleProblem(StreamPlacement):
             faults.add(("weights",), math.fsum(self.weights.of(name) for name in RESCALE_METRICS), "must sum to 1")
         for name in names:
             if self.limits.of(name) is None and name != PEAK_LOAD:
-                faults.add(("limits", name), None, f"needed because weights.{name} > 0: the limit normalises that term")
+                faults.add(("limits", name), None, limit_needed(self, name))
         if not shared_resources(self.application):
             for field, value in (("weights", self.weights.peak_load), ("limits", self.limits.peak_load)):
                 if value:

@@ -88,6 +88,7 @@ WRONG_VALUES = [
     ("limits.cost", 0, "limits.cost", "0", "must be above 0 money/h, or left out"),
     ("limits.response_time", -1, "limits.response_time", "-1", "must be above 0 s, or left out"),
     ("limits", {"cost": 20}, "limits.response_time", "", "needed because weights.response_time > 0"),
+    ("application.streams.0.target", "spliter", "application.streams[0].target", '"spliter"', "did you mean 'splitter'?"),
     ("current", {"reader": ["edge"]}, "current.splitter", "", "name the nodes of every operator, or leave `current` out"),
     ("reconfiguration", "heron", "reconfiguration", '"heron"', "must be 'pause-and-resume' or 'storm'"),
     ("kind", "erdp", "kind", '"erdp"', "did you mean 'edrp'?"),
@@ -318,3 +319,9 @@ def test_at_no_place_of_any_example_are_faults_told_in_words_of_the_library_that
                 except InvalidInstanceError as error:
                     told = [str(fault) for fault in error.faults if PYDANTIC_WORDS.search(str(fault))]
                     assert told == []
+
+
+def test_a_limit_that_default_weights_need_is_asked_for_with_these(run, write, document):
+    del document["weights"]
+    document["limits"] = {"response_time": 0.2}
+    refused(run, write(document), "limits.cost", "without `weights` it is 0.5, so give these or the limit")
