@@ -144,13 +144,15 @@ def _single_problem(
 ) -> tuple[PrioritisedProblem, float]:
     """The problem that minimises Σ coefficient × scaled metric, and what its objective has to be multiplied by.
 
-    A metric needs a limit to have a weight: where there is none, the value of a known decision, or one that none exceeds.
+    A metric needs a limit to have a weight: where there is none, one that no better decision than the known one exceeds (its
+    term alone would be more than the known sum), or a value that none reaches.
     """
     within = dict(limits)
     known = {} if decision is None else problem.evaluate(decision).metrics
-    for name in coefficients:
+    total = sum(coefficient * problem.metrics[name].scaled(known[name]) for name, coefficient in coefficients.items() if known)
+    for name, coefficient in coefficients.items():
         if name in EDRP_METRICS:
-            reached = [problem.metrics[name].scaled(known[name]) * (1 + REACHED)] if known else []
+            reached = [total / coefficient * (1 + REACHED)] if known else []
             far = [limits[name]] if name in limits else [] if reached else [problem.ceiling(name)]
             within[name] = max(MIN_LIMIT, min([*reached, *far]))
     parts = {name: coefficient * within.get(name, 1.0) for name, coefficient in coefficients.items()}

@@ -64,6 +64,24 @@ def test_weights_come_last_and_keep_their_scale():
     assert solution.bound == pytest.approx(solution.objective, rel=1e-7)
 
 
+def test_the_weighted_sum_may_worsen_one_metric_for_another_within_slack():
+    queue = {"model": "mm1", "service_rate": 20.0}
+    work = {"name": "work", "external_rate": 10.0, "cost": 1.0, "max_replicas": 3, "latency": queue}
+    nodes = [{"name": name, "resources": 3} for name in "ab"]
+    problem = edrp.EdrpProblem(
+        application={"operators": [work]},
+        network={"nodes": nodes, "between_zones": {"delay": 0.001}},
+        priorities=[{"metric": "response_time", "slack": 0.5}],
+        weights={"response_time": 0.1, "cost": 0.9},
+        limits={"response_time": 1.0, "cost": 5.0},
+    )
+    solution = edrp.solve(problem, "highs")
+    assert solution.stages[0].value == pytest.approx(1 / (20 - 10 / 3))
+    assert len(solution.deployment["work"]) == 2
+    assert solution.metrics["response_time"] == pytest.approx(1 / 15)
+    assert solution.status == "optimal"
+
+
 def cluster(*priorities: tuple[str, float]) -> edrp.EdrpProblem:
     """A chain of three operators on four equal nodes."""
     queue = {"model": "mm1", "service_rate": 30.0}
