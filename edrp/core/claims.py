@@ -134,7 +134,7 @@ def _is_number(value: object) -> bool:
 
 def _is_size(value: object) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(name, str) and isinstance(count, Integral) and not isinstance(count, bool) and count >= 0
+        isinstance(name, str) and isinstance(count, Integral) and not isinstance(count, bool) and int(count) >= 0
         for name, count in value.items()
     )
 
