@@ -84,7 +84,6 @@ def advise_flink(
     advice = advise(fit_job(seen, states), wanted, delays)
     rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
     calls = engine.calls(advice.fit.observation, advice.plan, captured.address)
-    show(output(), advice_parts(advice, rule, engine.rule_name, calls))
     if html is not None:
         write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
     files = _files(advice)
@@ -93,6 +92,7 @@ def advise_flink(
             for name, problem in files.items():
                 save(problem, folder / name)
             write_whole(folder / CALLS, "\n".join(calls) + "\n")
+    show(output(), advice_parts(advice, rule, engine.rule_name, calls))  # last: a pipe that nobody reads ends the command
     raise typer.Exit(ExitCode.INFEASIBLE if advice.verdict == "stuck" else ExitCode.SOLVED)
 
 

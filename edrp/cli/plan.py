@@ -63,12 +63,10 @@ def plan_file(
         for reason in (*(f"• {clash}" for clash in solution.clashes), *solution.notes):
             say(output(), reason)
         raise typer.Exit(outcome_code(solution))
-    say(output(), str(file), "bold")
     plan: MigrationPlan | RescalePlan
     if isinstance(problem, RescaleProblem):
         plan = plan_rescale(problem, solution.deployment, most_move_ins=most_move_ins)
-        show(output(), rescale_plan_parts(plan))
-        document = rescale_plan_document(plan)
+        document, parts = rescale_plan_document(plan), rescale_plan_parts(plan)
     else:
         plan = plan_migration(
             problem.intervals,
@@ -79,10 +77,12 @@ def plan_file(
             downlink=downlink,
             most_move_ins=most_move_ins,
         )
-        show(output(), migration_plan_parts(plan))
-        document = migration_plan_document(plan)
+        document, parts = migration_plan_document(plan), migration_plan_parts(plan)
     if out is not None:
-        write_json(out, document, replace=force)
+        write_json(out, document, replace=force)  # before a pipe that nobody reads ends the command
+    say(output(), str(file), "bold")
+    show(output(), parts)
+    if out is not None:
         say(output(), f"written to {out}")
 
 

@@ -177,13 +177,19 @@ def show_comparison(
         require_packages(jinja2="report")
         refuse_folder(out, COMPARISON_FILES, force=force)
     found = runs.compare(jobs)
+    if out is not None:  # before a pipe that nobody reads ends the command
+        _write(runs, found, out, force, command, settings)
     console = output()
     say(console, runs.title, "bold")
     print_tables(console, found.means_table())
     for sentence in found.sentences():
         say(console, sentence.replace("`", ""))
-    if out is None:
-        return
+    if out is not None:
+        say(console, f"written to {out}")
+
+
+def _write(runs: PolicyRuns, found: PolicyComparison, out: Path, force: bool, command: str, settings: Mapping[str, str]) -> None:
+    """Write the page and the records."""
     *first, words = found.sections()
     page = Page(
         f"Runs of {runs.title}",
@@ -196,7 +202,6 @@ def show_comparison(
     with filling(out, force=force) as folder:
         write_whole(folder / PAGE, render(page))
         write_records(folder, found.records())
-    say(console, f"written to {out}")
 
 
 def _metrics(scenario: Problem, contender: Contender, seed: int) -> dict[str, float]:

@@ -109,9 +109,9 @@ def _simulate_one(chosen: NamedScenario, contender: Contender, seed: int, out: P
         refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, contender.method, seed=seed, **contender.parameters)
-    _print(chosen, contender.text, solution)
-    if out is not None:
+    if out is not None:  # before a pipe that nobody reads ends the command
         _save(chosen, contender.text, solution, out, force)
+    _print(chosen, contender.text, solution)
     return outcome_code(solution)
 
 
@@ -169,7 +169,7 @@ def _title(chosen: NamedScenario, policy: str) -> str:
 
 def _save(chosen: NamedScenario, policy: str, solution: EnactmentScenarioSolution, out: Path, force: bool) -> None:
     """Scenario, run and timeline."""
-    assert solution.run is not None, "a run that was printed"
+    assert solution.run is not None, "a run that was simulated"
     line = timeline(chosen.scenario, solution.run)
     title, above = _title(chosen, policy), "Machines, hosts and instances over time"
     save_run(

@@ -110,11 +110,11 @@ def _simulate_one(chosen: ChosenScenario, contender: Contender, seed: int, out: 
         refuse_folder(out, RUN_FILES, force=force)
     with progress(f"simulating {chosen.name}"):
         solution = solve(chosen.scenario, contender.method, seed=seed, **contender.parameters)
-    _print(chosen, contender.text, solution)
-    if out is not None and solution.run is not None:
+    if out is not None and solution.run is not None:  # before a pipe that nobody reads ends the command
         line, title = timeline(chosen.scenario, solution.run), _title(chosen, contender.text)
         drawing = partial(timeline_figure, line, title=title)
         save_run(out, force, chosen.scenario, solution, partial(save_timeline, line), drawing, title)
+    _print(chosen, contender.text, solution)
     return outcome_code(solution)
 
 

@@ -115,8 +115,9 @@ def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[E
         why = f"not enough memory for method {method!r} on this instance; try another method"
         say(errors(), f"{job.source}: {why}", "red")
         return ExitCode.BAD_INPUT, False
+    code = gravest([outcome_code(solution), *_write(job, solution, force)])  # before a pipe that nobody reads ends the command
     print_solution(output(), str(job.source), job.problem, solution)
-    return gravest([outcome_code(solution), *_write(job, solution, force)]), solution.stopped_because == "interrupted"
+    return code, solution.stopped_because == "interrupted"
 
 
 def _write(job: Job, solution: Solution, force: bool) -> Iterator[ExitCode]:

@@ -121,6 +121,25 @@ def test_two_outputs_of_a_command_have_two_places(run, instance, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (["solve", "word_count.json", "-m", "greedy", "-o", "out"], "out"),
+        (["plan", "migration.json", "-o", "out"], "out"),
+        (["advise", "flink", "flink_words.zip", "-o", "out", "--html", "page.html"], "out/calls.sh"),
+    ],
+)
+def test_a_pipe_that_nobody_reads_costs_no_file(examples, tmp_path, words, written):
+    """As with `| head -1`."""
+    given = [str(examples / word) if (examples / word).exists() else word for word in words]
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-c", "from edrp.cli import main; main()", *given]
+    subprocess.run(command, cwd=tmp_path, stdout=write, check=False, timeout=300)
+    os.close(write)
+    assert (tmp_path / written).stat().st_size > 0
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["solve", "word_count.json", "-m", "greedy", "-o"],
