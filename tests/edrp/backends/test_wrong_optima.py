@@ -20,6 +20,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
 from edrp.formulations.methods import formulate
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
+from edrp.validation.oracles.placement.enumeration import feasible_deployments
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
@@ -114,6 +115,17 @@ def test_a_placement_of_which_presolve_cuts_the_optimum_off(backend):
     solution = edrp.solve(problem, backend)
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(brute_force_latency_aware(problem)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_a_placement_that_presolve_and_four_iterations_call_infeasible(backend):
+    """Two operators on four equal nodes, with limits on two peak loads: HiGHS ended before the first node, without a point."""
+    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
+    problem = edrp.load(CASES[0].parent / "presolve" / "equal_nodes_5095.json")
+    solution = edrp.solve(problem, backend)
+    assert solution.status == "optimal"
+    best = min(each.evaluation.objective for each in feasible_deployments(problem))
+    assert solution.objective == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("start", [None, np.array([1.0, 0.0])])
