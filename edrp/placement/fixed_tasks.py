@@ -196,6 +196,8 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     for metric in EDRP_METRICS:
         if metric != "cost" and compiled.counts_metric(metric):
             return f"{method} does not take {metric} into account; {INSTEAD}"
+    if _traffic_counts(compiled):
+        return f"{method} does not take prices of links into account; {INSTEAD}"
     weighted = [metric for metric in compiled.contention.metrics if compiled.weight[metric]]
     if peaks is not None and len(weighted) > peaks:
         names = " and ".join(weighted)
@@ -205,6 +207,20 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
         count = f"more than {MAX_CLASSES}" if number is None else int(number.max()) + 1
         return f"the network has {count} classes of equal nodes, {method} takes one; {INSTEAD}"
     return None
+
+
+def given_cost(compiled: Compiled) -> float:
+    """Cost of all tasks without traffic, which is the same for every placement."""
+    return float(compiled.max_replicas @ compiled.replica_cost)
+
+
+def _traffic_counts(compiled: Compiled) -> bool:
+    """Whether what streams pay for links, which depends on the placement, has a weight or can break the limit on cost."""
+    if not compiled.links.priced:
+        return False
+    most = float(compiled.stream_rate.sum() * compiled.link_cost.max())
+    room = compiled.limit["cost"] * (1 + LIMIT_SLACK) - given_cost(compiled)
+    return most > 0 and (compiled.weight["cost"] > 0 or most > room)
 
 
 def minimised(compiled: Compiled) -> list[int]:

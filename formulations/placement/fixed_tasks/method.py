@@ -12,7 +12,8 @@ from edrp.formulations.placement.fixed_tasks.search import PeakSearch
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.fixed_tasks import fixed_tasks_refusal, load_limits, minimised, read_fixed_tasks
+from edrp.placement.fixed_tasks import fixed_tasks_refusal, given_cost, load_limits, minimised, read_fixed_tasks
+from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 class FixedTasksMethod(Method):
@@ -32,11 +33,11 @@ class FixedTasksMethod(Method):
         compiled = compile_problem(problem)
         degrees = compiled.max_replicas
         stable = np.isfinite(compiled.latency[np.arange(degrees.size), degrees]).all()
-        if not stable or degrees @ compiled.replica_cost > compiled.limit["cost"] * (1 + 1e-6):
+        if not stable or given_cost(compiled) > compiled.limit["cost"] * (1 + LIMIT_SLACK):
             return Answer("infeasible", "finished")
         tasks, shared = read_fixed_tasks(problem), minimised(compiled)
         weight = max(compiled.weight[metric] for metric in compiled.contention.metrics)
-        constant = float(compiled.weight["cost"] * (degrees @ compiled.replica_cost))
+        constant = compiled.weight["cost"] * given_cost(compiled)
 
         def report() -> None:
             if options.progress is not None:

@@ -164,6 +164,32 @@ def test_what_leaves_a_node_counts(streams):
     assert network == pytest.approx(0.0 if streams == "forward" else 0.2, abs=1e-6)
 
 
+def sold(problem: edrp.EdrpProblem, price: float, **fields: object) -> edrp.EdrpProblem:
+    """The problem where each task costs 1 money/h and tuples between nodes have a price."""
+    operators = [operator.replace(cost=1.0) for operator in problem.application.operators]
+    return problem.replace(
+        application=problem.application.replace(operators=operators),
+        network=problem.network.replace(between_zones={"delay": 0.001, "cost": price}),
+        **fields,
+    )
+
+
+def test_a_limit_on_cost_is_kept_to_and_prices_of_links_that_cannot_exceed_it_are_taken():
+    problem = tasks(3, 3, 2)
+    given = float(sum(operator.max_replicas for operator in problem.application.operators))
+    expected = edrp.solve(problem, "fixed-tasks")
+    assert expected.status == "optimal"
+    for price, limit, status in (
+        (0.0, given, "optimal"),
+        (0.0, given * (1 - 5e-7), "infeasible"),
+        (0.01, 2.0 * given, "optimal"),
+    ):
+        solution = edrp.solve(sold(problem, price, limits=problem.limits.replace(cost=limit)), "fixed-tasks")
+        assert solution.status == status
+        if status == "optimal":
+            assert solution.objective == pytest.approx(expected.objective)
+
+
 def test_auto_takes_it_on_clusters():
     problem = tasks(31, 4, 90, slots=1.5).replace(limits={}, priorities=[], weights={"peak_loads": {"cpu": 1.0}})
     solution = edrp.solve(problem)
@@ -175,6 +201,11 @@ def test_auto_takes_it_on_clusters():
     [
         (lambda p: p.replace(priorities=[], weights={"peak_load": 0.5, "peak_loads": {"cpu": 0.5}}), "one peak load at a time"),
         (lambda p: p.replace(limits={"response_time": 1.0}), "does not take response_time into account"),
+        (
+            lambda p: sold(p, 0.5, priorities=[], limits={"cost": 99.0}, weights={"cost": 0.5, "peak_load": 0.5}),
+            "does not take prices of links into account",
+        ),
+        (lambda p: sold(p, 0.5, limits={"cost": 7.0}), "does not take prices of links into account"),
         (
             lambda p: p.replace(network=p.network.replace(nodes=[p.network.nodes[0].replace(speedup=2.0), *p.network.nodes[1:]])),
             "2 classes of equal nodes",
