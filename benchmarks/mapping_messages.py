@@ -35,7 +35,7 @@ HEURISTICS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "… split by hops": ("least-cost-map", {"split_by_hops": True}),
     "AnnealedLeastCostMap": ("annealed-least-cost-map", {}),
     "RandomNeighbor, k = 1": ("random-neighbor", {}),
-    f"… k = 2, {MAX_MESSAGES} messages": ("random-neighbor", {"neighbours": 2, "most_messages": MAX_MESSAGES}),
+    f"… k = 2, {MAX_MESSAGES} messages": ("random-neighbor", {"neighbours": 2, "max_messages": MAX_MESSAGES}),
 }
 """Name, method and parameters."""
 

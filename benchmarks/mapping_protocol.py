@@ -50,11 +50,11 @@ def instances(count: int, pruning: str) -> list[Instance]:
     for seed in range(count):
         if seed % 2:
             problem = mapping_problem(SERVERS, COMPONENTS, seed)
-            made.append(Instance(problem.network, problem.task, Rules.of(problem, pruning=pruning, most_messages=20_000)))
+            made.append(Instance(problem.network, problem.task, Rules.of(problem, pruning=pruning, max_messages=20_000)))
         else:
             drawn = random_exchange(1000 + seed)
             task = drawn.results[0].specification.task
-            rules = Rules(max_empty_hops=1, pruning=pruning, cost=drawn.rules.cost, most_messages=20_000)
+            rules = Rules(max_empty_hops=1, pruning=pruning, cost=drawn.rules.cost, max_messages=20_000)
             made.append(Instance(drawn.network, task, rules))
     return made
 

@@ -111,7 +111,7 @@ def warm_up_plans() -> Warmed:
     """
     before, began = compilation.seconds, perf_counter()
     with compiling_at_once():
-        plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, most_move_ins=1)
+        plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, max_move_ins=1)
     return Warmed("migration", "plan", perf_counter() - began, compilation.seconds - before)
 
 

@@ -37,7 +37,7 @@ def plan_file(
     downlink: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="Download rate of a node in bytes/s; default: as --uplink.")
     ] = None,
-    most_move_ins: Annotated[
+    max_move_ins: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of tasks that move to a node in one step; default: all at once.")
     ] = None,
     method: Method = "auto",
@@ -65,7 +65,7 @@ def plan_file(
         raise typer.Exit(outcome_code(solution))
     plan: MigrationPlan | RescalePlan
     if isinstance(problem, RescaleProblem):
-        plan = plan_rescale(problem, solution.deployment, most_move_ins=most_move_ins)
+        plan = plan_rescale(problem, solution.deployment, max_move_ins=max_move_ins)
         document, parts = rescale_plan_document(plan), rescale_plan_parts(plan)
     else:
         plan = plan_migration(
@@ -75,7 +75,7 @@ def plan_file(
             problem.state_size,
             uplink=UPLINK if uplink is None else uplink,
             downlink=downlink,
-            most_move_ins=most_move_ins,
+            max_move_ins=max_move_ins,
         )
         document, parts = migration_plan_document(plan), migration_plan_parts(plan)
     if out is not None:

@@ -200,7 +200,7 @@ class Flood:
             raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
         checked = read_parameters(Rules, asdict(rules or Rules()), "flood")
         fields = asdict(checked)
-        fields["most_messages"] = checked.most_messages or MAX_MESSAGES
+        fields["max_messages"] = checked.max_messages or MAX_MESSAGES
         self.network = network
         self.cost = checked.cost
         self._rules = FloodRules(

@@ -35,7 +35,7 @@ def send(
     """Send the map at a position over an arc or the public network; false when the cap keeps the message back."""
     counts = memory.counts
     number = counts[SENT]
-    if number >= rules.most_messages:
+    if number >= rules.max_messages:
         counts[CAPPED] = 1
         return False
     informs = not memory.known[source, target]

@@ -95,7 +95,7 @@ class FloodRules(NamedTuple):
     split_by_hops: bool
     cooling: float
     neighbours: int
-    most_messages: int
+    max_messages: int
     jitter: float
     timed: bool
     seed: int

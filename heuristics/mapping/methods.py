@@ -22,9 +22,9 @@ Messages = Annotated[int, Field(ge=1, le=100_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class ProcessMapParameters:
-    """`most_messages`: after so many map messages no further one is sent, and nothing is proven."""
+    """`max_messages`: after so many map messages no further one is sent, and nothing is proven."""
 
-    most_messages: Messages = 1_000_000
+    max_messages: Messages = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class AnnealedParameters:
     """`cooling`: a map that is no better than others passes with probability exp(-cooling (prefix + 1))."""
 
     cooling: Annotated[float, Field(ge=0)] = 0.5
-    most_messages: Messages = 1_000_000
+    max_messages: Messages = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RandomNeighbourParameters:
-    """`neighbours`: to how many, drawn at random, a map is sent. From 2 on, only `most_messages` keeps maps from multiplying."""
+    """`neighbours`: to how many, drawn at random, a map is sent. From 2 on, only `max_messages` keeps maps from multiplying."""
 
     neighbours: Annotated[int, Field(ge=1, le=64)] = 1
-    most_messages: Messages = 1_000_000
+    max_messages: Messages = 1_000_000
 
 
 class MappingProtocol(Method):

@@ -63,7 +63,7 @@ def plan_migration(
     *,
     uplink: ArrayLike,
     downlink: ArrayLike | None = None,
-    most_move_ins: int | None = None,
+    max_move_ins: int | None = None,
 ) -> MigrationPlan:
     """Plan how to get from one assignment to another (state migration, section 5).
 
@@ -75,7 +75,7 @@ def plan_migration(
         Amount of work, and bytes, of each task.
     uplink, downlink : scalar or shape (nodes,)
         Bytes per second that each node can send and receive; downlinks default to the uplinks.
-    most_move_ins
+    max_move_ins
         Tasks that may move in per node and step, so that few are suspended at a time; None for no limit.
 
     Raises
@@ -85,14 +85,14 @@ def plan_migration(
 
     Examples
     --------
-    >>> plan = plan_migration([(0, 4)], [(0, 2), (2, 4)], [1] * 4, [8.0] * 4, uplink=4.0, most_move_ins=1)
+    >>> plan = plan_migration([(0, 4)], [(0, 2), (2, 4)], [1] * 4, [8.0] * 4, uplink=4.0, max_move_ins=1)
     >>> [[str(move) for move in step.moves] for step in plan.steps], plan.total_seconds
     ([['task 2 from node 0 to node 1, 8 B'], ['task 3 from node 0 to node 1, 8 B']], 4.0)
     """
     sizes, amounts = np.asarray(state_size, np.float64), np.asarray(work, np.float64)
     nodes = max(len(before), len(after))
     old, new = nodes_of_tasks(before, sizes.size), nodes_of_tasks(after, sizes.size)
-    on_the_way = np.stack([old, new]) if most_move_ins is None else mini_migrations(old, new, most_move_ins, sizes, amounts)
+    on_the_way = np.stack([old, new]) if max_move_ins is None else mini_migrations(old, new, max_move_ins, sizes, amounts)
     steps = []
     for left, right in pairwise(on_the_way):
         moves = _moves(left, right, sizes)

@@ -11,12 +11,12 @@ from edrp.core.kernels import interpreted_first, kernel
 
 
 def mini_migrations(
-    before: ArrayLike, after: ArrayLike, most_move_ins: int, state_size: ArrayLike, work: ArrayLike | None = None
+    before: ArrayLike, after: ArrayLike, max_move_ins: int, state_size: ArrayLike, work: ArrayLike | None = None
 ) -> Ints:
     """Assignments on the way from one to another, such that no step moves more than so many tasks to any node.
 
     The number of steps S is the least possible: the most tasks that come to one node, divided by
-    `most_move_ins` and rounded up. The steps are even: for every node, the tasks that come in any two steps
+    `max_move_ins` and rounded up. The steps are even: for every node, the tasks that come in any two steps
     differ by at most one in number, and so do those that leave; their bytes differ by at most its largest such
     task. So each step loads every link about as much as the others.
 
@@ -32,7 +32,7 @@ def mini_migrations(
     ----------
     before, after : shape (m,)
         Node of each task, as of `nodes_of_tasks`.
-    most_move_ins
+    max_move_ins
         Tasks to move in, per node and step; at least 1.
     state_size, work : shape (m,)
         Bytes, and amount of work, of each task.
@@ -55,9 +55,9 @@ def mini_migrations(
     """
     old, new, size = np.asarray(before, np.int64), np.asarray(after, np.int64), np.asarray(state_size, np.float64)
     load = None if work is None else np.asarray(work, np.float64)
-    _check(old, new, size, load, most_move_ins)
+    _check(old, new, size, load, max_move_ins)
     moved = np.flatnonzero(old != new)
-    steps = -(-int(np.bincount(new[moved]).max(initial=0)) // most_move_ins)
+    steps = -(-int(np.bincount(new[moved]).max(initial=0)) // max_move_ins)
     if not steps:
         return old[None].copy()
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
@@ -146,14 +146,14 @@ def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:
     return np.array(order, np.int64)
 
 
-def _check(old: Ints, new: Ints, size: Floats, work: Floats | None, most_move_ins: int) -> None:
+def _check(old: Ints, new: Ints, size: Floats, work: Floats | None, max_move_ins: int) -> None:
     faults = []
     named = {"after": new, "state_size": size} if work is None else {"after": new, "state_size": size, "work": work}
     for name, array in named.items():
         if array.shape != old.shape or array.ndim != 1:
             why = f"must be a flat list with one entry for each of the {old.size} tasks"
             faults.append(Fault(name, f"an array of shape {array.shape}", why))
-    if most_move_ins < 1:
-        faults.append(Fault("most_move_ins", str(most_move_ins), "must be at least 1, or nothing can move"))
+    if max_move_ins < 1:
+        faults.append(Fault("max_move_ins", str(max_move_ins), "must be at least 1, or nothing can move"))
     if faults:
         raise InvalidInstanceError(faults)

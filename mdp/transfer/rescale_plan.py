@@ -132,7 +132,7 @@ class _Units(NamedTuple):
     work: Floats
 
 
-def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, most_move_ins: int | None = None) -> RescalePlan:
+def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_move_ins: int | None = None) -> RescalePlan:
     """Plan how to get from what runs to a deployment, with state that goes from node to node.
 
     Parameters
@@ -141,7 +141,7 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, most_m
         With a current deployment and direct transfers.
     deployment
         What is to run.
-    most_move_ins
+    max_move_ins
         Tasks of all operators together that may move to a node in one step, and stand still meanwhile; None for no limit.
 
     Raises
@@ -161,8 +161,8 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, most_m
     up = np.array([node.up_rate or np.inf for node in problem.network.nodes])
     down = np.array([node.down_rate or np.inf for node in problem.network.nodes])
     on_the_way = np.stack([units.old, units.new])
-    if most_move_ins is not None and (units.old != units.new).any():
-        on_the_way = mini_migrations(units.old, units.new, most_move_ins, units.size, units.work)
+    if max_move_ins is not None and (units.old != units.new).any():
+        on_the_way = mini_migrations(units.old, units.new, max_move_ins, units.size, units.work)
     steps = []
     for left, right in pairwise(on_the_way):
         if (left == right).all():

@@ -98,7 +98,7 @@ def test_nothing_to_move_takes_no_step() -> None:
         (([0, 1], [0], 1, [1.0, 1.0]), "after: must be a flat list with one entry for each of the 2 tasks"),
         (([0, 1], [1, 0], 1, [1.0]), "state_size: must be a flat list"),
         (([0, 1], [1, 0], 1, [1.0, 1.0], [1.0]), "work: must be a flat list"),
-        (([0, 1], [1, 0], 0, [1.0, 1.0]), "most_move_ins: must be at least 1"),
+        (([0, 1], [1, 0], 0, [1.0, 1.0]), "max_move_ins: must be at least 1"),
     ],
 )
 def test_bad_plans_are_refused(arguments: tuple[object, ...], words: str) -> None:

@@ -49,7 +49,7 @@ def test_a_plan_moves_what_the_decision_moves_and_overdrives_no_card(cards, most
     source = problem.application.operators[0].replace(state_size=3e7)
     problem = problem.replace(application=problem.application.replace(operators=(source, *problem.application.operators[1:])))
     after = everywhere(problem, seed)
-    plan = plan_rescale(problem, after, most_move_ins=most)
+    plan = plan_rescale(problem, after, max_move_ins=most)
     owners = {o.name: problem.current.owners(o.name, o.tasks.count) for o in problem.application.operators if o.tasks is not None}
     sent = dict.fromkeys(owners, 0.0)
     for step in plan.steps:
@@ -141,7 +141,7 @@ def test_roles_say_who_keeps_gives_receives_starts_and_stops():
     assert (c.starts, c.stops, c.sent) == ({}, {"sink": 1}, 0.0)
     assert (a.seconds, b.seconds) == (4.0, 8.0), "16 bytes at 4 and at 2 bytes/s"
     assert [str(move) for move in plan.steps[0].moves] == ["tasks 2–3 of count from a to b, 16 bytes"]
-    by_two = plan_rescale(problem, problem.read_decision(after, "deployment"), most_move_ins=1)
+    by_two = plan_rescale(problem, problem.read_decision(after, "deployment"), max_move_ins=1)
     assert [[move.tasks for move in step.moves] for step in by_two.steps] == [[(2, 3)], [(3, 4)]]
     nothing = plan_rescale(problem, problem.current)
     assert (nothing.steps, nothing.total_seconds) == ((), 0.0)
@@ -165,7 +165,7 @@ def test_the_command_prints_a_plan_and_writes_it(run, examples, tmp_path):
     path = examples / "rescale.json"
     problem = edrp.load(path)
     run("solve", path, "-o", tmp_path / "solution.json")
-    result = run("plan", path, tmp_path / "solution.json", "--most-move-ins", "1", "-o", tmp_path / "plan.json")
+    result = run("plan", path, tmp_path / "solution.json", "--max-move-ins", "1", "-o", tmp_path / "plan.json")
     assert result.code == 0, result.err
     assert "all at once it would take" in result.out
     written = json.loads((tmp_path / "plan.json").read_text())

@@ -13,7 +13,7 @@ SERVICES = ("decode", "filter", "join")
 
 
 def random_mapping_problem(
-    seed: int, *, most_servers: int = 8, most_components: int = 6, cost: CostName = "additive", public: bool | None = None
+    seed: int, *, max_servers: int = 8, max_components: int = 6, cost: CostName = "additive", public: bool | None = None
 ) -> MappingProblem:
     """Draw a mapping problem small enough to enumerate.
 
@@ -26,7 +26,7 @@ def random_mapping_problem(
     ----------
     seed
         The same seed gives the same problem.
-    most_servers, most_components
+    max_servers, max_components
         Size.
     cost
         The cost that is minimised.
@@ -40,8 +40,8 @@ def random_mapping_problem(
     (True, True)
     """
     generator = np.random.default_rng(seed)
-    servers = int(generator.integers(2, most_servers + 1, 2).max())
-    components = int(generator.integers(0, most_components + 1, 2).max())
+    servers = int(generator.integers(2, max_servers + 1, 2).max())
+    components = int(generator.integers(0, max_components + 1, 2).max())
     connected = generator.random() < 1 / 3 if public is None else public
     hosted = bool(generator.random() < 0.4)
     nodes = [_server(generator, f"n{k}", hosted and k > 0, connected) for k in range(servers)]

@@ -130,7 +130,7 @@ class Search:
     report: Callable[[float | None, float], None]
     open: list[tuple[float, int, Box]] = field(default_factory=list)
     unresolved: float = np.inf
-    most_boxes: float = np.inf
+    max_boxes: float = np.inf
     boxes: int = 0
     widest: int = 0
     configurations: int = 0
@@ -142,7 +142,7 @@ class Search:
         while self.open:
             bound = self.open[0][0]
             self.report(self._known(), min(bound, self.incumbent.objective))
-            if bound >= self.cutoff or self.boxes > self.most_boxes or self.out_of_time():
+            if bound >= self.cutoff or self.boxes > self.max_boxes or self.out_of_time():
                 break
             box = heapq.heappop(self.open)[2]
             try:
@@ -156,7 +156,7 @@ class Search:
     def glance(self, roots: list[Box], out_of_time: Callable[[], bool]) -> float:
         """The bound that little effort proves; it mostly finds the optimum, or comes close. The roots are used up."""
         little = replace(self.parameters, iterations=GLANCE_ITERATIONS, efforts=GLANCE_EFFORTS)
-        search = replace(self, parameters=little, out_of_time=out_of_time, open=[], most_boxes=len(roots))
+        search = replace(self, parameters=little, out_of_time=out_of_time, open=[], max_boxes=len(roots))
         bound = search.run(roots)
         self.boxes, self.widest, self.configurations = search.boxes, search.widest, search.configurations
         return bound
@@ -170,7 +170,7 @@ class Search:
             gap=-TIE_SLACK,
             out_of_time=self.out_of_time,
             report=self.report,
-            most_boxes=TIE_BOXES,
+            max_boxes=TIE_BOXES,
         )
         ties.run(roots)
 

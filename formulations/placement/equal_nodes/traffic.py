@@ -141,7 +141,7 @@ def row_losses(traffic: Traffic, operator: Ints, classes: Ints, replicas: Ints, 
 def limited_use(traffic: Traffic, model: Model, money: Floats, losses: Floats) -> Floats:
     """Use of each limited metric by choices, shape (rows, limits), in parts of the limit."""
     own = {COST: money, USAGE: np.zeros(money.size), AVAILABILITY: losses}
-    return np.array([own[name] / _scale(model, name) for name in traffic.limits]).reshape(-1, money.size).T
+    return np.array([own[name] / _scale(model, name) for name in traffic.limits]).reshape(len(traffic.limits), money.size).T
 
 
 def _scale(model: Model, name: str) -> float:

@@ -210,7 +210,7 @@ class Exchange:
         if message.receiver == PORTAL:
             answers = log.portal.receive(message)
         else:
-            max_messages = log.specification.rules.most_messages
+            max_messages = log.specification.rules.max_messages
             allowance = UNLIMITED if max_messages is None else max_messages - log.messages["map"]
             answers = self.agents[message.receiver].receive(message, allowance)
         for answer in answers:
@@ -229,7 +229,7 @@ class Exchange:
         facts = [complete.facts for complete in log.complete]
         order = ranked(specification.rules.cost, facts, specification.max_links)
         accepted = log.portal.accepted
-        max_messages = specification.rules.most_messages
+        max_messages = specification.rules.max_messages
         return ProtocolResult(
             specification=specification,
             decision=accepted.path_map if accepted else None,

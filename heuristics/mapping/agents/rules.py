@@ -36,7 +36,7 @@ class Rules:
     split_by_hops : whether the tables of costs tell maps apart by the empty hops that they have used.
     cooling : parameter of "annealed".
     neighbours : parameter of "random": number of neighbours to which a map is sent.
-    most_messages : map messages that a mapping may take; None for any number.
+    max_messages : map messages that a mapping may take; None for any number.
     """
 
     max_empty_hops: Annotated[int, Field(ge=0)] = 2
@@ -48,7 +48,7 @@ class Rules:
     split_by_hops: bool = False
     cooling: Annotated[float, Field(ge=0)] = 0.5
     neighbours: Annotated[int, Field(ge=1, le=64)] = 1
-    most_messages: Annotated[int, Field(ge=1)] | None = None
+    max_messages: Annotated[int, Field(ge=1)] | None = None
 
     @classmethod
     def of(cls, problem: MappingProblem, **pruning: Any) -> Rules:

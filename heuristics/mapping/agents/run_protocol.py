@@ -29,7 +29,7 @@ def run_protocol(
         See `Exchange`.
     pruning
         Fields of `Rules` that say which maps a server sends on: `pruning`, `split_by_hops`, `cooling`, `neighbours` and
-        `most_messages`.
+        `max_messages`.
 
     Raises
     ------

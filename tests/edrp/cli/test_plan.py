@@ -23,7 +23,7 @@ def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
     solution = edrp.solve(problem)
     if solution.intervals is None:
         return
-    plan = plan_migration(problem.intervals, solution.intervals, problem.work, problem.state_size, uplink=2.0, most_move_ins=most)
+    plan = plan_migration(problem.intervals, solution.intervals, problem.work, problem.state_size, uplink=2.0, max_move_ins=most)
     holder = nodes_of_tasks(problem.intervals, 30)
     for step in plan.steps:
         for move in step.moves:
@@ -39,7 +39,7 @@ def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
 
 
 def test_the_plan_of_a_small_migration_waits_for_no_compiler(examples, tmp_path):
-    words = [sys.executable, "-m", "edrp", "plan", examples / "migration.json", "--most-move-ins", "1"]
+    words = [sys.executable, "-m", "edrp", "plan", examples / "migration.json", "--max-move-ins", "1"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([*map(str, words)], env=environment, capture_output=True, text=True, timeout=300, check=True)
     assert "no schedule with one transfer at a time per link is shorter" in done.stdout
@@ -55,12 +55,12 @@ def test_roles_say_what_stays_and_moves():
 
 def test_command_prints_steps_and_phases(run, examples, tmp_path):
     path = examples / "migration.json"
-    result = run("plan", path, "--uplink", "1e8", "--most-move-ins", "1")
+    result = run("plan", path, "--uplink", "1e8", "--max-move-ins", "1")
     assert result.code == 0
     assert "step 1: 1 s in 1 phase" in result.out
     assert "4 s in all" in result.out
     run("solve", path, "-o", tmp_path / "solution.json")
-    again = run("plan", path, tmp_path / "solution.json", "--uplink", "1e8", "--most-move-ins", "1")
+    again = run("plan", path, tmp_path / "solution.json", "--uplink", "1e8", "--max-move-ins", "1")
     assert again.out == result.out
 
 

@@ -100,7 +100,7 @@ def test_brute_force_of_other_costs_is_what_the_evaluator_says_and_no_map_is_bet
     """The evaluator agrees that maps of least cost are feasible, and no other map is better."""
     compared = 0
     for seed in range(20):
-        problem = random_mapping_problem(seed, most_servers=5, most_components=4, cost=cost, public=True)  # type: ignore[arg-type]
+        problem = random_mapping_problem(seed, max_servers=5, max_components=4, cost=cost, public=True)  # type: ignore[arg-type]
         best, maps = brute_force_mapping(problem)
         _, others = brute_force_mapping(problem.replace(cost="additive"))
         assert bool(maps) == bool(others)

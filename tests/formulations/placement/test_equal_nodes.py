@@ -254,6 +254,15 @@ def test_an_overloaded_cluster_is_infeasible():
     assert edrp.solve(cluster(chain(20), {"cost": 1.0}, nodes=1, slots=8), "equal-nodes").status == "infeasible"
 
 
+@pytest.mark.parametrize("method", ["equal-nodes", "auto"])
+@pytest.mark.parametrize("limit", [{"availability": 0.5}, {"network_usage": 10.0}])
+def test_replicas_that_fit_no_node_are_infeasible_where_traffic_or_availability_is_limited(limit, method):
+    problem = cluster(chain(3), {"response_time": 1.0})
+    nodes = tuple(node.replace(resources=0.5) for node in problem.network.nodes)
+    full = problem.replace(network=problem.network.replace(nodes=nodes), limits=problem.limits.replace(**limit))
+    assert edrp.solve(full, method).status == "infeasible"
+
+
 def test_auto_takes_it_on_clusters():
     solution = edrp.solve(cluster(chain(5), {"response_time": 1.0}))
     assert (solution.status, solution.method) == ("optimal", "auto: equal-nodes")

@@ -22,8 +22,8 @@ PRUNINGS: tuple[dict[str, Any], ...] = (
     {},
     {"split_by_hops": True},
     {"pruning": "annealed"},
-    {"pruning": "random", "neighbours": 2, "most_messages": 300},
-    {"pruning": "none", "most_messages": 400},
+    {"pruning": "random", "neighbours": 2, "max_messages": 300},
+    {"pruning": "none", "max_messages": 400},
 )
 NAMES = ("least-cost", "least-cost split by hops", "annealed", "random", "none")
 
@@ -218,7 +218,7 @@ def test_without_pruning_the_best_map_of_all_is_found() -> None:
 @pytest.mark.parametrize("limit", [1, 5, 20])
 def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
     small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.0, 1.0)))
-    result = run_protocol(small, pruning="none", most_messages=limit)
+    result = run_protocol(small, pruning="none", max_messages=limit)
     assert (result.messages["map"], result.messages["ack"], result.capped) == (limit, limit, True)
     assert len(result.terminated) == 1
 
@@ -226,10 +226,10 @@ def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
 def test_a_random_neighbour_gets_each_map() -> None:
     """Either of the two ways out of s is drawn by some seed; with two neighbours both are taken."""
     small = MappingProblem(network=TWO_WAYS, task=a_task())
-    single = [run_protocol(small, pruning="random", most_messages=200, seed=seed) for seed in range(10)]
+    single = [run_protocol(small, pruning="random", max_messages=200, seed=seed) for seed in range(10)]
     assert {decision.nodes[0] for result in single for decision in result.maps} == {"a", "b", "t"}
     assert all(result.messages["map"] <= 200 for result in single)
-    both = run_protocol(small, pruning="random", neighbours=2, most_messages=200)
+    both = run_protocol(small, pruning="random", neighbours=2, max_messages=200)
     assert both.maps[:1] == run_protocol(small).maps[:1]
 
 
@@ -262,11 +262,11 @@ def refused(call: Any) -> str:
 
 def test_bad_arguments_are_named_with_what_would_be_right() -> None:
     small = MappingProblem(network=TWO_WAYS, task=a_task())
-    text = refused(lambda: run_protocol(small, pruning="greedy", neighbours=0, most_messages=0))
+    text = refused(lambda: run_protocol(small, pruning="greedy", neighbours=0, max_messages=0))
     assert "pruning" in text
     assert "least-cost" in text
     assert "neighbours: must be at least 1 (got 0)" in text
-    assert "most_messages" in text
+    assert "max_messages" in text
     text = refused(lambda: Exchange(TWO_WAYS, jitter=1.5, ask_delay=-1))
     assert "jitter: must be between 0 and 1 (got 1.5)" in text
     assert "ask_delay: must be 0 or more seconds (got -1)" in text

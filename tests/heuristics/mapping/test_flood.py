@@ -79,7 +79,7 @@ def bimodal_problem(index: int, cost: str = "public-hops", **fields: Any) -> Map
 def test_the_enumeration_proves_what_brute_force_finds(cost: CostName) -> None:
     """Random problems of every kind, some with the public network, one in three without a map."""
     for seed in range(40):
-        problem = random_mapping_problem(seed, most_servers=5, most_components=4, cost=cost)
+        problem = random_mapping_problem(seed, max_servers=5, max_components=4, cost=cost)
         answer, (best, _) = solved(problem, "process-map"), brute_force_mapping(problem)
         assert answer.status == ("infeasible" if best is None else "optimal"), seed
         if best is not None:
@@ -114,7 +114,7 @@ def test_least_cost_maps_are_near_the_best_known() -> None:
             for answer in (
                 solved(problem),
                 solved(problem, split_by_hops=True),
-                solved(problem, "annealed-least-cost-map", cooling=0.3, most_messages=50_000),
+                solved(problem, "annealed-least-cost-map", cooling=0.3, max_messages=50_000),
             )
         )
         known = [value for value in others if value is not None]
@@ -139,7 +139,7 @@ def test_links_that_pass_messages_in_order_leave_nobody_without_the_specificatio
 
 
 @pytest.mark.parametrize(
-    "rules", [{"jitter": 0.5}, {"pruning": "annealed"}, {"pruning": "random", "neighbours": 2, "most_messages": 2_000}]
+    "rules", [{"jitter": 0.5}, {"pruning": "annealed"}, {"pruning": "random", "neighbours": 2, "max_messages": 2_000}]
 )
 def test_the_same_seed_gives_the_same_messages_and_another_one_others(rules: dict[str, Any]) -> None:
     problem = mapping_problem(20, components=4, seed=3)
@@ -171,13 +171,13 @@ def test_no_message_is_sent_beyond_the_cap_and_then_nothing_is_proven() -> None:
     whole = solved(problem, "process-map")
     assert whole.status == "optimal"
     sent = whole.size["map_messages"]
-    exactly = solved(problem, "process-map", most_messages=sent)
+    exactly = solved(problem, "process-map", max_messages=sent)
     assert (exactly.status, exactly.stopped_because) == ("optimal", "finished")
-    capped = solved(problem, "process-map", most_messages=sent - 1)
+    capped = solved(problem, "process-map", max_messages=sent - 1)
     assert capped.size["map_messages"] == capped.size["ack_messages"] == sent - 1
     assert (capped.stopped_because, capped.bound) == ("iteration_limit", None)
     assert capped.notes[0] == f"no map was sent after the first {sent - 1}"
-    nothing = solved(problem, "process-map", most_messages=1)
+    nothing = solved(problem, "process-map", max_messages=1)
     assert (nothing.status, nothing.size["complete_maps"]) == ("none", 0)
 
 
@@ -185,7 +185,7 @@ def test_time_limits_stop_a_mapping_between_messages() -> None:
     problem = mapping_problem(60, seed=0)
     solved(problem)
     start = process_time()
-    answer = BY_NAME["process-map"].run(problem, Options(time_limit=0.2, parameters={"most_messages": 100_000_000}))
+    answer = BY_NAME["process-map"].run(problem, Options(time_limit=0.2, parameters={"max_messages": 100_000_000}))
     assert process_time() - start < 2.0
     assert (answer.status in ("feasible", "none"), answer.stopped_because, answer.bound) == (True, "time_limit", None)
     assert "time was up" in answer.notes[0]
@@ -298,7 +298,7 @@ def test_parameters_that_cannot_be_are_refused_with_what_would_be_right() -> Non
     with pytest.raises(InvalidInstanceError, match="cooling: must be at least 0"):
         solved(problem, "annealed-least-cost-map", cooling=-1)
     with pytest.raises(InvalidInstanceError) as refused:
-        flooded(problem, pruning="some", most_messages=0)
-    assert [fault.place for fault in refused.value.faults] == ["pruning", "most_messages"]
+        flooded(problem, pruning="some", max_messages=0)
+    assert [fault.place for fault in refused.value.faults] == ["pruning", "max_messages"]
     with pytest.raises(InvalidInstanceError, match="jitter: must be between 0 and 1"):
         flooded(problem, jitter=-0.5)

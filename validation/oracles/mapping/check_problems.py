@@ -24,7 +24,7 @@ class MappingCheckProblems(CheckProblems):
 
     def feasible(self) -> dict[str, Any]:
         """Random problems."""
-        drawn = {f"seed {seed}": random_mapping_problem(seed, most_servers=6, most_components=4) for seed in range(14)}
+        drawn = {f"seed {seed}": random_mapping_problem(seed, max_servers=6, max_components=4) for seed in range(14)}
         return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
 
     def infeasible(self) -> dict[str, Any]:

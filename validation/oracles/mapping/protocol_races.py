@@ -84,7 +84,7 @@ def random_exchange(seed: int) -> Exchange:
         pruning=(("least-cost", "least-cost", "annealed", "random", "none")[random.integers(5)]),
         split_by_hops=bool(random.random() < 0.3),
         neighbours=2,
-        most_messages=300,
+        max_messages=300,
     )
     network = _network(random)
     ask_delay = 0.002 if random.random() < 0.3 else 0.0

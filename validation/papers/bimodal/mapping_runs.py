@@ -27,7 +27,7 @@ HEURISTICS: Mapping[str, str] = {
     LEAST: "least-cost-map",
     ANNEALED: "annealed-least-cost-map",
     RANDOM_1: "random-neighbor:neighbours=1",
-    RANDOM_2: f"random-neighbor:neighbours=2,most_messages={MAX_MESSAGES}",
+    RANDOM_2: f"random-neighbor:neighbours=2,max_messages={MAX_MESSAGES}",
 }
 """The paper's names, and ours with parameters."""
 
