@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from edrp.core.budget import KernelNotCompiledError, deadline, now
-from edrp.core.compiling import better_answer, run_while_compiling
+from edrp.core.compiling import STILL_COMPILING, better_answer, run_while_compiling
 from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -154,6 +154,8 @@ def _continued(options: Options, seconds: float, held: Answer | None) -> Options
 def _together(held: Answer, answer: Answer, gap: float) -> Answer:
     """One answer of two methods; optimal where the bound of one meets the objective of the other."""
     best = _ended_as(better_answer(held, answer), answer)
+    if STILL_COMPILING in answer.notes and STILL_COMPILING not in best.notes:
+        best = replace(best, notes=(*best.notes, STILL_COMPILING))
     if best.objective is None or best.bound is None or best.status in PROVEN:
         return best
     if best.objective - best.bound > gap * abs(best.objective):

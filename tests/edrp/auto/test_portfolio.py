@@ -9,6 +9,7 @@ import pytest
 import edrp
 from edrp.auto.portfolio import Portfolio, Stage
 from edrp.core.budget import KernelNotCompiledError
+from edrp.core.compiling import STILL_COMPILING
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 
@@ -79,6 +80,13 @@ def test_it_stopped_for_the_reason_of_the_last_method():
     assert Portfolio(stages(feasible("first", 5.0), failed)).run(None, Options()).stopped_because == "time_limit"
     asked_at_last = Portfolio(stages(late), [rule]).run(Named(), Options(time_limit=100.0))
     assert (asked_at_last.decision, asked_at_last.stopped_because) == ("rule", "time_limit")
+
+
+def test_kernels_that_were_not_compiled_in_time_are_told_with_the_answer_of_a_rule():
+    rule = Scripted("rule", "feasible", "finished", decision="rule", objective=5.0)
+    same = Scripted("same", "feasible", "time_limit", decision="rule", objective=5.0, notes=(STILL_COMPILING,))
+    answer = Portfolio(stages(rule, same)).run(None, Options())
+    assert (answer.method, answer.notes) == ("rule", (STILL_COMPILING,))
 
 
 def test_stages_share_the_time_and_the_last_one_has_the_rest():
