@@ -105,8 +105,8 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
         rows = [(p.name, "stream" if p.is_stream else "operator", figure(p.money, 4), _percent(p.money, total)) for p in paid]
         yield Table("Cost", ("part", "what", "money/h", "share"), rows, (2, 3))
     if explanation.crossings:
-        rows = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
-        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), rows, (1, 2))
+        crossings = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
+        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), crossings, (1, 2))
     if explanation.throughput is not None:
         loads = explanation.throughput.node_loads[:20]
         asked = [(n.node, n.resource, figure(n.demand, 4), figure(n.capacity, 4), percent(n.share)) for n in loads]

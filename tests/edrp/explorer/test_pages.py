@@ -7,6 +7,7 @@ import pickle
 import re
 from contextlib import nullcontext
 from importlib.resources import files
+from itertools import cycle
 from pathlib import Path
 from time import process_time
 
@@ -42,6 +43,7 @@ NAMES = (
     "bimodal",
 )
 HOSTILE = "<script>alert(1)</script>"
+ATTACKS = (HOSTILE, '"><img src=x onerror=alert(2)>', "${alert(3)}", "</script><svg onload=alert(4)>", "javascript:alert(5)//`")
 
 SLIDE = "share => {const s = document.querySelector('input'); s.value = s.max * share; s.dispatchEvent(new Event('input'))}"
 
@@ -244,8 +246,8 @@ def test_a_reconfiguration_runs_over_its_downtime(solved, browser, tmp_path):
 
 def renamed(text: str) -> str:
     """The text of an instance with a script in every name that it defines."""
-    for name in set(re.findall(r'"name": "([^"]+)"', text)):
-        text = text.replace(f'"{name}"', json.dumps(f"{HOSTILE}{name}"))
+    for attack, name in zip(cycle(ATTACKS), dict.fromkeys(re.findall(r'"name": "([^"]+)"', text)), strict=False):
+        text = text.replace(f'"{name}"', json.dumps(f"{attack}{name}"))
     return text
 
 
@@ -256,8 +258,11 @@ def test_hostile_names_are_text(browser, tmp_path, name):
     explore(problem, solution, tmp_path / "page.html", title=HOSTILE)
     opened = Opened(browser, tmp_path / "page.html")
     assert HOSTILE in opened.page.locator("h1").text_content()
-    for item in opened.page.locator(".item").all()[:3]:
+    titles = set()
+    for item in opened.page.locator(".item").all()[:24]:
         item.dispatch_event("click")
+        titles.add(opened.page.locator("aside h2").text_content())
+    assert any(attack in title for attack in ATTACKS for title in titles)
     assert opened.drawn()["injected"] == 0
     opened.page.close()
 
