@@ -140,15 +140,27 @@ def uncovered(intervals: Iterable[Interval | None], tasks: int) -> list[tuple[in
     return wrong
 
 
+def uncovered_text(first: int, end: int, why: str) -> str:
+    """A range of tasks that is not held exactly once, in words.
+
+    >>> uncovered_text(3, 4, "do not exist"), uncovered_text(3, 5, "held twice")
+    ('task 3 does not exist', 'tasks 3 to 4 are held twice')
+    """
+    one = end == first + 1
+    held = f"task {first}" if one else f"tasks {first} to {end - 1}"
+    if why == "do not exist":
+        return f"{held} {'does not exist' if one else why}"
+    return f"{held} {'is' if one else 'are'} {why}"
+
+
 def uncovered_faults(intervals: tuple[Interval, ...], tasks: int, faults: Faults) -> None:
     """Note every interval that ends before it begins, or every range of tasks that is not held exactly once."""
     reversed_ones = [(index, interval) for index, interval in enumerate(intervals) if interval[1] < interval[0]]
     for index, interval in reversed_ones:
         faults.add(("intervals", index), interval, "ends before it begins; give [first task, end)")
     for first, end, why in [] if reversed_ones else uncovered(intervals, tasks):
-        held = f"task {first}" if end == first + 1 else f"tasks {first} to {end - 1}"
-        verb = "" if why == "do not exist" else " is" if end == first + 1 else " are"
-        faults.add(("intervals",), intervals, f"{held}{verb} {why}; the intervals must hold each of the {tasks} tasks once")
+        held = uncovered_text(first, end, why)
+        faults.add(("intervals",), intervals, f"{held}; the intervals must hold each of the {tasks} tasks once")
 
 
 class TaskIntervals(Document):

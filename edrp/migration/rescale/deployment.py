@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, _DocumentMeta
-from edrp.migration.intervals import Index, Interval, uncovered
+from edrp.migration.intervals import Index, Interval, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
 from edrp.placement.deployment import Deployment
 
@@ -166,10 +166,8 @@ def note_replica_faults(
 
 def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:
     for first, end, why in uncovered([replica.tasks for replica in ranges], tasks):
-        held = f"task {first}" if end == first + 1 else f"tasks {first} to {end - 1}"
-        why = "held by no replica" if why == "held by no node" else why
-        verb = "" if why == "do not exist" else " is" if end == first + 1 else " are"
-        faults.add(place, None, f"{held}{verb} {why}; the ranges must hold each of the {tasks} tasks once")
+        held = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
+        faults.add(place, None, f"{held}; the ranges must hold each of the {tasks} tasks once")
 
 
 def _order(replica: Replica) -> tuple[int, int, str]:

@@ -53,7 +53,7 @@ def test_the_reader_names_every_fault_with_its_place(document):
     [
         ([(0, 5), (4, 8)], "task 4 is held twice; the ranges must hold each of the 8 tasks once"),
         ([(0, 4), (5, 8)], "task 4 is held by no replica"),
-        ([(0, 4), (4, 9)], "task 8 do not exist"),
+        ([(0, 4), (4, 9)], "task 8 does not exist"),
         ([(0, 3)], "tasks 3 to 7 are held by no replica"),
     ],
 )
