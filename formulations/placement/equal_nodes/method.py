@@ -77,16 +77,20 @@ class EqualNodes(Method):
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
-        for metric in weighted_peaks(problem):
-            return PeakSearch(problem, metric, self.run, options).run()
-        parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if not np.isfinite(compiled.latency).any(axis=1).all():
-            return Answer("infeasible", "finished")
-        answer = _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
+        answer = self._over_classes(problem, compiled, options)
         if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
             return answer
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
+
+    def _over_classes(self, problem: EdrpProblem, compiled: Compiled, options: Options) -> Answer:
+        """What is found over classes of nodes; under a weight of a peak load by proofs of problems without it."""
+        for metric in weighted_peaks(problem):
+            return PeakSearch(problem, metric, self.run, options).run()
+        if not np.isfinite(compiled.latency).any(axis=1).all():
+            return Answer("infeasible", "finished")
+        parameters = self.read_parameters(options)
+        return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
 
     def run_without_kernels(self, problem: EdrpProblem, options: Options) -> Answer:
         """Let the compact program answer where it is small, sooner than kernels are compiled."""

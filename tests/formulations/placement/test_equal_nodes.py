@@ -352,7 +352,7 @@ def with_weight_of_a_peak_load(problem, metric, weight):
     return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))
 
 
-@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0)])
+@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0), (23, 1.0)])
 def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
     problem = random_contended_cluster(seed)
     peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
