@@ -32,7 +32,7 @@ PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json
 state whose replicas change."""
 
 advise_app = typer.Typer(
-    help="Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",
+    help="Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -40,31 +40,34 @@ advise_app = typer.Typer(
 
 @advise_app.callback()
 def engines() -> None:
-    """Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it."""
+    """Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it."""
 
 
 @advise_app.command("flink")
 def advise_flink(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[CAPTURE]", help="Capture of the job; default: --rest is asked.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="[CAPTURE]", help="Capture of the job; without it, --rest is required.", show_default=False),
     ] = None,
     rest: Annotated[
-        str | None, typer.Option("--rest", help="Address of the REST API, to capture first.", show_default=False)
+        str | None,
+        typer.Option("--rest", help="Address of the REST API, from which a capture is made first.", show_default=False),
     ] = None,
     network: Annotated[
-        Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
+        Path | None,
+        typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False),
     ] = None,
     goals: Annotated[
-        Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
+        Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
     ] = None,
     metadata: Annotated[
         Path | None,
-        typer.Option(help="_metadata of a checkpoint, for the state of each key group.", show_default=False),
+        typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the problems and the calls.", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Output folder for the problems and the calls.", show_default=False)
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="File for the advice as a page.", show_default=False)] = None,
+    html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.", show_default=False)] = None,
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,

@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 EXIT_CODES = (
     "Exit codes: 0 optimal or feasible, 2 bad input, 3 infeasible, 4 nothing found in time, "
-    "130 interrupted with nothing, 1 a defect of edrp. Of several files the gravest counts."
+    "130 interrupted with nothing, 1 a defect of edrp. With several files, the most severe code counts."
 )
 
 _BY_GRAVITY = (
@@ -77,67 +77,73 @@ class Command(NamedTuple):
 COMMANDS = {
     "solve": Command(
         "edrp.cli.solve:solve_files",
-        "Solve instances and print what was decided, what that costs and why nothing is better.",
+        "Solve instances and print the decision, its metrics, and whether it is proven optimal.",
     ),
     "explain": Command(
         "edrp.cli.explain:explain_file",
-        "Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is.",
+        "Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best.",
     ),
     "explore": Command(
         "edrp.cli.explore:explore_file",
-        "Show a problem and its solution as a page for the browser, which needs no network.",
+        "Write a page for the browser that shows a problem and its solution; it needs no network.",
     ),
     "front": Command(
         "edrp.cli.front:print_front",
-        "Show the Pareto front of two metrics: every deployment that no other one beats in both, each proven.",
+        "Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof.",
     ),
     "check": Command(
         "edrp.cli.certificate:check_files",
-        "Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold.",
+        "Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.",
     ),
     "batch": Command(
         "edrp.cli.batch:solve_many",
-        "Solve many instances with one or several methods: a row of results for each, on this machine or on Spark.",
+        "Solve many instances with one or several methods, on this machine or on Spark, and write a row for each.",
     ),
     "benchmark": Command(
         "edrp.cli.benchmark:compare_methods",
-        "Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.",
+        "Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.",
     ),
     "plan": Command(
         "edrp.cli.plan:plan_file",
-        "Plan a migration or rescaling: what stays and moves on each node, in which steps, and when, as fast as links allow.",
+        "Plan a migration or rescaling: which state each node keeps, sends and receives, and the shortest schedule for it.",
     ),
-    "generate": Command("edrp.cli.generate:generate_instances", "Make random instances, one family after the other."),
-    "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list the kinds."),
-    "methods": Command("edrp.cli.reference:print_methods", "List the methods."),
+    "generate": Command("edrp.cli.generate:generate_instances", "Generate random instances, taking the families in turn."),
+    "schema": Command("edrp.cli.reference:print_schema", "Print the JSON Schema of a kind of document, or list all kinds."),
+    "methods": Command("edrp.cli.reference:print_methods", "List the methods with their summaries."),
     "demo": Command(
         "edrp.cli.demo:run_demo",
-        "Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives.",
+        "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights.",
     ),
     "validate": Command(
         "edrp.cli.validate:validate_files",
-        "Check instances and solutions, and list every fault with its place.",
+        "Validate instances and solutions, and list every fault with its place.",
     ),
     "warm-up": Command(
-        "edrp.cli.warm_up:compile_kernels", "Compile the kernels of all methods, once, so that no later run waits for them."
+        "edrp.cli.warm_up:compile_kernels",
+        "Compile the kernels of all methods once, so that later runs do not wait for compilation.",
     ),
-    "version": Command("edrp.cli.reference:print_version", "Print the versions of edrp and of what its answers depend on."),
-    "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce tables and figures of the papers."),
-    "simulate": Command("edrp.cli.simulate:simulate", "Simulate a whole run and what became of it."),
-    "policy": Command("edrp.cli.policy:policy", "Migrations that prepare for those to come: compute once, decide often."),
-    "capture": Command("edrp.cli.capture:capture", "Capture what a stream engine answers about a running job, in one file."),
+    "version": Command(
+        "edrp.cli.reference:print_version", "Print the versions of edrp and of the packages that affect its answers."
+    ),
+    "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce the tables and figures of the papers."),
+    "simulate": Command(
+        "edrp.cli.simulate:simulate", "Simulate a run of a policy or a choice of maps, or compare several of them."
+    ),
+    "policy": Command(
+        "edrp.cli.policy:policy",
+        "Precompute migration policies that prepare for probable later migrations, and decide with them.",
+    ),
+    "capture": Command("edrp.cli.capture:capture", "Store the answers of a stream engine about a running job in one file."),
     "observe": Command(
         "edrp.cli.observe:observe",
-        "Read what a capture or exported metrics tell of a running job: rates, busy shares, service rates, state.",
+        "Print rates, busy shares, service rates and state of a running job from a capture or exported metrics.",
     ),
     "advise": Command(
         "edrp.cli.advise:advise_app",
-        "Advise on a running job: replicas, places, what a change costs and brings, and the calls that make it.",
+        "Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",
     ),
-    "watch": Command(
-        "edrp.cli.watch:watch", "Watch a running job: observe, predict, advise, and apply the advice where that is allowed."
-    ),
-    "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and problems."),
+    "watch": Command("edrp.cli.watch:watch", "Watch a running job: observe, predict, advise and, if allowed, apply the advice."),
+    "trace": Command("edrp.cli.trace:trace", "Turn logs of events into loads, node counts and migration problems."),
 }
 
 

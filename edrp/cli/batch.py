@@ -27,40 +27,51 @@ from edrp.validation.report.progress import counting
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder that gets the rows (Parquet); the same command again goes on.")]
-Master = Annotated[str | None, typer.Option("--spark", metavar="MASTER", help="Solve on Spark: local[2], spark://host:port, …")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes at the same time; default one per core.")]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Output folder for the rows (Parquet); the same command continues a stopped batch.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option("--spark", metavar="MASTER", help="Spark master, such as local[2] or spark://host:port; default: no Spark."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes; default: one per core.")]
 
 
 def solve_many(
     source: Annotated[
         Path,
-        typer.Argument(help="Instance file, folder of them, or Parquet or JSON lines (.jsonl) with the columns id and instance."),
+        typer.Argument(
+            help="Instance file, folder of instance files, or Parquet or .jsonl file with the columns id and instance."
+        ),
     ],
     out: Out,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="Name in `edrp methods`, or name:key=value,…; may be repeated. Default: auto."),
+        typer.Option("--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: auto."),
     ] = None,
     spark: Master = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
-    gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
+    gap: Annotated[
+        float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
+    ] = 1e-9,
     certify: Annotated[
         bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
     ] = False,
     seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated. Default: 0.")
+        list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated; default: 0.")
     ] = None,
     kill_after: Annotated[
         float | None,
-        typer.Option(min=0, callback=finite, help="Seconds until a row is killed; default twice the time limit and 120."),
+        typer.Option(
+            min=0, callback=finite, help="Seconds after which a row is stopped; default: twice the time limit plus 120."
+        ),
     ] = None,
 ) -> None:
-    """Solve many instances with one or several methods: a row of results for each, on this machine or on Spark.
+    """Solve many instances with one or several methods, on this machine or on Spark, and write a row for each.
 
-    Broken instances, crashes and instances that do not end cost their own row. Killed at any moment, the same
-    command goes on: only what is missing or failed is solved.
+    Broken instances, crashes and instances that do not end affect only their own row. If a batch is stopped, the same
+    command continues it and solves only the rows that are missing or failed.
     """
     check_place(spark, jobs)
     read_choices(method or ["auto"])  # before a long source is read and a session started

@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
-from edrp.cli.options import ForceFolder, TimeLimit, command_text
+from edrp.cli.options import ForceFolder, command_text, finite
 from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
@@ -24,27 +24,39 @@ if TYPE_CHECKING:
 SHOWN_ALARMS = 20
 NAMES = ", ".join(suite.name for suite in SUITES)
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, tables and report; the same command again goes on.")]
-More = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="More of the same as --instances.", show_default=False)
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Output folder for rows, tables and report; the same command continues a stopped run.")
 ]
-SuiteName = Annotated[str | None, typer.Option("--suite", help=f"One of {NAMES}, or of another package.", show_default=False)]
+More = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]…", help="Further instances, as for --instances.", show_default=False)
+]
+SuiteName = Annotated[
+    str | None, typer.Option("--suite", help=f"Suite of instances: {NAMES}, or one of another package.", show_default=False)
+]
 OwnInstances = Annotated[
     list[Path] | None,
     typer.Option(
         "--instances",
         metavar="FILE|FOLDER …",
-        help="Instead of a suite: instance files, folders of them, Parquet or JSON lines with the columns id and instance.",
+        help="Instead of a suite: instance files, folders, or Parquet or .jsonl files with the columns id and instance.",
         show_default=False,
     ),
 ]
 MethodNames = Annotated[
     list[str] | None,
-    typer.Option("--method", "-m", help="Instead of those for the instances; name or name:key=value,…; may be repeated."),
+    typer.Option(
+        "--method", "-m", help="Method, or name:key=value,… with parameters; may be repeated; default: those of the suite."
+    ),
 ]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of data, for suites that need it.")]
-Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds for each method and instance.")]
-Certify = Annotated[bool, typer.Option("--certify", help="Certify proofs; the report says what share was checked.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of input data, for suites that need it.")]
+SuiteTimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: the suite's."),
+]
+Seeds = Annotated[
+    int | None, typer.Option("--seeds", min=1, help="Number of seeds for each method and instance; default: that of the suite.")
+]
+Certify = Annotated[bool, typer.Option("--certify", help="Certify proofs and report the share that was checked.")]
 
 
 def compare_methods(
@@ -56,14 +68,14 @@ def compare_methods(
     spark: Master = None,
     jobs: Jobs = None,
     data: Data = None,
-    time_limit: TimeLimit = None,
+    time_limit: SuiteTimeLimit = None,
     seeds: Seeds = None,
     force: ForceFolder = False,
     certify: Certify = False,
 ) -> None:
-    """Compare methods with the proven optimum, on a suite or on your own instances: tables and one HTML report.
+    """Compare methods with the proven optimum on a suite or on your own instances, and write tables and a report.
 
-    Exit code 1 if an answer beats what another method proved, or does not hold when evaluated once more.
+    The exit code is 1 if an answer beats an optimum that another method proved, or does not hold when it is evaluated again.
     """
     check_place(spark, jobs)
     require_report_packages()

@@ -16,27 +16,27 @@ from edrp.engines.flink.client import read_address
 from edrp.engines.protocol import get_engine
 
 capture = typer.Typer(
-    help="Capture what a stream engine answers about a running job, in one file.", no_args_is_help=True, add_completion=False
+    help="Store the answers of a stream engine about a running job in one file.", no_args_is_help=True, add_completion=False
 )
 
 Rest = Annotated[str, typer.Option("--rest", help="Address of the REST API, such as http://localhost:8081.", show_default=False)]
 Job = Annotated[
-    str | None, typer.Option("--job", help="Name or identifier of the job; default: the only one that runs.", show_default=False)
+    str | None, typer.Option("--job", help="Name or identifier of the job; default: the only running job.", show_default=False)
 ]
-Seconds = Annotated[float, typer.Option("--seconds", min=0, callback=finite, help="Seconds over which counters are watched.")]
-Every = Annotated[float, typer.Option("--every", min=0.01, callback=finite, help="Seconds between rounds of counters.")]
-Mask = Annotated[bool, typer.Option("--mask-hosts", help="Replace names of hosts, and drop where checkpoints are stored.")]
+Seconds = Annotated[float, typer.Option("--seconds", min=0, callback=finite, help="Length of the observation in seconds.")]
+Every = Annotated[float, typer.Option("--every", min=0.01, callback=finite, help="Seconds between two readings of the counters.")]
+Mask = Annotated[bool, typer.Option("--mask-hosts", help="Replace names of hosts, and remove the locations of checkpoints.")]
 
 
 @capture.callback()
 def engines() -> None:
-    """Capture what a stream engine answers about a running job, in one file."""
+    """Store the answers of a stream engine about a running job in one file."""
 
 
 @capture.command("flink")
 def capture_flink(
     rest: Rest,
-    out: Annotated[Path, typer.Option("--output", "-o", help="File for the capture.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Output file for the capture.", show_default=False)],
     job: Job = None,
     seconds: Seconds = 60.0,
     every: Every = 5.0,

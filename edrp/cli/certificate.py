@@ -58,7 +58,7 @@ def check_files(
     solution: Annotated[Path, typer.Argument(help="Solution document of the instance.", show_default=False)],
     certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
 ) -> None:
-    """Check a certificate in exact arithmetic: what it proves of a solution, or the first thing that does not hold."""
+    """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold."""
     from edrp.certificates import verification
     from edrp.validation.oracles import checker
 

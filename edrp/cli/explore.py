@@ -19,12 +19,12 @@ from edrp.explorer.page import explore
 def explore_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
     solution_file: SolutionFile = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page.")] = Path("explore.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the page.")] = Path("explore.html"),
     method: Method = "auto",
     time_limit: TimeLimit = None,
     force: Force = False,
 ) -> None:
-    """Show a problem and its solution as a page for the browser, which needs no network."""
+    """Write a page for the browser that shows a problem and its solution; it needs no network."""
     refuse_target(out, replace=force)
     refuse_inputs(out, (file, solution_file))
     problem = load(file)

@@ -19,13 +19,13 @@ from edrp.placement.pareto import ParetoFront, pareto_front
 
 def print_front(
     file: Annotated[Path, typer.Argument(help="Instance file of kind edrp.", show_default=False)],
-    first: Annotated[str, typer.Argument(help='Metric, such as "cost".', show_default=False)],
-    second: Annotated[str, typer.Argument(help='Metric, such as "peak_load".', show_default=False)],
-    points: Annotated[int | None, typer.Option(min=2, help="About how many points; default: all.")] = None,
+    first: Annotated[str, typer.Argument(help='First metric, such as "cost".', show_default=False)],
+    second: Annotated[str, typer.Argument(help='Second metric, such as "peak_load".', show_default=False)],
+    points: Annotated[int | None, typer.Option(min=2, help="Approximate number of points; default: all.")] = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
 ) -> None:
-    """Show the Pareto front of two metrics: every deployment that no other one beats in both, each proven."""
+    """Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof."""
     problem = load(file)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")

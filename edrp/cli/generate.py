@@ -24,23 +24,23 @@ def generate_instances(
     seed: Annotated[int, typer.Option(help="Seed of the random number generator.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
+        typer.Option("--out", "-o", help="Output: FILE.parquet or FILE.jsonl (columns id, instance), or a new folder of files."),
     ] = None,
     family: Annotated[
         list[str] | None,
-        typer.Option("--family", help='Name or pattern ("diamond-*"); may be given several times. Default: all.'),
+        typer.Option("--family", help='Name or pattern ("diamond-*") of families; may be repeated; default: all.'),
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Size of every instance, such as its number of operators or tasks; default: that of the family."),
+        typer.Option(help="Size of every instance, such as the number of operators or tasks; default: that of the family."),
     ] = None,
     force: Force = False,
     show: Annotated[bool, typer.Option("--list", help="List the families, of KIND or of all kinds.")] = False,
 ) -> None:
-    """Make random instances, one family after the other.
+    """Generate random instances, taking the families in turn.
 
-    Instance number i depends on the seed, i, its family and the size alone: a longer set begins with the shorter one.
-    Without --family, those families are left out whose packages (extra `data`) are not installed, which is said.
+    Instance number i depends only on the seed, i, its family and the size: a longer set begins with the shorter one.
+    Without --family, families whose packages (extra `data`) are not installed are left out, and the command says so.
     """
     if show:
         _print_families(

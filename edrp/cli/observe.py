@@ -17,13 +17,13 @@ from edrp.engines.fit import fit_job
 def observe(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="A capture, or exports of metrics in the order of time.", show_default=False),
+        typer.Argument(metavar="FILE...", help="A capture, or exported metrics in the order of time.", show_default=False),
     ],
     job: Job = None,
 ) -> None:
-    """Read what a capture or exported metrics tell of a running job: rates, busy shares, service rates, state.
+    """Print rates, busy shares, service rates and state of a running job from a capture or exported metrics.
 
-    Exports are recognised by what they hold: task metrics of Flink or Kafka Streams in Prometheus's text format, as answers of
-    its HTTP API or of Jolokia, or progress of a streaming query of Spark as JSON. What they do not tell is said.
+    The format of exports is recognised by their content: task metrics of Flink or Kafka Streams in Prometheus's text format, as
+    answers of its HTTP API or of Jolokia, or the progress of a streaming query of Spark as JSON. The output names missing data.
     """
     show(output(), observation_parts(fit_job(observe_files(files, job))))

@@ -39,11 +39,12 @@ def known_program(name: str | None) -> str | None:
 
 
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for each instance; default: no limit.")
+    float | None,
+    typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: none."),
 ]
-BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Seconds for the instance.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Method = Annotated[str, typer.Option("--method", "-m", help="Name in `edrp methods`.")]
+BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves the problem; `edrp methods` lists the names.")]
 
 
 def choice_option(words: Any, help: str) -> Any:
@@ -65,7 +66,7 @@ def choice_option(words: Any, help: str) -> Any:
     return typer.Option(parser=parse, metavar="|".join(known), help=help)
 
 
-ForceFolder = Annotated[bool, typer.Option("--force", help="Replace files that this command did not write.")]
+ForceFolder = Annotated[bool, typer.Option("--force", help="Replace existing files that this command did not write.")]
 
 
 @contextmanager
@@ -93,7 +94,7 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
 SolutionFile = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[SOLUTION]", help="Solution document of the instance; default: the instance is solved.", show_default=False
+        metavar="[SOLUTION]", help="Solution document of the instance; by default the instance is solved.", show_default=False
     ),
 ]
 
@@ -189,7 +190,8 @@ RUN_FILES = ("scenario.json", "run.json", "timeline.csv", "page.html", "timeline
 """Files that a run is written to."""
 
 RunFolder = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for scenario.json, run.json, timeline.csv, page.html and timeline.png.")
+    Path | None,
+    typer.Option("--out", "-o", help="Output folder for scenario.json, run.json, timeline.csv, page.html and timeline.png."),
 ]
 
 

@@ -42,10 +42,10 @@ def plan_file(
     ] = None,
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the plan as JSON.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.", show_default=False)] = None,
     force: Force = False,
 ) -> None:
-    """Plan a migration or rescaling: what stays and moves on each node, in which steps, and when, as fast as links allow."""
+    """Plan a migration or rescaling: which state each node keeps, sends and receives, and the shortest schedule for it."""
     problem = load(file)
     if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration, migration-policy or rescale")], str(file))

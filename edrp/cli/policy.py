@@ -38,7 +38,9 @@ DEFAULT_MASTER = "local[2]"
 """Spark master where the engine is Spark and no master is named."""
 
 policy = typer.Typer(
-    help="Migrations that prepare for those to come: compute once, decide often.", no_args_is_help=True, add_completion=False
+    help="Precompute migration policies that prepare for probable later migrations, and decide with them.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -49,27 +51,33 @@ EngineName = Literal["local", "spark"]
 @policy.command("precompute")
 def precompute(
     problems: Annotated[
-        list[Path], typer.Argument(help="Problem of kind migration-policy; several, or a folder of them.", show_default=False)
+        list[Path], typer.Argument(help="Problems of kind migration-policy, or a folder of them.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the policy; of several, a folder with a folder for each.")],
-    spark: Annotated[str | None, typer.Option("--spark", help="Spark master, such as local[2]; without it, threads.")] = None,
-    engine: Annotated[
-        EngineName | None, choice_option(EngineName, "Engine that runs the sweeps [default: spark with --spark, else local].")
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Output folder; with several problems, it gets a folder for each policy.")
+    ],
+    spark: Annotated[
+        str | None, typer.Option("--spark", help="Spark master, such as local[2]; default: threads of this process.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of the local engine [default: all cores].")] = None,
+    engine: Annotated[
+        EngineName | None, choice_option(EngineName, "Engine that runs the sweeps; default: spark with --spark, otherwise local.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads of the local engine; default: one per core.")
+    ] = None,
     tasks: Annotated[
-        int | None, typer.Option(min=1, help="Tasks of a sweep on Spark [default: spark.sql.shuffle.partitions].")
+        int | None, typer.Option(min=1, help="Number of Spark tasks per sweep; default: spark.sql.shuffle.partitions.")
     ] = None,
     memory: Memory = "2g",
     accuracy: Annotated[
-        float, typer.Option(min=0, callback=finite, help="Proven error of the costs, relative to all state, at which to stop.")
+        float, typer.Option(min=0, callback=finite, help="Proven error of the costs at which to stop, relative to all state.")
     ] = ACCURACY,
     time_limit: TimeLimit = None,
 ) -> None:
-    """Compute the projected cost of every partition, and keep it in a folder.
+    """Compute the projected cost of every partition and store it in a folder.
 
-    Interrupted, killed or out of time, the same command goes on after the last finished sweep. Of several problems each
-    gets a folder named like its file; on Spark each of them is one task.
+    If it is stopped, the same command continues after the last complete sweep. With several problems, each one gets a
+    folder that is named like its file; on Spark, each one is a task.
     """
     local = engine == "local" or (engine is None and spark is None)
     if local and spark is not None:
@@ -154,12 +162,14 @@ def _files(problems: list[Path]) -> list[Path]:
 @policy.command("decide")
 def decide(
     folder: Annotated[Path, typer.Argument(help="Folder of the policy.", show_default=False)],
-    before: Annotated[str, typer.Option("--from", help="Intervals of the nodes as JSON, [[0,8],[8,64]], or a file of it.")],
+    before: Annotated[
+        str, typer.Option("--from", help="Current intervals of the nodes as JSON, such as [[0,8],[8,64]], or a file.")
+    ],
     nodes: Annotated[int, typer.Option(min=1, help="Number of nodes after the migration.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the solution.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the solution.")] = None,
     force: Force = False,
 ) -> None:
-    """Decide a migration with a precomputed policy: least state moved now and, discounted, expected later."""
+    """Decide a migration by a precomputed policy, which minimises state moved now and, discounted, expected later."""
     if out is not None:
         refuse_target(out, replace=force)
     wanted = MigrationPolicyProblem(**stored_parameters(folder), intervals=_intervals(before), nodes=nodes)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 def print_schema(
     kind: Annotated[
-        str | None, typer.Argument(help="For example edrp or edrp-solution; default: the kinds are listed.", show_default=False)
+        str | None,
+        typer.Argument(help="Kind, such as edrp or edrp-solution; by default the kinds are listed.", show_default=False),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a kind of document, or list the kinds."""
+    """Print the JSON Schema of a kind of document, or list all kinds."""
     if kind is not None:
         typer.echo(json.dumps(schema(kind), indent=2, ensure_ascii=False))
         return
@@ -31,8 +32,10 @@ def print_schema(
     say(output(), f"`edrp schema KIND` prints the schema of instances, `edrp schema KIND{SOLUTION}` that of solutions.")
 
 
-def print_methods(kind: Annotated[str | None, typer.Argument(help="Only those for problems of this kind.")] = None) -> None:
-    """List the methods."""
+def print_methods(
+    kind: Annotated[str | None, typer.Argument(help="Kind of problem; default: methods for all kinds.")] = None,
+) -> None:
+    """List the methods with their summaries."""
     if kind is not None:
         get_kind(kind)  # refuses an unknown one
         columns = ("method", "how", "summary")
@@ -55,6 +58,6 @@ def _first_sentence(document: type[Problem]) -> str:
 
 
 def print_version() -> None:
-    """Print the versions of edrp and of what its answers depend on."""
+    """Print the versions of edrp and of the packages that affect its answers."""
     for package, found in installed_versions("highspy", "numba", "numpy", "pydantic", "scipy").items():
         typer.echo(f"{package} {found}")

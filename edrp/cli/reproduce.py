@@ -36,17 +36,21 @@ from edrp.validation.report.page import require_packages
 from edrp.validation.report.progress import working
 from edrp.validation.report.publication import WRITTEN
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures; default: none are drawn.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the figures; default: no figures.")]
 ReportFolder = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Folder for rows, tables, figures and report.html; the same command again goes on."),
+    typer.Option(
+        "--out", "-o", help="Output folder for rows, tables, figures and report.html; the same command continues a stopped run."
+    ),
 ]
-Sensitivity = Annotated[bool, typer.Option("--sensitivity", help="Also change constants one at a time.")]
+Sensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="Run a sensitivity analysis, too, which changes one constant at a time.")
+]
 
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
 
-reproduce = typer.Typer(help="Reproduce tables and figures of the papers.", no_args_is_help=True, add_completion=False)
+reproduce = typer.Typer(help="Reproduce the tables and figures of the papers.", no_args_is_help=True, add_completion=False)
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"
@@ -57,16 +61,16 @@ CONTENTION, ENGINES = "Contention (CAPSys)", "Advice for a running job (Apache F
 def run_table_iv(
     time_limit: TimeLimit = table_iv.TIME_LIMIT,
     literal: Annotated[
-        bool, typer.Option(help="Also solve the literal program where the paper did, which takes minutes.")
+        bool, typer.Option(help="Also solve the literal program for the cases that the paper solved; takes minutes.")
     ] = True,
 ) -> None:
-    """Count the columns of Table IV and time programs and methods, next to the paper's numbers."""
+    """Reproduce Table IV: number of columns, and solution times of programs and methods."""
     table_iv.run(output(), time_limit=time_limit, literal=literal)
 
 
 @reproduce.command("scenario", rich_help_panel=EDRP)
 def run_scenario(out: Out = None, method: Method = "auto", force: ForceFolder = False) -> None:
-    """Follow the hour of section 7.2 on ANSNET: Table III, Fig. 5, the events in words."""
+    """Reproduce the hour of section 7.2 on ANSNET: Table III, Fig. 5, and the events in words."""
     with output_folder(out, force, [edrp_report.HOUR_FIGURE]) as folder:
         edrp_report.run_scenario(output(), out=folder, method=method)
 
@@ -76,10 +80,10 @@ def run_storm(
     data: Data = None,
     out: Out = None,
     method: Method = "auto",
-    days: Annotated[int, typer.Option(min=1, help="Number of days in a row.")] = 1,
+    days: Annotated[int, typer.Option(min=1, help="Number of consecutive days.")] = 1,
     force: ForceFolder = False,
 ) -> None:
-    """Follow days under Storm's reconfiguration: Table V, Fig. 6."""
+    """Reproduce days under Storm's reconfiguration: Table V, Fig. 6."""
     with output_folder(out, force, [edrp_report.STORM_FIGURE]) as folder:
         edrp_report.run_storm(output(), data=data, out=folder, method=method, days=days)
 
@@ -88,10 +92,10 @@ def run_storm(
 def run_migration(
     data: Data = None,
     out: Out = None,
-    migrations: Annotated[int, typer.Option(min=2, help="Number of migrations in a row, for each series.")] = 100,
+    migrations: Annotated[int, typer.Option(min=2, help="Number of consecutive migrations for each series.")] = 100,
     force: ForceFolder = False,
 ) -> None:
-    """Migrate state along real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, with savings and broken limits."""
+    """Reproduce migrations on real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, savings and broken limits."""
     with output_folder(out, force, tuple(migration_report.FIGURES.values())) as folder:
         single_step_example.run(output())
         migration_report.run(output(), data=data, out=folder, migrations=migrations)
@@ -111,7 +115,7 @@ def run_latency_aware(
     ] = 0,
     force: ForceFolder = False,
 ) -> None:
-    """Compare schedulers with the paper: Tables 2 to 4, Figs. 6 to 8, gaps to proven optima."""
+    """Compare schedulers with the paper's: Tables 2 to 4, Figs. 6 to 8, and gaps to proven optima."""
     with output_folder(out, force, tuple(throughput_report.FIGURES)) as folder:
         throughput_report.run(output(), out=folder, seeds=min(seeds, 5))
     table_4.run(output(), seeds=seeds, fresh=fresh)
@@ -123,18 +127,20 @@ def run_replanning(
     method: Method = "iterated-local-search",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated day and of the method.")] = 1,
 ) -> None:
-    """Simulate a day of changing latencies and loads, planned again at every step, never, when broken or when it pays."""
+    """Simulate a day of changing latencies and loads that is replanned always, never, when a limit breaks or when it pays."""
     replanning_report.run(output(), data=data, method=method, seed=seed)
 
 
 @reproduce.command("production", rich_help_panel=LATENCY_AWARE)
 def run_production(
-    data: Annotated[Path, typer.Option("--data", help="Folder that holds storm_production_topologies.json.", show_default=False)],
+    data: Annotated[
+        Path, typer.Option("--data", help="Folder that contains storm_production_topologies.json.", show_default=False)
+    ],
     time_limit: Annotated[
-        float, typer.Option(min=0.0, help="Seconds for each method and topology.")
+        float, typer.Option(min=0.0, help="Time limit in seconds for each method and topology.")
     ] = production_report.TIME_LIMIT,
 ) -> None:
-    """Place 136 production topologies of Storm on their clusters: hosts, bound, traffic between hosts, seconds."""
+    """Place 136 production topologies of Storm on their clusters; prints hosts, bounds, traffic and times."""
     production_report.run(output(), data=data, time_limit=time_limit)
 
 
@@ -142,29 +148,27 @@ def run_production(
 def run_coordinates(
     data: Annotated[
         Path | None,
-        typer.Option(
-            "--data", help="Folder that holds the latencies between AWS regions; default: random nodes in the plane only."
-        ),
+        typer.Option("--data", help="Folder with the latencies between AWS regions; default: only random nodes in the plane."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of simulations for each setting.")] = 10,
 ) -> None:
-    """Estimate latencies from few measurements: median error by round, in milliseconds and seconds."""
+    """Estimate latencies from few measurements, and print the median error after each round."""
     coordinates_report.run(output(), data=data, seeds=seeds)
 
 
 @reproduce.command("enactment", rich_help_panel=ENACTMENT)
 def run_enactment(
     out: ReportFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each cell.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each table cell.")] = 30,
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Make three runs for each cell, with the policies of the paper only.")
+        bool, typer.Option("--quick", help="Make only three runs for each table cell, with the policies of the paper.")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
-    """Simulate policies that lease hosts by billing time units: Tables 3 to 6, Figs. 8 to 11, a verdict on each comparison."""
+    """Simulate policies that lease hosts: Tables 3 to 6, Figs. 8 to 11, and a verdict on each of the paper's comparisons."""
     check_place(spark, jobs)
     if out is not None:
         refuse_folder(out, WRITTEN, force=force)
@@ -188,12 +192,12 @@ def run_bimodal(
     spark: Master = None,
     jobs: Jobs = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Take three networks at few points: a quick look that decides little.")
+        bool, typer.Option("--quick", help="Simulate only three networks at few points, which is too little for verdicts.")
     ] = False,
     sensitivity: Sensitivity = False,
     force: ForceFolder = False,
 ) -> None:
-    """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, a verdict on every sentence of the paper."""
+    """Map and simulate stream tasks on bi-modal networks: Figs. 7 to 9, and a verdict on each statement of the paper."""
     check_place(spark, jobs)
     if out is not None:
         refuse_folder(out, WRITTEN, force=force)
@@ -213,20 +217,20 @@ def run_bimodal(
 def run_capsys(
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Folder of capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: EDRP_DATA."),
+        typer.Option("--data", help="Folder with capsys/queries_4x8.json and capsys/q3_inf_plans.json; default: $EDRP_DATA."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and report.html.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for tables and report.html.")] = None,
     slack: Annotated[
-        float, typer.Option(min=0.0, help="Share by which a later peak may worsen an earlier one.", callback=finite)
+        float, typer.Option(min=0.0, help="Relative amount by which a later priority may worsen an earlier one.", callback=finite)
     ] = 0.0,
     speedup: Annotated[
         float,
-        typer.Option(min=0.01, help="How much faster the plans' workers are than those that were measured.", callback=finite),
+        typer.Option(min=0.01, help="Speed-up of the workers of the plans relative to the measured workers.", callback=finite),
     ] = SPEEDUP,
-    cores: Annotated[int, typer.Option(min=1, help="Cores of each of the plans' workers.")] = CORES,
+    cores: Annotated[int, typer.Option(min=1, help="Number of cores of each worker of the plans.")] = CORES,
     force: ForceFolder = False,
 ) -> None:
-    """Place CAPSys's six queries by proof, by CAPS and by Flink; evaluate plans by ODRP and CAPSys next to joint optima."""
+    """Place CAPSys's six queries optimally, by CAPS and by Flink, and compare plans of ODRP and CAPSys with joint optima."""
     if out is not None:
         refuse_folder(out, WRITTEN, force=force)
     with working(output(), "CAPSys") as tell:
@@ -243,20 +247,20 @@ def run_flink(
     rows: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Files of rows, which `benchmarks/flink_*.py run` write; default: a short day of control is run here.",
+            help="Files of rows that `benchmarks/flink_*.py run` wrote; default: a short day of control is run.",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the taxi stream, for a day that is run here; default: EDRP_DATA.")
+        Path | None, typer.Option("--data", help="Folder of the taxi stream, if a day is run; default: $EDRP_DATA.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=30.0, help="Seconds of a day that is run here.", callback=finite)] = 150.0,
+    seconds: Annotated[float, typer.Option(min=30.0, help="Length in seconds of a day that is run.", callback=finite)] = 150.0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for tables, report.html and the rows of a day that is run here.")
+        Path | None, typer.Option("--out", "-o", help="Output folder for tables, report.html and the rows of a day that is run.")
     ] = None,
     force: ForceFolder = False,
 ) -> None:
-    """Compare predictions, control and places with what a real cluster of Flink did: errors, late tuples, rank correlation."""
+    """Compare predictions, control and placements with measurements on a real cluster of Flink."""
     if out is not None:
         refuse_folder(out, [*WRITTEN, ROWS], force=force)
         require_packages(jinja2="report")

@@ -39,7 +39,7 @@ Seeds = Annotated[
     typer.Option(
         "--seeds",
         min=1,
-        help=f"Runs of each policy or method, with seeds from --seed on. Default: 1; where several are compared {SEEDS}.",
+        help=f"Number of runs of each policy or method, with seeds from --seed on; default: 1, or {SEEDS} to compare several.",
     ),
 ]
 OBJECTIVE = "objective"

@@ -50,24 +50,27 @@ class NamedScenario:
 
 def simulate_enactment(
     pattern: Annotated[
-        str | None, typer.Option(help=f"Arrival pattern of the paper: {', '.join(PATTERNS)}. Default: {PATTERN}.")
+        str | None, typer.Option(help=f"Arrival pattern of the paper: {', '.join(PATTERNS)}; default: {PATTERN}.")
     ] = None,
     departures: Annotated[
         str | None,
-        typer.Option(metavar="DAY", help="Instead: departures from New York as load, from a day of 2013 on, such as 2013-07-08."),
+        typer.Option(
+            metavar="DAY", help="First day of 2013, such as 2013-07-08, to use departures from New York as load instead."
+        ),
     ] = None,
     scenario: Annotated[
-        Path | None, typer.Option("--scenario", help="Instead: a file of kind enactment-scenario.", show_default=False)
+        Path | None,
+        typer.Option("--scenario", help="File of kind enactment-scenario, to simulate it instead.", show_default=False),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Policy: a method of `edrp methods` that ends in -policy, without that, or NAME:KEY=VALUE,… with parameters; "
-            f"repeat it to compare policies. Default: {POLICY}."
+            help="Policy: a method whose name ends in -policy, without that ending, or NAME:KEY=VALUE,… with parameters; "
+            f"may be repeated to compare policies; default: {POLICY}."
         ),
     ] = None,
     btu: Annotated[
-        float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds. Default: {UNIT:g}.")
+        float | None, typer.Option("--btu", callback=finite, help=f"Billing time unit (BTU) in seconds; default: {UNIT:g}.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random walks and of the run.")] = 1,
     seeds: Seeds = None,
@@ -75,18 +78,19 @@ def simulate_enactment(
     duration: Annotated[
         float | None,
         typer.Option(
-            callback=finite, help=f"Duration in seconds. Default: {DURATION:g}; with --departures {DAYS} days, whole days only."
+            callback=finite,
+            help=f"Duration in seconds; default: {DURATION:g}, or {DAYS} days with --departures (whole days only).",
         ),
     ] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the policy; repeatable.")
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the policy; may be repeated.")
     ] = None,
     out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
-    """Simulate leased hosts, containers and every item under a policy: compliance, money, scalings, items by operator.
+    """Simulate every item on leased hosts under a policy, and print compliance, costs, scalings and items by operator.
 
-    Several policies, or several seeds, are compared: means with intervals of as many runs, and with --out a page.
+    Several policies, or several seeds, are compared by means with intervals and, with --out, on a page.
     """
     policies = policy or [POLICY]
     contenders = read_contenders("enactment-scenario", policies, param or [], SUFFIX, "--policy", "policy")

@@ -48,44 +48,48 @@ class ChosenScenario:
 
 
 def simulate_bimodal(
-    rate: Annotated[float | None, typer.Option(callback=finite, help=f"Tasks per hour. Default: {RATE:g}.")] = None,
-    links: Annotated[int | None, typer.Option(help="Dedicated links. Default: one fewer than servers, a tree.")] = None,
-    servers: Annotated[int | None, typer.Option(help=f"Servers. Default: {SERVERS}.")] = None,
-    services: Annotated[int | None, typer.Option(help=f"Kinds of components. Default: {SERVICES}.")] = None,
-    tasks: Annotated[int | None, typer.Option(help=f"Tasks that arrive. Default: {TASKS}.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(callback=finite, help=f"Arrival rate in tasks per hour; default: {RATE:g}.")
+    ] = None,
+    links: Annotated[
+        int | None, typer.Option(help="Number of dedicated links; default: one fewer than servers (a tree).")
+    ] = None,
+    servers: Annotated[int | None, typer.Option(help=f"Number of servers; default: {SERVERS}.")] = None,
+    services: Annotated[int | None, typer.Option(help=f"Number of services; default: {SERVICES}.")] = None,
+    tasks: Annotated[int | None, typer.Option(help=f"Number of tasks; default: {TASKS}.")] = None,
     networks: Annotated[
         str | None,
-        typer.Option(help="Networks that carry streams: both, dedicated (links only) or public (network only). Default: both."),
+        typer.Option(help="Networks that carry streams: both, dedicated (links) or public (network); default: both."),
     ] = None,
     flow: Annotated[
-        str | None, typer.Option(help="Rates on the public network: drawn, or their expected course. Default: drawn.")
+        str | None, typer.Option(help="Rates on the public network: drawn at random, or expected; default: drawn.")
     ] = None,
     scenario: Annotated[
-        Path | None, typer.Option("--scenario", help="Instead: a file of kind bimodal-scenario.", show_default=False)
+        Path | None, typer.Option("--scenario", help="File of kind bimodal-scenario, to simulate it instead.", show_default=False)
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Choice of maps: a method of `edrp methods` for bimodal-scenario, without -mapping, or NAME:KEY=VALUE,… with "
-            f"parameters; repeat it to compare methods. Default: {METHOD}."
+            help="Choice of maps: a method whose name ends in -mapping, without that ending, or NAME:KEY=VALUE,… with "
+            f"parameters; may be repeated to compare methods; default: {METHOD}."
         ),
     ] = None,
     reallocation: Annotated[
         bool | None,
-        typer.Option("--reallocation/--no-reallocation", help="Re-allocate links at intervals [default: yes]."),
+        typer.Option("--reallocation/--no-reallocation", help="Whether links are re-allocated at intervals; default: yes."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the platform, the tasks and all random events of the run.")] = 1,
     seeds: Seeds = None,
     jobs: Jobs = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the method; repeatable.")
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the method; may be repeated.")
     ] = None,
     out: RunFolder = None,
     force: ForceFolder = False,
 ) -> None:
-    """Simulate stream tasks on servers with dedicated links and the public network: who is admitted, how late, what is used.
+    """Simulate stream tasks on servers, dedicated links and the public network, and print acceptance and utilisation.
 
-    Several methods, or several seeds, are compared: means with intervals of as many runs, and with --out a page.
+    Several methods, or several seeds, are compared by means with intervals and, with --out, on a page.
     """
     texts = method or [METHOD]
     contenders = _contenders(texts, param or [], reallocation)

@@ -44,29 +44,35 @@ def solve_files(
     method: Method = "auto",
     program: Annotated[
         str | None,
-        typer.Option(callback=known_program, help=f"Program that a solver backend solves: {', '.join(PROGRAM_NAMES)}."),
+        typer.Option(
+            callback=known_program, help=f"Program for a solver backend: {', '.join(PROGRAM_NAMES)}; default: that of the kind."
+        ),
     ] = None,
     time_limit: TimeLimit = None,
-    gap: Annotated[float, typer.Option(min=0, callback=finite, help="Relative gap that counts as proven.")] = 1e-9,
+    gap: Annotated[
+        float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
+    ] = 1e-9,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Number of threads, for backends that can use several.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write the solution: a file for one instance, a folder (<stem>.json each) for several."),
+        typer.Option(
+            "--out", "-o", help="Output file for the solution; with several instances, output folder (<stem>.json each)."
+        ),
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option(help="Write a certificate of an optimum, for `edrp check`: a file, or a folder (<stem>.cert each)."),
+        typer.Option(help="Output file for the certificate, for `edrp check`; with several instances, a folder (<stem>.cert)."),
     ] = None,
     vipr: Annotated[
         Path | None,
-        typer.Option(help="Write the certificate of a program as VIPR 1.0 too: a file, or a folder (<stem>.vipr each)."),
+        typer.Option(help="Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr)."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Solve instances and print what was decided, what that costs and why nothing is better.
+    """Solve instances and print the decision, its metrics, and whether it is proven optimal.
 
-    All files are read before the first is solved; a bad one does not stop the others.
+    All files are read before the first one is solved. An invalid file does not stop the others.
     """
     taken = {os.path.realpath(file): file for file in files}
     places = [

@@ -30,7 +30,9 @@ from edrp.validation.report.progress import working
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-trace = typer.Typer(help="Turn logs of events into loads, node counts and problems.", no_args_is_help=True, add_completion=False)
+trace = typer.Typer(
+    help="Turn logs of events into loads, node counts and migration problems.", no_args_is_help=True, add_completion=False
+)
 
 
 TRACE_FILES = ("tasks.parquet", "intervals.parquet", "loads.parquet", "trace.json", "migration.json", "migration-policy.json")
@@ -43,39 +45,52 @@ FLIGHT_KEYS = ("", "route", "aircraft")
 """Keys of the flights, after a colon; route by default."""
 
 
-SparkMaster = Annotated[str, typer.Option("--spark", help="Master: local[cores], spark://…, yarn; sc://… for Spark Connect.")]
+SparkMaster = Annotated[
+    str, typer.Option("--spark", help="Spark master: local[2], spark://…, yarn, or sc://… for Spark Connect.")
+]
 Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark driver, such as 2g.")]
 
 
 Events = Annotated[
     str,
     typer.Argument(
-        help="Parquet or CSV; flights or flights:aircraft; zipf:EVENTS; with --data taxi or twitter:AAPL (AMZN, GOOG).",
+        help="Parquet or CSV file, or flights, flights:aircraft, zipf:EVENTS, or with --data taxi or twitter:AAPL (AMZN, GOOG).",
         show_default=False,
     ),
 ]
-Interval = Annotated[float, typer.Option(callback=finite, help="Seconds of an interval; each has one number of nodes.")]
-Capacity = Annotated[
-    float | None, typer.Option(callback=finite, help="Load that a node carries in an interval, instead of spreading.")
+Interval = Annotated[
+    float, typer.Option(callback=finite, help="Length of an interval in seconds; the number of nodes is constant in each.")
 ]
-Outliers = Annotated[float, typer.Option(callback=finite, help="Share of intervals at either end not to spread by.")]
+Capacity = Annotated[
+    float | None,
+    typer.Option(
+        callback=finite,
+        help="Load that a node carries in an interval; default: the range of loads is spread over --low to --high.",
+    ),
+]
+Outliers = Annotated[
+    float,
+    typer.Option(callback=finite, help="Share of the lowest and of the highest loads that is ignored when loads are spread."),
+]
 StateMeasure = Annotated[State, choice_option(State, "State of a task: its distinct keys, or its events of the last window.")]
-BytesEach = Annotated[float, typer.Option(callback=finite, help="Bytes of state for each key, or for each event without a size.")]
-Window = Annotated[float, typer.Option(callback=finite, help="Seconds of the window.")]
+BytesEach = Annotated[
+    float, typer.Option(callback=finite, help="State size in bytes of each key, or of each event without a size.")
+]
+Window = Annotated[float, typer.Option(callback=finite, help="Length of the window in seconds, for --state window.")]
 MalformedLimit = Annotated[
-    float, typer.Option(callback=finite, help="Unreadable events allowed: a share if below 1, else a number.")
+    float, typer.Option(callback=finite, help="Permitted unreadable events: a share if below 1, otherwise a number.")
 ]
 Discount = Annotated[float, typer.Option(min=0, callback=finite, help="Discount γ of the policy problem that is written.")]
 Tolerance = Annotated[float, typer.Option(min=0, callback=finite, help="Tolerance τ of the problems that are written.")]
-TimeColumn = Annotated[str, typer.Option(help="Column of the times: seconds, or ISO timestamps (UTC by default).")]
-KeyColumn = Annotated[str, typer.Option(help="Column of the keys that the operator partitions by.")]
-BytesColumn = Annotated[str | None, typer.Option(help="Column of the sizes of events; without it all are equal.")]
+TimeColumn = Annotated[str, typer.Option(help="Column of times, in seconds or as ISO timestamps (UTC by default).")]
+KeyColumn = Annotated[str, typer.Option(help="Column of the keys by which the operator is partitioned.")]
+BytesColumn = Annotated[str | None, typer.Option(help="Column of event sizes in bytes; default: all events have the same size.")]
 
 
 @trace.command("prepare")
 def prepare(
     events: Events,
-    tasks: Annotated[int, typer.Option(help="Tasks that keys are hashed to.")] = 64,
+    tasks: Annotated[int, typer.Option(help="Number of tasks to which keys are hashed.")] = 64,
     interval: Interval = 3600.0,
     low: Annotated[int, typer.Option(help="Smallest number of nodes.")] = 8,
     high: Annotated[int, typer.Option(help="Largest number of nodes.")] = 16,
@@ -91,9 +106,9 @@ def prepare(
     bytes_column: BytesColumn = None,
     tolerance: Tolerance = 0.2,
     discount: Discount = 0.8,
-    loads: Annotated[bool, typer.Option("--loads", help="Also write the work by interval and task.")] = False,
+    loads: Annotated[bool, typer.Option("--loads", help="Also write the work of each task in each interval.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the trace and the problems made of it.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the trace and the problems.")] = None,
     force: ForceFolder = False,
     spark: SparkMaster = "local[2]",
     memory: Memory = "2g",

@@ -16,7 +16,7 @@ from edrp.core.instances import load_document
 def validate_files(
     files: Annotated[list[Path], typer.Argument(help="Instance files and solution documents.", show_default=False)],
 ) -> None:
-    """Check instances and solutions, and list every fault with its place."""
+    """Validate instances and solutions, and list every fault with its place."""
     codes = [ExitCode.SOLVED]
     for file in files:
         try:

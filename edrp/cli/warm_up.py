@@ -15,13 +15,13 @@ from edrp.warm_up import kernels_for_wheel, warm_up, warm_up_tasks
 
 
 def compile_kernels(
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at the same time; -1 is one per core.")] = -1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1 means one per core.")] = -1,
     for_wheel: Annotated[
         Path | None,
-        typer.Option(help="Write the kernels to this folder instead, for a wheel (edrp/compiled).", show_default=False),
+        typer.Option(help="Folder to which kernels are written instead, for a wheel (edrp/compiled).", show_default=False),
     ] = None,
 ) -> None:
-    """Compile the kernels of all methods, once, so that no later run waits for them."""
+    """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
     began, compiling = perf_counter(), 0.0
     with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
         total = len(warm_up_tasks())

@@ -28,51 +28,56 @@ MIN_EVERY = 5.0
 """Fewest seconds of an observation: counters are refreshed about once a second."""
 
 JournalFile = Annotated[
-    Path, typer.Option(help="File for what is observed, predicted and done; one that is there goes on.", show_default=False)
+    Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.", show_default=False)
 ]
-Every = Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Seconds of each observation.")]
+Every = Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Length of each observation in seconds.")]
 GoalsFile = Annotated[
-    Path | None, typer.Option(help="Goals as JSON; default: no replica is busier than 80 %.", show_default=False)
+    Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
 ]
 NetworkFile = Annotated[
-    Path | None, typer.Option(help="Nodes and delays between them, as JSON; default: no delays.", show_default=False)
+    Path | None, typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False)
 ]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)]
 
 Apply = Annotated[
     Mode | None,
-    choice_option(Mode, "Apply the advice: replicas live, or replicas and places by a savepoint; default: a dry run."),
+    choice_option(
+        Mode, "Apply the advice: replicas while the job runs, or replicas and places by a savepoint; default: a dry run."
+    ),
 ]
 MaxDowntime = Annotated[
     float | None,
     typer.Option(
-        min=0, callback=finite, help="Most seconds without processing of a change; --apply needs it.", show_default=False
+        min=0, callback=finite, help="Maximum downtime of a change in seconds; required by --apply.", show_default=False
     ),
 ]
 Cooldown = Annotated[
-    float | None, typer.Option(min=0, callback=finite, help="Seconds between changes; --apply needs it.", show_default=False)
+    float | None,
+    typer.Option(
+        min=0, callback=finite, help="Minimum time between two changes in seconds; required by --apply.", show_default=False
+    ),
 ]
 Replicas = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[OPERATOR=]FLOOR:CEILING",
-        help="Fewest and most replicas of an operator, or of all that have none of their own; --apply needs it.",
+        help="Minimum and maximum number of replicas of an operator, or of all others; required by --apply.",
         show_default=False,
     ),
 ]
-AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Apply to a cluster on another machine.")]
+AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Allow changes to a cluster on another machine.")]
 
 UploadedJar = Annotated[
-    str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars), for redeploy.", show_default=False)
+    str | None, typer.Option(help="Identifier of the uploaded jar (GET /jars); required by redeploy.", show_default=False)
 ]
-Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints, for redeploy.", show_default=False)]
+Savepoints = Annotated[str | None, typer.Option(help="Folder for savepoints; required by redeploy.", show_default=False)]
 EntryClass = Annotated[
     str | None, typer.Option(help="Entry class of the jar; default: that of its manifest.", show_default=False)
 ]
 ProgramArguments = Annotated[
     list[str] | None,
     typer.Option(
-        help="Argument of the program; {replicas:OPERATOR} in it becomes a number, {places} OPERATOR=RESOURCE,…",
+        help="Argument of the program; {replicas:OPERATOR} is replaced by a number, {places} by OPERATOR=RESOURCE,…",
         show_default=False,
     ),
 ]
@@ -86,7 +91,7 @@ Demands = Annotated[
 ]
 
 watch = typer.Typer(
-    help="Watch a running job: observe, predict, advise, and apply the advice where that is allowed.",
+    help="Watch a running job: observe, predict, advise and, if allowed, apply the advice.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -94,7 +99,7 @@ watch = typer.Typer(
 
 @watch.callback()
 def engines() -> None:
-    """Watch a running job: observe, predict, advise, and apply the advice where that is allowed."""
+    """Watch a running job: observe, predict, advise and, if allowed, apply the advice."""
 
 
 @watch.command("flink")

@@ -82,7 +82,7 @@ def test_every_command_and_method_is_described(site):
 def test_options_are_those_of_the_command(site):
     page = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     assert "<code>--time-limit &lt;float range&gt;</code>" in page
-    assert "Seconds for each instance; default: no limit." in page
+    assert "Time limit in seconds for each instance; default: none." in page
 
 
 def test_examples_can_be_opened_from_the_pages(site):
