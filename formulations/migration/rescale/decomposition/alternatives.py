@@ -120,7 +120,7 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
         split, q = layer.split, values.place_prices(prices, layer)
         bounds = (split.exact, split.exact) if split.exact else (int(numbers[0]), int(numbers[-1]))
         found, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
-        costs_to_go(split, prices.replica, q, on, prices.latency, togo)
+        costs_to_go(split, prices.replica, q, on, prices.latency, layer.work, togo)
         smaller = smaller_sets(sets, state)
         count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, found)
         if count < 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
-from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer
+from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 
 
 class ListedSplits(NamedTuple):
@@ -43,23 +43,42 @@ class ListedSplits(NamedTuple):
 
 
 @inner_loop
-def costs_to_go(layer: SplitLayer, unit: Floats, q: Floats, on: Bools, price: float, togo: Floats) -> None:
+def costs_to_go(layer: SplitLayer, unit: Floats, q: Floats, on: Bools, price: float, w: SplitWork, togo: Floats) -> None:
     """Least costs of the tasks from each place on, latency included, where no level below a given one is left to choose.
 
-    `togo` has shape (levels, places).
+    `togo` has shape (levels, places). It is filled from the last place to the first. The deque of each node keeps the places
+    where a replica that begins here may end: the lower of two is left behind later, so that a higher one stays only where it is
+    cheaper, and the cheapest of all is in front.
     """
     last, levels = layer.share.size - 1, layer.seconds.size
     mean = layer.range_seconds.shape[0] > 0
     for level in range(levels):
         togo[level, last] = 0.0
+        for u in range(unit.size):
+            w.front[u], w.back[u] = 0, 0
         for a in range(last - 1, -1, -1):
             best = np.inf
             for u in range(unit.size):
                 if not on[u]:
                     continue
-                for b in range(a + 1, min(last, a + layer.longest) + 1):
-                    if layer.share[b] - layer.share[a] > layer.caps[level, u]:
+                if np.isfinite(togo[level, a + 1]):
+                    key = q[u, a + 1] + togo[level, a + 1]
+                    if not mean:  # where latency is no part of the price, a dearer place that is left behind sooner is of no use
+                        while w.back[u] > w.front[u]:
+                            b = w.queue[u, w.back[u] - 1]
+                            if q[u, b] + togo[level, b] < key:
+                                break
+                            w.back[u] -= 1
+                    w.queue[u, w.back[u]] = a + 1
+                    w.back[u] += 1
+                while w.front[u] < w.back[u]:
+                    b = w.queue[u, w.front[u]]
+                    if layer.share[b] - layer.share[a] <= layer.caps[level, u] and b - a <= layer.longest:
                         break
+                    w.front[u] += 1
+                end = w.back[u] if mean else min(w.back[u], w.front[u] + 1)
+                for k in range(w.front[u], end):
+                    b = w.queue[u, k]
                     value = unit[u] + q[u, b] - q[u, a] + togo[level, b]
                     if mean:
                         value += price * layer.range_seconds[a, b] / layer.speedup[u]
