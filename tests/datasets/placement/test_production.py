@@ -254,7 +254,9 @@ def test_thousands_of_executors_are_placed_within_the_time_limit(method: str) ->
 
 
 def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
-    assert edrp.solve(many(300, "largeCluster03"), time_limit=5).method == "auto: annealing"
+    solution = edrp.solve(many(300, "largeCluster03"), time_limit=5)
+    assert solution.status == "feasible"
+    assert solution.method in ("auto: annealing", "auto: equal-nodes")  # whichever a busy machine leaves more time to
 
 
 def test_same_seed_same_placement() -> None:
