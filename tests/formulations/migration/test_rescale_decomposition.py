@@ -9,7 +9,9 @@ import edrp
 from edrp.auto.choices import choose_for_rescale
 from edrp.core.budget import KernelNotCompiledError, compilation
 from edrp.core.kernels import compiling_at_once
+from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
+from edrp.core.solution import Answer
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
@@ -194,6 +196,26 @@ def test_an_answer_is_not_lost_to_kernels_that_are_not_compiled(scale_out, monke
     assert solution.status == "feasible"
     assert solution.bound is None
     assert "edrp warm-up" in solution.notes[0]
+
+
+def test_the_last_search_is_repeated_with_other_seeds_for_as_long_as_it_gains(scale_out):
+    found = [edrp.solve(scale_out, name, **how) for name, how in (("repair-ranges", {}), ("range-annealing", {"runs": 2}))]
+    worse, better = found
+    assert better.objective < worse.objective * (1 - decomposition.WORTH_A_SEARCH)
+    asked = []
+
+    class Scripted(Method):
+        name, kinds, summary = "scripted", ("rescale",), "for tests"
+
+        def run(self, problem, options):
+            asked.append((options.seed, options.start))
+            answer = found[min(len(asked), len(found)) - 1]
+            return Answer("feasible", "finished", decision=answer.deployment, objective=answer.objective)
+
+    search = decomposition._BoundedSearch(scale_out, Options(seed=7), Scripted())
+    search._search_on()
+    assert [seed for seed, _ in asked] == [8, 9, 10], "the third gains nothing more"
+    assert [start for _, start in asked] == [None, worse.deployment, better.deployment]
 
 
 def test_load_scenarios_are_refused_and_left_to_the_search(scale_out):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
@@ -28,8 +29,11 @@ FIRST_SHARE, LATER_SHARE = 0.35, 0.15
 CLOSER_SHARE = 0.3
 """Share of a time limit that is left to ranges of shares at least, before the last search."""
 
-SEARCH_RUNS = 3
-"""Runs of the search each time."""
+SEARCH_RUNS, LAST_RUNS = 3, 10
+"""Runs of the search each time, and at the end, when prices raise the bound no further."""
+
+WORTH_A_SEARCH = 1e-4
+"""Relative gain of a search at the end for which it is repeated."""
 
 MAX_PROGRAM = 3_000
 """Columns of the program over ranges up to which it takes over where prices prove nothing more."""
@@ -167,8 +171,7 @@ class _BoundedSearch:
             ascent = self._raised(closer, rounds - self.evaluations, LATER_SHARE, ascent)
         if not self._proven() and np.isfinite(ascent.bound):
             self._complete(ascent)
-        if not self._proven():
-            self._search(LATER_SHARE)
+        self._search_on()
         return "finished" if ascent.finished or self._proven() else "iteration_limit"
 
     def _raised(self, model: BoundModel, rounds: int, reserved: float, before: Ascent | None) -> Ascent:
@@ -223,14 +226,28 @@ class _BoundedSearch:
             return self.bound > self.ceiling
         return self.objective - self.bound <= 0.5 * self.options.gap * abs(self.objective)
 
-    def _search(self, share: float, start: KeyedDeployment | None = None) -> None:
+    def _search_on(self) -> None:
+        """Search from the best answer, with other random numbers each time, until that gains little or time is up."""
+        before = np.inf
+        for number in count(1):
+            if self._proven() or self.options.remaining <= 0 or self.objective > (1 - WORTH_A_SEARCH) * before:
+                return
+            before = self.objective
+            self._search(LATER_SHARE, runs=LAST_RUNS, seed=self.options.seed + number)
+            if self.decision is None:
+                return
+
+    def _search(
+        self, share: float, start: KeyedDeployment | None = None, *, runs: int = SEARCH_RUNS, seed: int | None = None
+    ) -> None:
         """Let the search go on from what is known, for a share of a time limit."""
         if self.heuristic is None:
             return
         limit = self.options.time_limit
         part = self.options.within(np.inf if limit is None else share * limit)
         start = start or self.decision or self.options.start
-        found = self.heuristic.run(self.problem, replace(part, start=start, parameters={"runs": SEARCH_RUNS}))
+        seed = self.options.seed if seed is None else seed
+        found = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
         if found.decision is not None:
             self._hold(found.decision)
             self._report()
