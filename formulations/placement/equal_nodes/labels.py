@@ -47,6 +47,13 @@ class Pattern:
     local: Ints
 
 
+def pattern_key(quotient: Quotient, pattern: Pattern) -> bytes:
+    """What tells a placement over classes from others, whichever choices are left in the quotient."""
+    choices = quotient.choices
+    parts = (choices.classes, choices.single, choices.replicas, choices.anchor)
+    return np.concatenate([*(part[pattern.rows] for part in parts), pattern.local]).tobytes()
+
+
 @dataclass(frozen=True)
 class LabelResult:
     """The outcome of a search.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +16,17 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
-from edrp.formulations.placement.equal_nodes.labels import Pattern
+from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch, weighted_peaks
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
-from edrp.formulations.placement.equal_nodes.realisation import promised_downtime, realise_by_program, realise_moves
+from edrp.formulations.placement.equal_nodes.realisation import (
+    promised_downtime,
+    realise_apart,
+    realise_by_program,
+    realise_moves,
+)
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.handover import finish_by_program
@@ -34,8 +41,8 @@ from edrp.placement.scales import max_objective
 SAME = 1e-12
 """Difference of objectives that is rounding."""
 
-PACKING_SHARE = 0.2
-"""Share of the time that goes into programs for items that are hard to pack, or for moves that take longer."""
+PACKING_SHARE, PACKING_SECONDS = 0.2, 1.0
+"""Share of the time, and seconds in any case, for programs that may be of no use: hard packings, moves that take longer."""
 
 LONGER = 6
 """Programs that are tried for moves that take longer than promised."""
@@ -115,6 +122,7 @@ class _Search:
             for case, used, mirrored in _cases(quotient)
         ]
         self.closed_bound, self.packing_seconds = np.inf, 0.0
+        self.tried: set[bytes] = set()
         self.branches = self.labels = self.states = 0
         self._start()
 
@@ -188,18 +196,46 @@ class _Search:
 
     def _offer(self, quotient: Quotient, pattern: Pattern) -> bool:
         """Try a placement over classes on the nodes; whether it is realised."""
-        ways = (realise_moves, realise) if quotient.choices.downtime.any() else (realise, realise_by_program)
-        for way in ways:
-            if way is realise_by_program and self.packing_seconds > PACKING_SHARE * self.options.elapsed:
+        if quotient.choices.downtime.any():
+            return self._offer_moves(quotient, pattern)
+        for way in (realise, realise_by_program):
+            if way is realise_by_program and not self._packs:
                 continue
-            began = now()
-            counts = way(quotient, pattern)
-            self.packing_seconds += now() - began if way is realise_by_program else 0.0
+            with self._packing(counted=way is realise_by_program):
+                counts = way(quotient, pattern)
             if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
                 return True
-        if quotient.choices.downtime.any():
-            self._take_longer(quotient, pattern)
         return False
+
+    def _offer_moves(self, quotient: Quotient, pattern: Pattern) -> bool:
+        """The same where replicas have to move; a placement that was tried before is not tried again."""
+        key = pattern_key(quotient, pattern)
+        if key in self.tried:
+            return False
+        self.tried.add(key)
+        for way in (realise_moves, realise):
+            counts = way(quotient, pattern)
+            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
+                return True
+        if self._packs:
+            with self._packing():
+                counts = realise_apart(quotient, pattern)
+                if counts is not None:
+                    self._hold(self.compiled.deployment(counts))
+        self._take_longer(quotient, pattern)
+        return False
+
+    @property
+    def _packs(self) -> bool:
+        """Whether there is time left for programs that may be of no use."""
+        return self.packing_seconds <= max(PACKING_SECONDS, PACKING_SHARE * self.options.elapsed)
+
+    @contextmanager
+    def _packing(self, *, counted: bool = True) -> Iterator[None]:
+        """Count the time of such a program."""
+        began = now()
+        yield
+        self.packing_seconds += now() - began if counted else 0.0
 
     def _take_longer(self, quotient: Quotient, pattern: Pattern) -> None:
         """Realise a placement over classes with more downtime than it promises, as little more as a few programs find."""
@@ -208,11 +244,10 @@ class _Search:
         for attempt in range(LONGER):
             most = promised + (self.incumbent.objective - pattern.objective) / weight if weight > 0 else limit
             longest = min(limit, most if attempt == 0 else 0.5 * (least + most))
-            if not promised < longest < np.inf or self.packing_seconds > PACKING_SHARE * self.options.elapsed:
+            if not promised < longest < np.inf or not self._packs:
                 return
-            began = now()
-            counts = realise_moves(quotient, pattern, longest)
-            self.packing_seconds += now() - began
+            with self._packing():
+                counts = realise_moves(quotient, pattern, longest)
             if counts is not None:
                 self._hold(self.compiled.deployment(counts))
             elif attempt == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,24 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float | None = 
     return _placed(quotient, pattern, blocks, free, [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free])
 
 
+def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
+    """Replicas as in `realise_moves`, in as many and as soon as a placement over classes promises, not all together as it does.
+
+    Where the blocks find no room next to what has to stay, the program gives up as few of the streams within one node as it can.
+    """
+    longest = promised_downtime(quotient, pattern)
+    operators = range(quotient.operators)
+    boxes = [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in operators]
+    model = quotient.model
+    local = [
+        (int(model.source[stream]), j)
+        for j in operators
+        for number, stream in enumerate(model.incoming[j])
+        if pattern.local[j] >> number & 1
+    ]
+    return _placed(quotient, pattern, [], list(operators), boxes, local)
+
+
 def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]:
     """The blocks, and the operators that are in none."""
     blocks = find_blocks(quotient, pattern)
@@ -45,15 +64,22 @@ def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]
     return blocks, [j for j in range(quotient.operators) if j not in inside]
 
 
-def _placed(quotient: Quotient, pattern: Pattern, blocks: list[Item], free: list[int], boxes: list[list[Box]]) -> Ints | None:
-    """Solve the program and count the replicas; `boxes` are those of the operators that are in no block."""
+def _placed(
+    quotient: Quotient,
+    pattern: Pattern,
+    blocks: list[Item],
+    free: list[int],
+    boxes: list[list[Box]],
+    local: Sequence[tuple[int, int]] = (),
+) -> Ints | None:
+    """Solve the program and count the replicas; `boxes` are those of operators that are in no block, `local` as in `_solved`."""
     choices, model = quotient.choices, quotient.model
     boxes = [*boxes, *([_block_box(quotient, pattern, block)] for block in blocks)]
     if not all(boxes):
         return None
     totals = np.array([*(choices.replicas[pattern.rows[free]]), *([1] * len(blocks))])
     loads = np.array([*(choices.unit[pattern.rows[j]] for j in free), *(block.load for block in blocks)]).reshape(len(boxes), -1)
-    solution = _solved(quotient, boxes, totals, loads)
+    solution = _solved(quotient, boxes, totals, loads, local)
     if solution is None:
         return None
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
@@ -138,35 +164,51 @@ def _owner(quotient: Quotient) -> Ints:
     return owner
 
 
-def _solved(quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats) -> Ints | None:
-    """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes)."""
+def _solved(
+    quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats, local: Sequence[tuple[int, int]] = ()
+) -> Ints | None:
+    """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
+
+    As many of the pairs `local` of owners as can be are wholly on one node.
+    """
     from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
     size = owners * nodes
-    chosen = sum(len(own) for own in boxes)
+    chosen, joined = sum(len(own) for own in boxes), len(local) * nodes
     tools: Any = sparse  # whose types differ between versions
     hstack, eye_array, csr_array, block_diag = tools.hstack, tools.eye_array, tools.csr_array, tools.block_diag
-    sums = tools.kron(eye_array(owners), np.ones((1, nodes)))
     one = block_diag([np.ones((1, len(own))) for own in boxes])
     lower, upper = (block_diag([np.array([box[side] for box in own]).T for own in boxes]) for side in (0, 1))
-    rows: list[Any] = [
-        LinearConstraint(hstack([sums, csr_array((owners, chosen))]).tocsr(), totals, totals),
-        LinearConstraint(hstack([csr_array((owners, size)), one]).tocsr(), 1, 1),
-        LinearConstraint(hstack([eye_array(size), -lower]).tocsr(), 0, np.inf),
-        LinearConstraint(hstack([eye_array(size), -upper]).tocsr(), -np.inf, 0),
+
+    def rows(counts: Any, boxed: Any, low: Any, high: Any, together: Any = None) -> Any:
+        """Rows over counts, boxes and pairs; None for no part in them."""
+        height = next(part.shape[0] for part in (counts, boxed) if part is not None)
+        parts = zip((counts, boxed, together), (size, chosen, joined), strict=True)
+        whole = hstack([csr_array((height, width)) if part is None else part for part, width in parts])
+        return LinearConstraint(whole.tocsr(), low, high)
+
+    constraints = [
+        rows(tools.kron(eye_array(owners), np.ones((1, nodes))), None, totals, totals),
+        rows(None, one, 1, 1),
+        rows(eye_array(size), -lower, 0, np.inf),
+        rows(eye_array(size), -upper, -np.inf, 0),
     ]
     capacity = quotient.capacity[_owner(quotient)]
     for m in range(capacity.shape[1]):
-        use = hstack([*(load * eye_array(nodes) for load in loads[:, m]), csr_array((nodes, chosen))])
-        rows.append(LinearConstraint(use.tocsr(), -np.inf, capacity[:, m] + 1e-9))
+        use = hstack([load * eye_array(nodes) for load in loads[:, m]])
+        constraints.append(rows(use, None, -np.inf, capacity[:, m] + 1e-9))
+    for ends in zip(*local, strict=True):
+        places = np.add.outer(np.array(ends) * nodes, np.arange(nodes)).ravel()
+        wholly = tools.diags_array(-np.repeat(totals[list(ends)], nodes).astype(float))
+        constraints.append(rows(eye_array(size).tocsr()[places], None, 0, np.inf, wholly))
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes]).ravel()
     found = milp(
-        np.concatenate([(least == 0).astype(float), np.zeros(chosen)]),
-        integrality=np.ones(size + chosen, np.int64),
-        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen)])),
-        constraints=rows,
+        np.concatenate([(least == 0).astype(float), np.zeros(chosen), np.full(joined, -2.0 * totals.sum())]),
+        integrality=np.ones(size + chosen + joined, np.int64),
+        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen + joined)])),
+        constraints=constraints,
         options={"time_limit": max(0.0, min(SECONDS, seconds_left()))},
     )
     return None if found.x is None else np.rint(found.x[:size]).astype(np.int64).reshape(owners, nodes)
