@@ -34,6 +34,9 @@ BELOW = (1 - LIMIT_SLACK) * ROUNDED
 WIDE = 1.01
 """Upper by lower end of a range above which it is halved, where no proof under a limit says how low it reaches."""
 
+SMALLEST = 1e-6
+"""Peak load below which ranges are no longer told apart: documents take no limit that is much smaller."""
+
 SUB_GAP = 0.25
 """Share of the allowed gap that proofs under a limit may leave."""
 
@@ -125,6 +128,9 @@ class PeakSearch:
             self.closed = min(self.closed, part.rest + self.weight * max(high, part.low))
             if high <= part.low:
                 return None
+        if high < SMALLEST:
+            self.ranges.append(part._replace(high=high, stuck=True))
+            return None
         if self.others <= 0 and np.isfinite(high) and high > WIDE * part.low:
             middle = 0.5 * (part.low + high)
             self.ranges.append(part._replace(low=middle, high=high))

@@ -416,6 +416,15 @@ def test_bounds_over_ranges_of_a_peak_load_are_valid_whatever_proofs_leave_open(
     assert answer.status != "optimal" or answer.objective == pytest.approx(best)
 
 
+def test_a_peak_load_that_no_proof_keeps_from_zero_is_bracketed():
+    problem = random_contention(0, operators=(2, 2), nodes=(2, 2)).replace(limits={"response_time": 2.0, "cost": 60.0})
+    problem = with_weight_of_a_peak_load(problem, "peak_load", 1.0)
+    search = PeakSearch(problem, "peak_load", lambda problem, options: Answer("none", "finished"), Options())
+    search.ranges = [search.ranges[0]._replace(low=0.0, high=1.0)]
+    answer = search.run()
+    assert (answer.status, answer.bound) == ("none", 0.0)
+
+
 def test_a_small_cluster_is_answered_while_kernels_are_being_compiled():
     problem = cluster(chain(3), {"response_time": 0.7, "cost": 0.3}, nodes=3, slots=4, replicas=3)
     with compiled_kernels_only():
