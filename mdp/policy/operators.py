@@ -17,7 +17,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.scenarios import multiplied
 from edrp.migration.rescale.splits import possible_replicas
 
-MOST_TASKS = 32
+MAX_TASKS = 32
 """Groups of neighbouring tasks that a policy tells apart: partitions of more could not be enumerated."""
 
 
@@ -29,7 +29,7 @@ def operator_policies(
     tolerance: float,
     discount: float = 0.8,
     levels: int = 10,
-    most_tasks: int = MOST_TASKS,
+    max_tasks: int = MAX_TASKS,
 ) -> dict[str, MigrationPolicyProblem]:
     """One problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 
@@ -52,7 +52,7 @@ def operator_policies(
         γ: weight of the next migration.
     levels
         Number of load levels.
-    most_tasks
+    max_tasks
         Neighbouring tasks are joined into about so many groups of equal work; boundaries of `current` stay boundaries.
 
     Raises
@@ -84,7 +84,7 @@ def operator_policies(
     for index, operator in enumerate(problem.application.operators):
         if operator.tasks is None:
             continue
-        cuts = _cuts(problem, operator, most_tasks)
+        cuts = _cuts(problem, operator, max_tasks)
         joined = operator.replace(tasks=_joined(operator.tasks, cuts))
         numbers = dict(zip(known, _replicas(at_levels, joined, f"application.operators[{index}].tasks"), strict=True))
         if len(set(numbers.values())) > 1:
@@ -109,13 +109,13 @@ def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: s
     return numbers
 
 
-def _cuts(problem: RescaleProblem, operator: KeyedOperator, most_tasks: int) -> list[int]:
+def _cuts(problem: RescaleProblem, operator: KeyedOperator, max_tasks: int) -> list[int]:
     """Boundaries of groups of about equal work, and those of the ranges of now."""
     assert operator.tasks is not None
     before: Floats = np.array(operator.tasks.work_before)
-    goals = before[-1] * np.arange(1, most_tasks) / most_tasks
+    goals = before[-1] * np.arange(1, max_tasks) / max_tasks
     chosen = {0, operator.tasks.count, *np.searchsorted(before, goals).tolist()}
-    if operator.tasks.count <= most_tasks:
+    if operator.tasks.count <= max_tasks:
         chosen = set(range(operator.tasks.count + 1))
     if problem.current is not None and operator.name in problem.current:
         chosen |= {end for held in problem.current.ranges(operator.name) for end in held.tasks}

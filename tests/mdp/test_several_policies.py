@@ -167,7 +167,7 @@ def test_what_runs_now_can_be_told_apart_and_is_decided_for(job):
         "seldom": [{"node": "n2", "tasks": [0, 9]}],
     }
     running = job.replace(current=current)
-    policy = operator_policies(running, LOADS, 10.0, tolerance=0.7, most_tasks=3)["count"]
+    policy = operator_policies(running, LOADS, 10.0, tolerance=0.7, max_tasks=3)["count"]
     described = job.application.by_name["count"].tasks
     assert 3 <= len(policy.work) <= 4
     assert sum(policy.state_size) == pytest.approx(described.total_state)

@@ -15,6 +15,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "brokers.json"
 
 @pytest.mark.parametrize("name", ["one-node-descent", "heaviest-first"])
 def test_methods_keep_the_contract(name: str) -> None:
+    """On the check problems of every kind that the method takes."""
     edrp.testing.check_method(edrp.methods()[name])
 
 

@@ -34,7 +34,7 @@ BELOW = (1 - LIMIT_SLACK) * ROUNDED
 WIDE = 1.01
 """Upper by lower end of a range above which it is halved, where no proof under a limit says how low it reaches."""
 
-SMALLEST = 1e-6
+MIN_RANGE_PEAK = 1e-6
 """Peak load below which ranges are no longer told apart: documents take no limit that is much smaller."""
 
 SUB_GAP = 0.25
@@ -128,7 +128,7 @@ class PeakSearch:
             self.closed = min(self.closed, part.rest + self.weight * max(high, part.low))
             if high <= part.low:
                 return None
-        if high < SMALLEST:
+        if high < MIN_RANGE_PEAK:
             self.ranges.append(part._replace(high=high, stuck=True))
             return None
         if self.others <= 0 and np.isfinite(high) and high > WIDE * part.low:
