@@ -13,6 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
+from edrp.backends.conditioning import TINY
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK, Host
@@ -148,9 +149,11 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_count_rows(built, arrays)
     _add_capacity_rows(built, arrays, slots, open_slot)
     objective = Linear.of(built["composition"], useful.counts @ arrays.price)
-    objective += late_items(built, arrays)
-    objective += _free_shares(built, arrays, useful)
-    _add_bound_row(built, objective, useful)
+    late = late_items(built, arrays)
+    free = _free_shares(built, arrays, useful)
+    _add_bound_row(built, objective + free, late, arrays, useful)
+    objective += late
+    objective += free
     built.minimise(objective)
     return EnactmentFormulation(problem, program, built, objective, perf_counter() - started, arrays, useful, slots)
 
@@ -237,9 +240,16 @@ def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compos
     return (Linear.of(composition, share) - Linear.of(used)) * arrays.filling
 
 
-def _add_bound_row(program: Program, objective: Linear, compositions: Compositions) -> None:
-    """Row `bound`: the objective is at least the bound of the composition by its resources in aggregate."""
+def _add_bound_row(program: Program, others: Linear, late: Linear, arrays: EnactmentArrays, compositions: Compositions) -> None:
+    """Row `bound`: the objective is at least the bound of the composition by its resources in aggregate.
+
+    Solvers drop tiny coefficients, and an optimum that meets its bound would break the row then. So tiny penalties count as
+    the most that they can come to, a constant.
+    """
     if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
         scale = max(1.0, float(np.abs(compositions.bounds).max()))
         known = Linear.of(program["composition"], compositions.bounds - NEAR / 2 * scale)
-        program.add_row("bound", objective - known, lower=0.0)
+        largest = float(np.abs(others.coefficients).max(initial=1.0))
+        if arrays.late < TINY * largest:
+            late = Linear.zero() + arrays.late * float(arrays.violations(arrays.min_counts).sum())
+        program.add_row("bound", others + late - known, lower=0.0)

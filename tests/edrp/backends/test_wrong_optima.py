@@ -50,6 +50,17 @@ def test_costs_that_were_called_optimal_and_were_not(number, backend):
     assert solution.objective == pytest.approx(COSTS[number], rel=1e-8)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
+    """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
+    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
+    program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
+    result = solve_program(program, backend, seed=seed)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(12.64747705520198, rel=1e-8)
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
     """A coefficient of 2e-8 in a row of whole containers: with tolerances of 1e-9 HiGHS cut the optimum off, 0.04 % below."""
