@@ -87,8 +87,9 @@ def families(
     rival: Annotated[str, typer.Option(help="Another method, to be run, too.")] = "",
     method: Annotated[str, typer.Option(help="Method.")] = METHOD,
     every: Annotated[bool, typer.Option(help="List every problem that is not proven in a second.")] = False,
+    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
 ) -> None:
-    """Seeds 0, 1, … of every family of clusters."""
+    """Consecutive seeds of every family of clusters."""
     asked = [family for family in CLUSTER_FAMILIES if name in family.name]
     for family in asked:  # kernels are compiled, all paths are taken once
         edrp.solve(family.make(5, np.random.default_rng(0)), method, time_limit=limit)
@@ -96,13 +97,13 @@ def families(
     table = Table("family", "operators", "proven", "median s", "worst s", "worst gap", *others)
     for family in asked:
         for operators in OPERATORS:
-            problems = [family.make(operators, np.random.default_rng(seed)) for seed in range(count)]
+            problems = [family.make(operators, np.random.default_rng(seed)) for seed in range(first, first + count)]
             found = [timed(problem, method, limit) for problem in problems]
             for seed, (solution, seconds) in enumerate(found):
                 if every and (seconds > 1 or solution.status not in ("optimal", "infeasible")):
                     weights = {key: value for key, value in problems[seed].weights.model_dump().items() if value}
                     nodes = len(problems[seed].network.nodes)
-                    console.print(f"{family.name} {operators} seed {seed}: {nodes} nodes, {weights}", end=" ")
+                    console.print(f"{family.name} {operators} seed {first + seed}: {nodes} nodes, {weights}", end=" ")
                     console.print(f"{described(solution)} {seconds:.2f} s", solution.size)
             cells = [family.name, str(operators), *_summary(found)]
             if rival:
