@@ -34,11 +34,13 @@ class Ascent:
     relaxations : all that were computed, the best first.
     centre : columns at which the bound is best.
     share : of each row of the choices in the mixture of placements whose average keeps all limits, shape (rows,).
+    downtimes : longest downtime of each of these placements, and its share.
     """
 
     relaxations: list[Relaxation]
     centre: Floats
     share: Floats
+    downtimes: tuple[Floats, Floats]
 
 
 OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
@@ -135,6 +137,13 @@ class CuttingPlanes:
             share[rows] += weight
         return share / max(float(share.sum()) / self.quotient.operators, 1e-12)
 
+    def downtimes(self) -> tuple[Floats, Floats]:
+        """The longest downtime of each placement of that mixture, and its share."""
+        shares = np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
+        choices, least = self.quotient.choices, self.quotient.least_downtime
+        longest = np.array([max(least, float(choices.downtime[rows].max())) for rows in self.placements])[: shares.size]
+        return longest, shares[: longest.size] / max(float(shares.sum()), 1e-12)
+
     def prices(self, values: Floats) -> Prices:
         """Prices from columns; rounding below 0 is taken away."""
         values = np.maximum(values, 0.0)
@@ -198,4 +207,4 @@ def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float
         if highest is None or highest[0] - best <= CLOSE * abs(best):
             break
         point = centre + SMOOTHING * (highest[1] - centre)
-    return Ascent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture())
+    return Ascent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())

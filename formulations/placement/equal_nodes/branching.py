@@ -45,6 +45,39 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
     return []
 
 
+def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float | None:
+    """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree.
+
+    Parameters
+    ----------
+    quotient
+        Whose downtimes are split.
+    mixture
+        Longest downtime of each placement that the bound is made up of, and its share.
+    """
+    seconds, share = mixture
+    if not has_downtimes(quotient) or not share.sum() > 0:
+        return None
+    mean = float(seconds @ share) / float(share.sum())
+    short = float(share[seconds <= mean].sum()) / float(share.sum())
+    if UNDECIDED < short < 1 - UNDECIDED and quotient.least_downtime < mean < quotient.longest_downtime:
+        return mean
+    return None
+
+
+def halve_downtime(quotient: Quotient, worth: float) -> float | None:
+    """Seconds in the middle between the least downtime and the longest; None where less than `worth` lies between them."""
+    least, longest = quotient.least_downtime, quotient.longest_downtime
+    if not has_downtimes(quotient) or not quotient.model.downtime * (longest - least) > worth or not np.isfinite(longest):
+        return None
+    return 0.5 * (least + longest)
+
+
+def has_downtimes(quotient: Quotient) -> bool:
+    """Whether something runs that may move, and downtime is part of the objective."""
+    return quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
+
+
 def _undecided(key: Ints, share: Floats, own: Bools) -> float:
     """Share of an operator's choices that differ from the main one in `key`."""
     return 1.0 - float(np.bincount(key[own], share[own]).max())

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.model import Choices, Quotient
+from edrp.formulations.placement.equal_nodes.move_kernels import least_kept, least_time
 from edrp.placement.compiled import NO_NODE, Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.reconfiguration import code_times, download_times, upload_times
+
+SLACK = 1e-9
+"""Seconds of rounding."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,47 @@ def move_times(compiled: Compiled, operator: int, replicas: int, most: int) -> M
     return MoveTimes(compiled.current[operator], code_times(compiled, operator, nodes), upload, download)
 
 
+class Moves:
+    """Times of moves of all operators of a quotient, kept for as long as it is searched.
+
+    Parameters
+    ----------
+    quotient
+        Before it has downtimes.
+    """
+
+    def __init__(self, quotient: Quotient) -> None:
+        self.compiled, self.order, self.owner = quotient.model.compiled, quotient.model.order, quotient.owner
+        self.most = [most_on_node(quotient, j) for j in range(quotient.operators)]
+        self._times: dict[tuple[int, int], MoveTimes] = {}
+        self._spread: dict[tuple[int, int, bytes], float] = {}
+        self._kept: dict[tuple[int, int, bytes, float], tuple[bool, Ints]] = {}
+
+    def times(self, j: int, replicas: int) -> MoveTimes:
+        """Of an operator to so many replicas."""
+        if (j, replicas) not in self._times:
+            most = int(min(self.most[j].max(), replicas))
+            self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)
+        return self._times[j, replicas]
+
+    def spread(self, j: int, replicas: int, room: Ints) -> float:
+        """Least downtime of an operator's move to so many replicas, at most `room` on each node; infinite where there is none."""
+        key = (j, replicas, room.tobytes())
+        if key not in self._spread:
+            times = self.times(j, replicas)
+            seconds = least_time(times.before, times.code, times.upload, times.download, room, replicas)
+            self._spread[key] = float(self.compiled.synchronisation_time + seconds)
+        return self._spread[key]
+
+    def kept(self, j: int, replicas: int, room: Ints, longest: float) -> tuple[bool, Ints]:
+        """Whether a move takes no longer than this, and the least replicas on each node after any that does."""
+        key = (j, replicas, room.tobytes(), longest)
+        if key not in self._kept:
+            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
+            self._kept[key] = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
+        return self._kept[key]
+
+
 def with_downtimes(quotient: Quotient) -> Quotient:
     """The quotient with the least downtime of every choice, those beyond the limit taken away.
 
@@ -57,7 +101,9 @@ def with_downtimes(quotient: Quotient) -> Quotient:
     if quotient.model.downtime == 0 and (choices.downtime <= limit).all():
         return quotient  # downtime does not count, and hardly any placement takes too long
     choices = choices.select(np.flatnonzero(choices.downtime <= limit))
-    return replace(quotient, choices=choices, least_downtime=_least_change(quotient.model.compiled, choices))
+    least = _least_change(quotient.model.compiled, choices)
+    stays = np.zeros((quotient.operators, rows.owner.size), np.int64)
+    return replace(quotient, choices=choices, least_downtime=least, longest_downtime=limit, stays=stays, moves=rows.moves)
 
 
 def _least_change(compiled: Compiled, choices: Choices) -> float:
@@ -76,13 +122,11 @@ class _Rows:
     """Choices with their downtimes, operator by operator."""
 
     def __init__(self, quotient: Quotient) -> None:
-        self.quotient, self.compiled = quotient, quotient.model.compiled
+        self.quotient, self.compiled, self.owner = quotient, quotient.model.compiled, quotient.owner
+        self.moves = Moves(quotient)
         self.source: list[int] = []
         self.downtime: list[float] = []
         self.anchor: list[int] = []
-        self.owner = np.zeros(len(self.compiled.nodes), np.int64)
-        for k, nodes in enumerate(quotient.members):
-            self.owner[nodes] = k
 
     def choices(self) -> Choices:
         """All that were added."""
@@ -91,31 +135,24 @@ class _Rows:
 
     def add_operator(self, j: int) -> None:
         """Add the choices of one operator."""
-        choices, operator = self.quotient.choices, int(self.quotient.model.order[j])
-        own = np.flatnonzero(choices.operator == j)
-        room = most_on_node(self.quotient, j)[self.owner]
-        for replicas in np.unique(choices.replicas[own]):
-            times = move_times(self.compiled, operator, int(replicas), int(min(room.max(), replicas)))
-            for row in own[choices.replicas[own] == replicas]:
-                inside = (choices.classes[row] >> self.owner & 1) == 1
-                if choices.single[row]:
-                    self._add_single(int(row), times, inside)
-                else:
-                    self._add(int(row), self._spread(int(replicas), int(choices.classes[row]), times, inside, room), NO_NODE)
+        choices, room = self.quotient.choices, self.moves.most[j][self.owner]
+        for row in np.flatnonzero(choices.operator == j):
+            replicas, inside = int(choices.replicas[row]), (choices.classes[row] >> self.owner & 1) == 1
+            times = self.moves.times(j, replicas)
+            if choices.single[row]:
+                self._add_single(int(row), times, inside)
+                continue
+            now = np.flatnonzero(times.before)
+            if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[now]) == choices.classes[row]:
+                self._add(int(row), 0.0, NO_NODE)  # the replicas may stay as they are
+            else:
+                self._add(int(row), self.moves.spread(j, replicas, np.where(inside, np.minimum(room, replicas), 0)), NO_NODE)
 
     def _add(self, row: int, downtime: float, anchor: int) -> None:
         if np.isfinite(downtime):
             self.source.append(row)
             self.downtime.append(downtime)
             self.anchor.append(anchor)
-
-    def _spread(self, replicas: int, classes: int, times: MoveTimes, inside: Bools, room: Ints) -> float:
-        """Least downtime of replicas on nodes of these classes; 0 where they may stay as they are."""
-        now = np.flatnonzero(times.before)
-        if times.before.sum() == replicas and np.bitwise_or.reduce(1 << self.owner[now]) == classes:
-            return 0.0
-        time = least_time(times.before, times.code, times.upload, times.download, inside, np.minimum(room, replicas), replicas)[0]
-        return float(self.compiled.synchronisation_time + time)
 
     def _add_single(self, row: int, times: MoveTimes, inside: Bools) -> None:
         """One row for each node where the operator runs now, and one for any other node of the class."""
@@ -138,53 +175,3 @@ def most_on_node(quotient: Quotient, j: int) -> Ints:
         fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
         most = np.minimum(most, np.floor(fitting + 1e-9).astype(np.int64))
     return most
-
-
-@kernel
-def least_time(
-    before: Ints, code: Floats, upload: Floats, download: Floats, inside: Bools, room: Ints, replicas: int
-) -> tuple[float, int, int, float]:
-    """Least seconds of moving an operator to so many replicas on the nodes `inside`, at most `room` on each.
-
-    Every node that sends is tried as the one that takes longest, with every number of replicas that may stay on it. The others
-    then keep as many as they must to take no longer, and further replicas go where they take least. Data that the slowest sender
-    itself fetches waits for the second slowest, which is taken to be as fast as can be, so that this is a lower bound. Returns
-    it with the slowest sender, the number of replicas that stay there, and the seconds that it sends.
-    """
-    nodes = before.size
-    best, best_node, best_count, best_upload = np.inf, -1, 0, 0.0
-    values = np.empty(nodes * (replicas + 1))
-    for slowest in range(nodes):
-        if before[slowest] == 0:
-            continue
-        second = -np.inf
-        for u in range(nodes):
-            if u != slowest and before[u] > 0:
-                second = max(second, upload[u, room[u] if inside[u] else 0])
-        for stay in range((room[slowest] if inside[slowest] else 0) + 1):
-            longest = upload[slowest, stay]
-            time = second + download[slowest, stay] if stay > 0 and second > -np.inf else 0.0
-            left, count, possible = replicas - stay, 0, second <= longest
-            for v in range(nodes):
-                if v == slowest:
-                    continue
-                most, least = room[v] if inside[v] else 0, 0
-                while before[v] > 0 and least <= most and upload[v, least] > longest:
-                    least += 1
-                if least > most:
-                    possible = False
-                    break
-                start = max(code[v], longest)
-                if least > 0:
-                    time = max(time, start + download[v, least])
-                    left -= least
-                for number in range(least + 1, most + 1):
-                    values[count] = start + download[v, number]
-                    count += 1
-            if not possible or left < 0 or left > count:
-                continue
-            if left > 0:
-                time = max(time, np.sort(values[:count])[left - 1])
-            if time < best:
-                best, best_node, best_count, best_upload = time, slowest, stay, longest
-    return best, best_node, best_count, best_upload

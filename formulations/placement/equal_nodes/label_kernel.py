@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     Attributes
     ----------
     number, classes, single, level, latency, cost, usage, load, downtime, anchor
-        As in `Choices`, and its level in the graph of states.
+        As in `Choices`, its level in the graph of states, and its load next to what stays (`Quotient.block_load`).
     """
 
     number: Ints
@@ -54,15 +54,15 @@ class Limits(NamedTuple):
     Attributes
     ----------
     delay : as in `Quotient`.
-    capacity : shape (classes, resources), of one node.
+    room : shape (classes + nodes, resources), for a block on any node of a class, and on each node.
     shared : of what is shared.
     scalars : levels, classes that have to be used (0: not asked for), objective per second and per money/h,
-        limit on the response time and on the cost, objective per second of downtime, and least downtime.
+        limit on the response time and on the cost, objective per second of downtime, least downtime, and number of classes.
     streams : as `Quotient.stream_use`.
     """
 
     delay: Floats
-    capacity: Floats
+    room: Floats
     shared: Floats
     scalars: Floats
     streams: Floats
@@ -207,12 +207,16 @@ def _fits(values: Floats, step: Step, rows: Rows, row: int, level: int, limits: 
         return True
     if level + rows.level[row] > limits.scalars[0]:
         return False
+    anchors = SHARED + limits.shared.size + step.width[0] * (1 + rows.load.shape[1])
+    node = _anchor(values, step, rows, row, anchors, fields)
+    if node < FREE:
+        return False
+    place = rows.classes[row] >> 1 if node == FREE else int(limits.scalars[8]) + int(node)
     for m in range(rows.load.shape[1]):
         load = _joined_load(values, step, rows, row, m, limits.shared.size, fields)
-        if load > limits.capacity[rows.classes[row] >> 1, m] + TOLERANCE:
+        if load > limits.room[place, m] + TOLERANCE:
             return False
-    anchors = SHARED + limits.shared.size + step.width[0] * (1 + rows.load.shape[1])
-    return _anchor(values, step, rows, row, anchors, fields) >= FREE
+    return True
 
 
 @inlined

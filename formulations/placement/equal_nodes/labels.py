@@ -100,8 +100,8 @@ class LabelSearch:
         self.ahead = [self._ahead(j, views) for j in range(quotient.operators)]
 
     def _rows(self, numbers: Ints) -> Rows:
-        c = self.quotient.choices
-        arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, c.load, c.downtime, c.anchor)
+        c, load = self.quotient.choices, self.quotient.block_load
+        arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, load, c.downtime, c.anchor)
         return Rows(numbers, *(np.ascontiguousarray(array[numbers]) for array in arrays))
 
     def _tails(self) -> Floats:
@@ -163,7 +163,9 @@ class LabelSearch:
         if not self.complete:
             return LabelResult([], np.inf, 0)
         quotient = self.quotient
-        limits = Limits(quotient.delay, quotient.capacity, room * quotient.shared_capacity, self._scalars(), quotient.stream_use)
+        limits = Limits(
+            quotient.delay, quotient.block_room, room * quotient.shared_capacity, self._scalars(), quotient.stream_use
+        )
         layer = _first_label(SHARED + quotient.shared_capacity.size)
         history, dropped, width = [], np.inf, 0
         for j in range(quotient.operators):
@@ -179,7 +181,7 @@ class LabelSearch:
         q = self.quotient
         levels = MAX_LEVEL if not q.capacity.size else self.graph.levels
         limits = (q.response_weight, q.model.cost, q.max_response, q.max_cost, q.model.downtime, q.least_downtime)
-        return np.array([levels, self.graph.full, *limits], float)
+        return np.array([levels, self.graph.full, *limits, len(q.members)], float)
 
     def _extended(
         self, layer: Labels, j: int, limits: Limits, cutoff: float, beam: int, out_of_time: Callable[[], bool]
@@ -187,7 +189,7 @@ class LabelSearch:
         """The next layer, and the least bound that was given up."""
         step = self.graph.steps[j]
         opened = step.kept.size + int(step.opens[0])
-        columns = SHARED + limits.shared.size + opened * (2 + limits.capacity.shape[1])
+        columns = SHARED + limits.shared.size + opened * (2 + limits.room.shape[1])
         room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
         parts: list[Labels] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import delays_between_sets
+
+if TYPE_CHECKING:
+    from edrp.formulations.placement.equal_nodes.downtimes import Moves
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class Quotient:
     delay : shape (sets, sets), seconds between operators on these sets of classes that are not on one node together.
     shared_capacity : shape (shared,), of each resource on each set of classes where it can bind; with traffic, limits, too.
     choices : of all operators.
-    least_downtime : seconds, that whatever is looked at has at least.
+    least_downtime, longest_downtime : seconds, that whatever is looked at has at least and at most.
+    stays : shape (operators, nodes), replicas that have to stay where they are.
+    moves : times of moves; None where nothing runs, or moves do not matter.
     traffic : what depends on which replicas share nodes; None where nothing does.
     """
 
@@ -85,6 +91,9 @@ class Quotient:
     shared_capacity: Floats
     choices: Choices
     least_downtime: float = 0.0
+    longest_downtime: float = np.inf
+    stays: Ints | None = None
+    moves: Moves | None = None
     traffic: Traffic | None = None
 
     @property
@@ -107,6 +116,43 @@ class Quotient:
             and np.array_equal(self.delay, self.delay[np.ix_(swapped, swapped)])
             and (self.traffic is None or self.traffic.exchangeable(k, other))
         )
+
+    @cached_property
+    def owner(self) -> Ints:
+        """Class of each node."""
+        owner = np.zeros(sum(nodes.size for nodes in self.members), np.int64)
+        for k, nodes in enumerate(self.members):
+            owner[nodes] = k
+        return owner
+
+    @cached_property
+    def free(self) -> Floats:
+        """The part of each node that is left by what has to stay there, shape (nodes, resources)."""
+        capacity = self.capacity[self.owner]
+        return capacity if self.stays is None else capacity - self.stays.T @ self.demand
+
+    @cached_property
+    def block_room(self) -> Floats:
+        """The room for a block next to what stays: on any node of each class, then on each; shape (classes + nodes, resources).
+
+        Use of a node by operators that stay and are of the block does not count, see `block_load`.
+        """
+        return np.concatenate([*(self.free[nodes].max(axis=0, keepdims=True) for nodes in self.members), self.free])
+
+    @cached_property
+    def block_load(self) -> Floats:
+        """The load of each row of the choices without what has to stay on its node anyway, shape (rows, resources)."""
+        choices = self.choices
+        if self.stays is None:
+            return choices.load
+        kept = np.where(choices.anchor >= 0, self.stays[choices.operator, choices.anchor], 0)
+        return choices.load - kept[:, None] * self.demand[choices.operator]
+
+    @cached_property
+    def block_place(self) -> Ints:
+        """Place in `block_room` of each row of the choices, shape (rows,); of no meaning where it is on several nodes."""
+        choices, classes = self.choices, len(self.members)
+        return np.where(choices.anchor >= 0, classes + choices.anchor, np.minimum(choices.classes >> 1, classes - 1))
 
     @property
     def response_weight(self) -> float:

@@ -96,7 +96,7 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     if not len(np.unique(quotient.choices.unit[pattern.rows], axis=0)) > 1:
         return None
     blocks, free = _parts(quotient, pattern)
-    owner, choices = _owner(quotient), quotient.choices
+    owner, choices = quotient.owner, quotient.choices
     boxes = []
     for j in free:
         inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
@@ -114,7 +114,7 @@ def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
     allowed = longest - compiled.synchronisation_time + 1e-9
     if allowed < 0:
         return found
-    owner = _owner(quotient)
+    owner = quotient.owner
     inside = (choices.classes[row] >> owner & 1) == 1
     room = np.where(inside, np.minimum(most_on_node(quotient, j)[owner], replicas), 0)
     times = move_times(compiled, operator, replicas, int(room.max()))
@@ -151,17 +151,10 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: Item) -> Box:
     """Where a block may be: on the node that one of its operators stays on, or on any of its classes."""
     members = [j for j, _ in block.contents]
     anchors = {int(anchor) for anchor in quotient.choices.anchor[pattern.rows[members]]} - {NO_NODE}
-    upper = ((block.classes >> _owner(quotient) & 1) == 1).astype(float)
+    upper = ((block.classes >> quotient.owner & 1) == 1).astype(float)
     if anchors:
         upper[[u for u in range(upper.size) if u not in anchors]] = 0.0
     return np.zeros(upper.size), upper
-
-
-def _owner(quotient: Quotient) -> Ints:
-    owner = np.zeros(len(quotient.model.compiled.nodes), np.int64)
-    for k, nodes in enumerate(quotient.members):
-        owner[nodes] = k
-    return owner
 
 
 def _solved(
@@ -195,7 +188,7 @@ def _solved(
         rows(eye_array(size), -lower, 0, np.inf),
         rows(eye_array(size), -upper, -np.inf, 0),
     ]
-    capacity = quotient.capacity[_owner(quotient)]
+    capacity = quotient.capacity[quotient.owner]
     for m in range(capacity.shape[1]):
         use = hstack([load * eye_array(nodes) for load in loads[:, m]])
         constraints.append(rows(use, None, -np.inf, capacity[:, m] + 1e-9))

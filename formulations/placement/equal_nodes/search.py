@@ -11,10 +11,11 @@ from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import refuse_beyond_memory
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
-from edrp.formulations.placement.equal_nodes.branching import branch
+from edrp.formulations.placement.equal_nodes.branching import branch, halve_downtime, split_downtime
 from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
+from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.values import Bounds, Relaxation
 
 FIRST_CUTOFF = 2e-5
@@ -29,6 +30,12 @@ FEW = 3
 
 NEAR = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
+
+SHORTENED = 3
+"""Times that downtimes are split before choices are: few splits say what has to stay, more of them keep others waiting."""
+
+HALVED = 0.05
+"""Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
@@ -89,6 +96,7 @@ class CaseSearch:
     quotient : choices of the case.
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
+    shortened : how often downtimes have been split on the way to it.
     bound : proven for the case.
     """
 
@@ -98,6 +106,7 @@ class CaseSearch:
     incumbent: Incumbent
     out_of_time: Callable[[], bool]
     mirrored: bool = False
+    shortened: int = 0
     bound: float = -np.inf
     labels: int = 0
     states: int = 0
@@ -107,6 +116,7 @@ class CaseSearch:
     _bounds: Bounds | None = field(init=False, default=None)
     _views: list[Relaxation] = field(init=False, default_factory=list)
     _share: Floats = field(init=False)
+    _downtimes: tuple[Floats, Floats] = field(init=False)
 
     def __post_init__(self) -> None:
         self._alive = np.ones(len(self.quotient.choices.operator), bool)
@@ -155,7 +165,7 @@ class CaseSearch:
         self._graph, self._bounds = graph, Bounds(remaining, graph)
         self.states = max(self.states, int(graph.first_state[-1]))
         ascent = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
-        self._centre, self._share = ascent.centre, ascent.share
+        self._centre, self._share, self._downtimes = ascent.centre, ascent.share, ascent.downtimes
         self.bound = max(self.bound, ascent.relaxations[0].bound)
         self._views = self._tilted(ascent.relaxations[0])
 
@@ -174,7 +184,9 @@ class CaseSearch:
         choices = self.quotient.choices
         if np.unique(choices.operator[self._alive]).size < self.quotient.operators:
             return None
-        return self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
+        left = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
+        left = with_stays(left)
+        return left if np.unique(left.choices.operator).size == left.operators else None
 
     def _tilted(self, best: Relaxation) -> list[Relaxation]:
         """The best relaxation, and others whose flow is tilted towards one path each."""
@@ -193,6 +205,16 @@ class CaseSearch:
         assert self._bounds is not None
         for view in self._views:
             self._alive &= ~(self._bounds.marginals(view) > self.incumbent.objective)
+            self._shorten(view)
+
+    def _shorten(self, view: Relaxation) -> None:
+        """Lower the longest downtime to what a placement may have that costs no more than the incumbent."""
+        quotient = self.quotient
+        price = quotient.model.downtime - float(view.prices.moves.sum())
+        if quotient.least_downtime and price > 0 and view.bound < self.incumbent.objective:
+            longest = quotient.least_downtime + (self.incumbent.objective - view.bound) / price
+            if longest < quotient.longest_downtime:
+                self.quotient = replace(quotient, longest_downtime=longest)
 
     def _search(self) -> LabelSearch:
         assert self._graph is not None
@@ -228,8 +250,20 @@ class CaseSearch:
         """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
         quotient = self.quotient
-        parts = branch(quotient, self._share, self._alive, self.mirrored)
-        return [replace(self, quotient=replace(quotient, choices=quotient.choices.select(r)), mirrored=False) for r in parts]
+        early = self.shortened < SHORTENED
+        split = split_downtime(quotient, self._downtimes) if early else None
+        if split is None:
+            rows = branch(quotient, self._share, self._alive, self.mirrored)
+            if rows:
+                parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
+                return [replace(self, quotient=part, mirrored=False) for part in parts]
+            worth = HALVED * (self.incumbent.objective - self.bound)
+            split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
+        if split is None:
+            return []
+        left = replace(quotient, choices=quotient.choices.select(self._alive))
+        parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
+        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:
         """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""

@@ -35,6 +35,9 @@ to a node (from `EXACT`); a class and the room that is left on a node nobody wil
 
 MAX_PATTERNS = 1 << 12
 
+SMALLEST_ROOM = 1e-9
+"""Of a node in units of the smallest demand."""
+
 HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
@@ -110,15 +113,16 @@ def list_steps(model: Model) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], .
 
 def choice_levels(quotient: Quotient, levels: int) -> Ints:
     """Level that each choice adds to its node, shape (rows,): parts of the scarcest resource, rounded down."""
-    choices, capacity = quotient.choices, quotient.capacity
+    choices, capacity = quotient.choices, quotient.block_room[: len(quotient.members)]
     least = capacity.min(axis=0, initial=np.inf)
     scarce = np.isfinite(least) & (least > 0)
     if not scarce.any():
         return np.zeros(len(choices.operator), np.int64)
     needs = np.divide(quotient.demand.sum(axis=0), least, out=np.full(least.size, -1.0), where=scarce)
     m = int(np.argmax(needs))
-    room = capacity[np.minimum(choices.classes >> 1, len(capacity) - 1), m]
-    return np.where(choices.single == 1, np.floor(choices.load[:, m] * levels / room + 1e-9), 0).astype(np.int64)
+    # A block that joins rows for one node with rows for any has no more room than either of them counts with.
+    room = np.maximum(quotient.block_room[quotient.block_place, m], SMALLEST_ROOM)
+    return np.where(choices.single == 1, np.floor(quotient.block_load[:, m] * levels / room + 1e-9), 0).astype(np.int64)
 
 
 def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, full: int) -> StateGraph | None:

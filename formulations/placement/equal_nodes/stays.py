@@ -1,0 +1,92 @@
+"""Replicas that have to stay where they run, however an operator is reconfigured in the time that there is.
+
+What stays takes room. The more of it there is, the fewer blocks fit on a node, and the longer others take that find no room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from edrp.core.arrays import Ints
+from edrp.formulations.placement.equal_nodes.downtimes import SLACK
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.packing import ROOM
+
+ROUNDS = 4
+"""What stays is looked at again so often with the room that is left by what stays."""
+
+UNLIMITED = 1e9
+"""Of a resource of which a node has as much as one likes."""
+
+
+def with_stays(quotient: Quotient) -> Quotient:
+    """The quotient with what has to stay, without choices that find no room or take too long next to it."""
+    if quotient.moves is None:
+        return quotient
+    for _ in range(ROUNDS):
+        before, quotient = quotient, _looked_at(quotient)
+        if _same(before, quotient) or np.unique(quotient.choices.operator).size < quotient.operators:
+            break
+    return quotient
+
+
+def _same(one: Quotient, other: Quotient) -> bool:
+    """Whether a round changed nothing."""
+    assert one.stays is not None
+    assert other.stays is not None
+    return np.array_equal(one.stays, other.stays) and np.array_equal(one.choices.downtime, other.choices.downtime)
+
+
+def _looked_at(quotient: Quotient) -> Quotient:
+    """One round."""
+    choices = quotient.choices
+    downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + SLACK
+    stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
+    for j in range(quotient.operators):
+        least: Ints | None = None
+        own = np.flatnonzero((choices.operator == j) & possible)
+        most = _most(quotient, j)
+        for row in own:
+            kept, seconds = _row(quotient, int(row), most)
+            possible[row] = seconds <= quotient.longest_downtime + SLACK
+            if possible[row]:
+                downtime[row] = max(downtime[row], seconds)
+                least = kept if least is None else np.minimum(least, kept)
+        if least is not None:
+            stays[j] = least
+    found = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
+    fits = (found.block_load <= found.block_room[found.block_place] + ROOM).all(axis=1) | (found.choices.single == 0)
+    return found if fits.all() else replace(found, choices=found.choices.select(np.flatnonzero(fits)))
+
+
+def _most(quotient: Quotient, j: int) -> Ints:
+    """Replicas of an operator that each node holds at most next to what has to stay of others."""
+    assert quotient.moves is not None
+    assert quotient.stays is not None
+    most = quotient.moves.most[j][quotient.owner]
+    for m in np.flatnonzero(quotient.demand[j] > 0):
+        left = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
+        fitting = np.floor(np.where(np.isfinite(left), left, UNLIMITED) / quotient.demand[j, m] + ROOM)
+        most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
+    return most
+
+
+def _row(quotient: Quotient, row: int, most: Ints) -> tuple[Ints, float]:
+    """Replicas that stay on each node at least if a row is chosen, and the least downtime."""
+    choices, moves = quotient.choices, quotient.moves
+    assert moves is not None
+    replicas, anchor = int(choices.replicas[row]), int(choices.anchor[row])
+    if choices.single[row]:
+        kept = np.zeros(most.size, np.int64)
+        if anchor >= 0:
+            kept[anchor] = replicas
+        return kept, float(choices.downtime[row])
+    inside = (choices.classes[row] >> quotient.owner & 1) == 1
+    room, j = np.where(inside, np.minimum(most, replicas), 0), int(choices.operator[row])
+    seconds, now = moves.spread(j, replicas, room), moves.times(j, replicas).before
+    some, kept = moves.kept(j, replicas, room, quotient.longest_downtime)
+    if choices.downtime[row] == 0.0:
+        return np.minimum(kept, now) if some else now, 0.0
+    return kept, seconds if some else np.inf
