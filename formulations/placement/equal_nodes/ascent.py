@@ -132,17 +132,19 @@ class CuttingPlanes:
     def mixture(self) -> Floats:
         """Share of each row of the choices in the placements of the last linear program, by their dual values."""
         share = np.zeros(len(self.quotient.choices.operator))
-        weights = np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
-        for rows, weight in zip(self.placements, weights, strict=False):
+        for rows, weight in zip(self.placements, self._weights(), strict=False):
             share[rows] += weight
         return share / max(float(share.sum()) / self.quotient.operators, 1e-12)
 
     def downtimes(self) -> tuple[Floats, Floats]:
         """The longest downtime of each placement of that mixture, and its share."""
-        shares = np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
-        choices, least = self.quotient.choices, self.quotient.least_downtime
-        longest = np.array([max(least, float(choices.downtime[rows].max())) for rows in self.placements])[: shares.size]
-        return longest, shares[: longest.size] / max(float(shares.sum()), 1e-12)
+        weights, choices, least = self._weights(), self.quotient.choices, self.quotient.least_downtime
+        longest = np.array([max(least, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
+        return longest, weights[: longest.size] / max(float(weights.sum()), 1e-12)
+
+    def _weights(self) -> Floats:
+        """Dual values of all placements in the last linear program."""
+        return np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
 
     def prices(self, values: Floats) -> Prices:
         """Prices from columns; rounding below 0 is taken away."""

@@ -56,7 +56,7 @@ def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float 
         Longest downtime of each placement that the bound is made up of, and its share.
     """
     seconds, share = mixture
-    if not has_downtimes(quotient) or not share.sum() > 0:
+    if not _has_downtimes(quotient) or not share.sum() > 0:
         return None
     mean = float(seconds @ share) / float(share.sum())
     short = float(share[seconds <= mean].sum()) / float(share.sum())
@@ -68,12 +68,12 @@ def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float 
 def halve_downtime(quotient: Quotient, worth: float) -> float | None:
     """Seconds in the middle between the least downtime and the longest; None where less than `worth` lies between them."""
     least, longest = quotient.least_downtime, quotient.longest_downtime
-    if not has_downtimes(quotient) or not quotient.model.downtime * (longest - least) > worth or not np.isfinite(longest):
+    if not _has_downtimes(quotient) or not quotient.model.downtime * (longest - least) > worth or not np.isfinite(longest):
         return None
     return 0.5 * (least + longest)
 
 
-def has_downtimes(quotient: Quotient) -> bool:
+def _has_downtimes(quotient: Quotient) -> bool:
     """Whether something runs that may move, and downtime is part of the objective."""
     return quotient.moves is not None and quotient.least_downtime > 0 and quotient.model.downtime > 0
 

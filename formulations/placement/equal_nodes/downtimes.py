@@ -63,7 +63,7 @@ class Moves:
         self._kept: dict[tuple[int, int, bytes, float], tuple[bool, Ints]] = {}
 
     def times(self, j: int, replicas: int) -> MoveTimes:
-        """Of an operator to so many replicas."""
+        """Times of an operator's move to so many replicas."""
         if (j, replicas) not in self._times:
             most = int(min(self.most[j].max(), replicas))
             self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)

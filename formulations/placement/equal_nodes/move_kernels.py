@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.kernels import kernel
+from edrp.core.kernels import inlined, kernel
+
+
+@inlined
+def _second(before: Ints, upload: Floats, room: Ints, slowest: int) -> float:
+    """Seconds that the second slowest sender takes at least; minus infinity where there is no other."""
+    second = -np.inf
+    for u in range(before.size):
+        if u != slowest and before[u] > 0:
+            second = max(second, upload[u, room[u]])
+    return second
 
 
 @kernel
@@ -22,10 +32,7 @@ def least_time(before: Ints, code: Floats, upload: Floats, download: Floats, roo
     for slowest in range(nodes):
         if before[slowest] == 0:
             continue
-        second = -np.inf
-        for u in range(nodes):
-            if u != slowest and before[u] > 0:
-                second = max(second, upload[u, room[u]])
+        second = _second(before, upload, room, slowest)
         for stay in range(room[slowest] + 1):
             longest = upload[slowest, stay]
             time = second + download[slowest, stay] if stay > 0 and second > -np.inf else 0.0
@@ -70,10 +77,7 @@ def least_kept(
     for slowest in range(nodes):
         if before[slowest] == 0:
             continue
-        second = -np.inf
-        for u in range(nodes):
-            if u != slowest and before[u] > 0:
-                second = max(second, upload[u, room[u]])
+        second = _second(before, upload, room, slowest)
         for stay in range(min(room[slowest], before[slowest]) + 1):
             longest = upload[slowest, stay]
             possible = second <= longest and not (stay > 0 and second > -np.inf and second + download[slowest, stay] > allowed)
