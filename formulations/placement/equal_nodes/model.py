@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import MASKS
+from edrp.formulations.placement.equal_nodes.moves import Moves
 from edrp.formulations.placement.equal_nodes.traffic import Traffic, build_traffic, limited_use, row_losses
 from edrp.placement.compiled import NO_NODE
 from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import delays_between_sets
-
-if TYPE_CHECKING:
-    from edrp.formulations.placement.equal_nodes.downtimes import Moves
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import seconds_left
-from edrp.formulations.placement.equal_nodes.downtimes import MoveTimes, most_on_node, move_times
+from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.moves import MoveTimes, move_times
 from edrp.formulations.placement.equal_nodes.packing import Item, find_blocks
 from edrp.placement.compiled import NO_NODE
 

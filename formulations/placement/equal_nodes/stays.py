@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.formulations.placement.equal_nodes.downtimes import SLACK
 from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.moves import SLACK
 from edrp.formulations.placement.equal_nodes.packing import ROOM
 
 ROUNDS = 4

@@ -1,0 +1,86 @@
+"""How long moves of one operator take, which are needed again and again while a quotient is searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edrp.core.arrays import Floats, Ints
+from edrp.formulations.placement.equal_nodes.move_kernels import least_kept, least_time
+from edrp.placement.compiled import Compiled
+from edrp.placement.reconfiguration import code_times, download_times, upload_times
+
+SLACK = 1e-9
+"""Seconds of rounding."""
+
+
+@dataclass(frozen=True)
+class MoveTimes:
+    """Seconds that parts of a reconfiguration of one operator to a number of replicas take.
+
+    Attributes
+    ----------
+    before : shape (nodes,), replicas now.
+    code : shape (nodes,), to bring the code there.
+    upload : shape (nodes, 1 + most), to store what leaves a node on which so many replicas stay.
+    download : shape (nodes, 1 + most), to fetch what a node with so many replicas needs, and to start the new ones.
+    """
+
+    before: Ints
+    code: Floats
+    upload: Floats
+    download: Floats
+
+
+def move_times(compiled: Compiled, operator: int, replicas: int, most: int) -> MoveTimes:
+    """Parts of the downtime (EDRP, eqs. 28 to 32) of an operator of the compiled problem, with up to `most` on a node."""
+    assert compiled.current is not None
+    nodes = np.arange(len(compiled.nodes), dtype=np.int32)
+    counts = np.arange(most + 1)
+    new = np.full(counts.size, replicas)
+    upload = np.array([upload_times(compiled, operator, int(u), counts, new) for u in nodes])
+    download = np.array([download_times(compiled, operator, np.full(counts.size, v, np.int32), counts, new) for v in nodes])
+    return MoveTimes(compiled.current[operator], code_times(compiled, operator, nodes), upload, download)
+
+
+class Moves:
+    """Times of moves of all operators of a quotient, kept for as long as it is searched.
+
+    Parameters
+    ----------
+    compiled
+        The problem.
+    order : shape (operators,), operators of the problem in the order of the quotient.
+    most : shape (operators, classes), replicas that a node of each class holds at most.
+    """
+
+    def __init__(self, compiled: Compiled, order: Ints, most: Ints) -> None:
+        self.compiled, self.order, self.most = compiled, order, most
+        self._times: dict[tuple[int, int], MoveTimes] = {}
+        self._spread: dict[tuple[int, int, bytes], float] = {}
+        self._kept: dict[tuple[int, int, bytes, float], tuple[bool, Ints]] = {}
+
+    def times(self, j: int, replicas: int) -> MoveTimes:
+        """Times of an operator's move to so many replicas."""
+        if (j, replicas) not in self._times:
+            most = int(min(self.most[j].max(), replicas))
+            self._times[j, replicas] = move_times(self.compiled, int(self.order[j]), replicas, most)
+        return self._times[j, replicas]
+
+    def spread(self, j: int, replicas: int, room: Ints) -> float:
+        """Least downtime of an operator's move to so many replicas, at most `room` on each node; infinite where there is none."""
+        key = (j, replicas, room.tobytes())
+        if key not in self._spread:
+            times = self.times(j, replicas)
+            seconds = least_time(times.before, times.code, times.upload, times.download, room, replicas)
+            self._spread[key] = float(self.compiled.synchronisation_time + seconds)
+        return self._spread[key]
+
+    def kept(self, j: int, replicas: int, room: Ints, longest: float) -> tuple[bool, Ints]:
+        """Whether a move takes no longer than this, and the least replicas on each node after any that does."""
+        key = (j, replicas, room.tobytes(), longest)
+        if key not in self._kept:
+            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
+            self._kept[key] = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
+        return self._kept[key]
