@@ -79,7 +79,7 @@ def warm_up(jobs: int = -1) -> Iterator[Warmed]:
 
 
 def warm_up_tasks() -> list[Callable[[], Warmed]]:
-    """What is to be run: methods, for each kind that they take, and plans of transfers."""
+    """Everything that is to be run: methods, for each kind that they take, and plans of transfers."""
     known = [name for name, kind in kinds().items() if kind.has("check_problems")]
     compiled = [(kind, method) for kind in known for method in methods(kind) if method not in NEVER_COMPILED]
     return [*(partial(warm_up_method, kind, method) for kind, method in compiled), warm_up_plans]

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edrp.core.budget import compilation
-from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, visible, visible_lines
+from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
@@ -91,13 +91,12 @@ def report(error: Exception, source: str = "") -> None:
         for line in (f"{source}: {error}" if source else str(error)).split("\n"):
             say(console, line, "red" if isinstance(error, EdrpError) else "")
         return
-    count = len(error.faults)
     origin = error.source or source
-    say(console, f"{origin + ': ' if origin else ''}{count} fault{'s' if count != 1 else ''} in the input", "red")
+    say(console, f"{origin + ': ' if origin else ''}{numbered(len(error.faults), 'fault')} in the input", "red")
     rows = [(fault.place, fault.value, fault.why) for fault in error.faults[:SHOWN_FAULTS]]
     console.print(table(("place", "value", "why"), rows))
-    if count > SHOWN_FAULTS:
-        say(console, f"… and {count - SHOWN_FAULTS} more")
+    if len(error.faults) > SHOWN_FAULTS:
+        say(console, f"… and {len(error.faults) - SHOWN_FAULTS} more")
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def _wrong_number(answer: Answer) -> str:
 
 
 def _wrong_record(answer: Answer) -> str:
-    """What the solution document could not hold."""
+    """The first part of an answer that the solution document could not hold, or an empty string."""
     records: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         ("build_seconds", lambda value: _is_number(value) and 0 <= value < math.inf, "a finite number of at least 0"),
         ("size", _is_size, "whole numbers of at least 0 by name"),

@@ -20,6 +20,15 @@ HIDDEN = re.compile(
 """Characters that a terminal obeys or that nobody sees."""
 
 
+def numbered(count: int, noun: str) -> str:
+    """So many of something, with the plural of a regular noun.
+
+    >>> numbered(1, "replica"), numbered(2, "replica")
+    ('1 replica', '2 replicas')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def visible(text: str) -> str:
     r"""A text of one line in which characters that a terminal would obey, or that nobody would see, are written as escapes.
 
@@ -92,10 +101,9 @@ class InvalidInstanceError(EdrpError, ValueError):
 
     def _text(self) -> str:
         head = f"{visible(self.source)}: " if self.source else ""
-        count = len(self.faults)
         lines = "\n".join(f"  {fault}" for fault in self.faults[:20])
-        more = f"\n  … and {count - 20} more" if count > 20 else ""
-        return f"{head}{count} fault{'s' if count != 1 else ''} in the input\n{lines}{more}"
+        more = f"\n  … and {len(self.faults) - 20} more" if len(self.faults) > 20 else ""
+        return f"{head}{numbered(len(self.faults), 'fault')} in the input\n{lines}{more}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.faults, self.source)

@@ -138,7 +138,7 @@ def _is_called(member: Any, part: str) -> bool:
 
 
 LABELS: dict[Any, tuple[str, ...]] = {float: ("float", "constrained-float"), str: ("str", "constrained-str")}
-"""What pydantic calls numbers and texts that are members of a union."""
+"""Pydantic's names of numbers and texts that are members of a union."""
 
 
 def _is_document(member: Any) -> bool:

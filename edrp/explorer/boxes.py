@@ -98,7 +98,7 @@ NO_ROOM = Room()
 
 
 def rooms(contents: Sequence[Content]) -> dict[str, Room]:
-    """What each box needs in several contents."""
+    """The room that each box needs in several contents."""
     needed: dict[str, Room] = {}
     for content in contents:
         for box, items in content.items():

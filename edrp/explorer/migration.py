@@ -172,7 +172,7 @@ def _state(
     details: dict[str, Detail],
     prefix: str = "m",
 ) -> State:
-    """What every node holds from a time on, and the moves that led there."""
+    """The state from a time on: the tasks that every node holds, and the moves that led there."""
     shares, notes = load.of(held)
     content: Content = {
         f"n{node}": [Item(f"h{node}", f"tasks {interval_text(interval)}", node, detail=f"n{node}")]

@@ -1,4 +1,4 @@
-"""What the replicas of a deployment use of the nodes of every box."""
+"""Shares of the nodes of every box that the replicas of a deployment use."""
 
 from __future__ import annotations
 

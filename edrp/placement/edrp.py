@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive
+from edrp.core.errors import numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
 from edrp.placement.application import Application
@@ -213,7 +214,7 @@ class EdrpProblem(PlacementProblem):
         broken = super()._broken_operator(operator, replicas)
         load = self.application.load(operator.name) / replicas.total()
         if operator.latency is not None and math.isinf(operator.latency.at(load, replicas.total())):
-            broken.append(f"{operator.name} is overloaded with {replicas.total()} replicas")
+            broken.append(f"{operator.name} is overloaded with {numbered(replicas.total(), 'replica')}")
         return broken
 
 

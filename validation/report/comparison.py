@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from edrp.core.arrays import Floats
+from edrp.core.errors import numbered
 from edrp.validation.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean
 from edrp.validation.report.formatting import Unit
 from edrp.validation.report.intervals import Dots, interval_figure
@@ -87,7 +88,7 @@ class PolicyComparison:
         mean = objective.unit.with_interval(self.mean(best, objective))
         if len(self.samples) == 1:
             return [f"`{best}`: {objective.label} {mean} in the mean of {len(self.seeds)} runs.", *self._too_few()]
-        first = f"`{best}` has the least {objective.label}: {mean} in the mean of {_runs(len(self.seeds))}."
+        first = f"`{best}` has the least {objective.label}: {mean} in the mean of {numbered(len(self.seeds), 'run')}."
         return [first, *(self._against(policy) for policy in self.samples if policy != best), *self._too_few()]
 
     def _against(self, policy: str) -> str:
@@ -98,7 +99,7 @@ class PolicyComparison:
             return f"`{policy}` has the same {objective.label} in every run."
         estimate = self.difference(policy, objective)
         shown = objective.unit.signed.with_interval(estimate)
-        often = f"more in {int((apart > 0).sum())} of {_runs(total)}"
+        often = f"more in {int((apart > 0).sum())} of {numbered(total, 'run')}"
         if estimate.low is None:
             return f"`{policy}`: {shown} seed by seed, {often}."
         if estimate.low > 0:
@@ -108,7 +109,7 @@ class PolicyComparison:
     def _too_few(self) -> list[str]:
         if len(self.seeds) >= MIN_RESAMPLED:
             return []
-        count = _runs(len(self.seeds))
+        count = numbered(len(self.seeds), "run")
         return [f"Too few for intervals, so nothing is certain: {count} of each; take {MIN_RESAMPLED} or more."]
 
     def means_table(self) -> Table:
@@ -117,7 +118,7 @@ class PolicyComparison:
             (_heading(quantity), *(quantity.unit.above_interval(self.mean(policy, quantity)) for policy in self.samples))
             for quantity in self.quantities
         )
-        caption = f"Means of {_runs(len(self.seeds))} with 95 % intervals"
+        caption = f"Means of {numbered(len(self.seeds), 'run')} with 95 % intervals"
         return Table(caption, ("quantity", *self.samples), rows, tuple(self.samples), open=True)
 
     def differences_table(self) -> Table:
@@ -192,7 +193,3 @@ def estimate_seeds(values: Floats) -> Estimate:
 def _heading(quantity: Quantity) -> str:
     unit = quantity.unit.name.strip()
     return f"{quantity.label} ({unit})" if unit else quantity.label
-
-
-def _runs(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, NonNegative, Positive
+from edrp.core.errors import numbered
 from edrp.core.solution import Solution
 from edrp.migration.intervals import RESOLUTION
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
@@ -216,9 +217,9 @@ class RescaleProblem(StreamPlacement):
         unstable = [load for load in loads if not self.is_stable(operator, load.rate, replicas)]
         when = self.heaviest_text
         if unstable and operator.tasks is None:
-            return [f"{operator.name} is overloaded with {replicas} replicas{when}"]
+            return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
         return [
-            f"{operator.name} is overloaded on {load.node}: {range_text(load)} bring {load.rate:.6g} tuples/s{when}"
+            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s for {range_text(load)}{when}"
             for load in unstable
         ]
 
@@ -235,7 +236,7 @@ class RescaleProblem(StreamPlacement):
         if self.tolerance is not None:
             most = (1 + self.tolerance) / replicas
             broken += [
-                f"tolerance: {range_text(load)} of {operator.name} have {load.share:.6g} of the work against {most:.6g}"
+                f"tolerance: {range_text(load)} of {operator.name}, {load.share:.6g} of the work against {most:.6g}"
                 for load in loads
                 if load.share > most * (1 + LIMIT_SLACK)
             ]

@@ -91,7 +91,7 @@ class EqualNodes(Method):
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
     def _over_classes(self, problem: EdrpProblem, compiled: Compiled, options: Options) -> Answer:
-        """What is found over classes of nodes; under a weight of a peak load by proofs of problems without it."""
+        """The answer over classes of nodes; under a weight of a peak load by proofs of problems without it."""
         for metric in weighted_peaks(problem):
             return PeakSearch(problem, metric, self.run, options).run()
         if not np.isfinite(compiled.latency).any(axis=1).all():

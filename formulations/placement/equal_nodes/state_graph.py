@@ -36,7 +36,7 @@ to a node (from `EXACT`); a class and the room that is left on a node nobody wil
 MAX_PATTERNS = 1 << 12
 
 SMALLEST_ROOM = 1e-9
-"""Of a node in units of the smallest demand."""
+"""Least room of a node that counts, in units of the smallest demand."""
 
 HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 

@@ -15,10 +15,10 @@ from edrp.formulations.placement.equal_nodes.moves import SLACK
 from edrp.formulations.placement.equal_nodes.packing import ROOM
 
 ROUNDS = 4
-"""What stays is looked at again so often with the room that is left by what stays."""
+"""Times that staying replicas are computed, each time with the room that those found before leave."""
 
 UNLIMITED = 1e9
-"""Of a resource of which a node has as much as one likes."""
+"""Capacity of a node that does not limit a resource."""
 
 
 def with_stays(quotient: Quotient) -> Quotient:

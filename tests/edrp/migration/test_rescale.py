@@ -137,8 +137,8 @@ def test_shares_follow_the_work_of_tasks():
     assert problem.evaluate(problem.current).metrics["downtime"] == 0.0
     broken = problem.replace(utilisation=0.8, tolerance=0.2).evaluate(split).broken
     assert broken == (
-        "work is overloaded on a: task 0 bring 9 tuples/s",
-        "tolerance: task 0 of work have 0.75 of the work against 0.6",
+        "work is overloaded on a: 9 tuples/s for task 0",
+        "tolerance: task 0 of work, 0.75 of the work against 0.6",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from edrp.core.budget import compilation
+from edrp.core.errors import numbered
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.traces.rates import Day, real_day
@@ -274,7 +275,7 @@ def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) 
     """Print the first reconfigurations of every objective in words; a step lasts `minutes`."""
     for name, replay in replays.items():
         changes = replay.reconfigurations
-        console.print(f"[bold]{name}[/bold]: {len(changes)} reconfiguration{'' if len(changes) == 1 else 's'}")
+        console.print(f"[bold]{name}[/bold]: {numbered(len(changes), 'reconfiguration')}")
         for step in changes[:SHOWN_EVENTS]:
             console.print(f"  t = {moment(step.number * minutes)}: {step.words}", highlight=False)
         if len(changes) > SHOWN_EVENTS:
