@@ -86,7 +86,7 @@ class EqualNodes(Method):
         """Prove the optimum, or return incumbent, bound and gap when time runs out."""
         compiled = compile_problem(problem)
         answer = self._over_classes(problem, compiled, options)
-        if estimated_columns(compiled) > MAX_COMPACT_COLUMNS:
+        if not _handed_over(compiled):
             return answer
         return finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
@@ -101,10 +101,15 @@ class EqualNodes(Method):
 
     def run_without_kernels(self, problem: EdrpProblem, options: Options) -> Answer:
         """Let the compact program answer where it is small, sooner than kernels are compiled."""
-        if estimated_columns(compile_problem(problem)) > MAX_COMPACT_COLUMNS:
+        if not _handed_over(compile_problem(problem)):
             return super().run_without_kernels(problem, options)
         nothing = Answer("none", "time_limit")
         return finish_by_program(problem, nothing, options, self.name, NOT_COMPILED)
+
+
+def _handed_over(compiled: Compiled) -> bool:
+    """Whether the compact program takes over where nothing is left to branch on."""
+    return estimated_columns(compiled) <= MAX_COMPACT_COLUMNS
 
 
 class _Search:
@@ -117,8 +122,9 @@ class _Search:
         self.build_seconds = options.elapsed
         self.deployment: Deployment | None = None
         self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer)
+        leaves = _handed_over(compiled)
         self.cases = [
-            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored)
+            CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored, handed_over=leaves)
             for case, used, mirrored in _cases(quotient)
         ]
         self.closed_bound, self.packing_seconds = np.inf, 0.0

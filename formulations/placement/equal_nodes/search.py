@@ -97,6 +97,7 @@ class CaseSearch:
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
     shortened : how often downtimes have been split on the way to it.
+    handed_over : whether another method takes over where no choice is left, so that downtimes need not be split there.
     bound : proven for the case.
     """
 
@@ -107,6 +108,7 @@ class CaseSearch:
     out_of_time: Callable[[], bool]
     mirrored: bool = False
     shortened: int = 0
+    handed_over: bool = False
     bound: float = -np.inf
     labels: int = 0
     states: int = 0
@@ -257,6 +259,8 @@ class CaseSearch:
             if rows:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
+            if self.handed_over:
+                return []
             worth = HALVED * (self.incumbent.objective - self.bound)
             split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
         if split is None:

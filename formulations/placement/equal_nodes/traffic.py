@@ -8,7 +8,7 @@ that a bound holds, but a placement over classes may promise more than its copie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -44,6 +44,7 @@ class Traffic:
     loss: Floats
     columns: Floats
     limits: tuple[str, ...]
+    _least: dict[tuple[int, bytes, bytes], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     def exchangeable(self, k: int, other: int) -> bool:
         """Whether two classes may be exchanged for one another."""
@@ -61,22 +62,33 @@ class Traffic:
         operator, replicas
             Operator and number of replicas of the choices that are left, by row.
         """
-        classes = self.between.shape[1]
         found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
         if not self.between.any():
             return found
         numbers = [np.unique(replicas[operator == j]) for j in range(model.operators)]
-        weights = np.tensordot(self.columns, self.between, axes=1)
         for e, (i, j) in enumerate(zip(model.source, model.target, strict=True)):
-            senders, receivers = numbers[int(i)][:, None], numbers[int(j)][None, :]
-            pairs = self.together[e][senders, receivers]
-            for a, b in product(range(1, 1 << classes), repeat=2):
-                for column, weight in enumerate(weights):
-                    least = _least_pairs(weight, a, b, senders, receivers, pairs) / (senders * receivers)
-                    possible = (senders >= a.bit_count()) & (receivers >= b.bit_count())
-                    share = np.min(least, initial=np.inf, where=possible)
-                    found[column, e, a, b] = model.rate[e] * share if np.isfinite(share) else 0.0
+            found[:, e] = model.rate[e] * self._least_share(e, numbers[int(i)], numbers[int(j)])
         return found
+
+    def _least_share(self, stream: int, senders: Ints, receivers: Ints) -> Floats:
+        """Least use per tuple/s by a stream over these numbers of replicas, shape (1 + limits, sets, sets).
+
+        It is kept, since a branch shares nearly all numbers with the others.
+        """
+        key = (stream, senders.tobytes(), receivers.tobytes())
+        if key not in self._least:
+            many, others = senders[:, None], receivers[None, :]
+            pairs = self.together[stream][many, others]
+            share = np.zeros((len(self.columns), MASKS, MASKS))
+            weights = np.tensordot(self.columns, self.between, axes=1)
+            for a, b in product(range(1, 1 << self.between.shape[1]), repeat=2):
+                possible = (many >= a.bit_count()) & (others >= b.bit_count())
+                for column, weight in enumerate(weights):
+                    least = _least_pairs(weight, a, b, many, others, pairs) / (many * others)
+                    best = np.min(least, initial=np.inf, where=possible)
+                    share[column, a, b] = best if np.isfinite(best) else 0.0
+            self._least[key] = share
+        return self._least[key]
 
 
 def _least_pairs(weight: Floats, a: int, b: int, senders: Ints, receivers: Ints, together: Floats) -> Floats:

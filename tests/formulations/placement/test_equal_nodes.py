@@ -466,11 +466,10 @@ def test_operators_are_parted_where_their_block_finds_no_room_next_to_replicas_t
     assert (solution.status, solution.stopped_because) == ("optimal", "finished")
 
 
-@pytest.mark.parametrize("operators", [15, 20])
-def test_chains_whose_large_states_stay_are_proven(operators):
-    """Unless the replicas that stay take room from blocks, and short downtimes are looked at apart, gaps of 2 % are left."""
+def test_a_chain_whose_large_states_stay_is_proven():
+    """Unless the replicas that stay take room from blocks, and short downtimes are looked at apart, a gap of 2 % is left."""
     family = next(each for each in CLUSTER_FAMILIES if each.name == "sequential-cluster-running")
-    solution = edrp.solve(family.make(operators, np.random.default_rng(1000)), "equal-nodes")
+    solution = edrp.solve(family.make(15, np.random.default_rng(1000)), "equal-nodes")
     assert (solution.status, solution.stopped_because) == ("optimal", "finished")
 
 
