@@ -15,6 +15,10 @@ SLACK = 1e-9
 """Seconds of rounding."""
 
 
+Box = tuple[Floats, Floats]
+"""Fewest and most of something on each node."""
+
+
 @dataclass(frozen=True)
 class MoveTimes:
     """Seconds that parts of a reconfiguration of one operator to a number of replicas take.
@@ -60,6 +64,7 @@ class Moves:
         self._times: dict[tuple[int, int], MoveTimes] = {}
         self._spread: dict[tuple[int, int, bytes], float] = {}
         self._kept: dict[tuple[int, int, bytes, float], tuple[bool, Ints]] = {}
+        self._boxes: dict[tuple[int, int, bytes, float], list[Box]] = {}
 
     def times(self, j: int, replicas: int) -> MoveTimes:
         """Times of an operator's move to so many replicas."""
@@ -84,3 +89,37 @@ class Moves:
             times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
             self._kept[key] = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
         return self._kept[key]
+
+    def boxes(self, j: int, replicas: int, room: Ints, longest: float) -> list[Box]:
+        """Boxes of replicas on each node, in each of which a move takes no longer than this; each move in time is in one."""
+        key = (j, replicas, room.tobytes(), longest)
+        if key not in self._boxes:
+            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
+            senders = np.flatnonzero(times.before) if allowed >= 0 else ()
+            tried = [
+                _box(times, room, int(slowest), stay, allowed)
+                for slowest in senders
+                for stay in range(int(min(room[slowest], times.before[slowest])) + 1)
+            ]
+            known = {np.concatenate(box).tobytes(): box for box in tried if box is not None}
+            self._boxes[key] = list(known.values())
+        return self._boxes[key]
+
+
+def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:
+    """Replicas that may be on each node where the given one sends longest, with at least so many that stay on it."""
+    upload = float(times.upload[slowest, stay])
+    others = [u for u in np.flatnonzero(times.before) if u != slowest]
+    lower, upper = np.zeros(room.size), np.zeros(room.size)
+    lower[slowest] = stay
+    for u in others:
+        enough = np.flatnonzero(times.upload[u, : room[u] + 1] <= upload + 1e-12)
+        if not enough.size:
+            return None
+        lower[u] = enough.min()
+    second = max((float(times.upload[u, int(lower[u])]) for u in others), default=-np.inf)
+    for v in np.flatnonzero(room):
+        start = second if v == slowest else max(float(times.code[v]), upload)
+        fitting = np.flatnonzero(start + times.download[v, : room[v] + 1] <= allowed)
+        upper[v] = fitting.max() if fitting.size else 0
+    return (lower, upper) if (lower <= upper).all() else None

@@ -12,15 +12,12 @@ from edrp.core.budget import seconds_left
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.moves import MoveTimes, move_times
+from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import Item, find_blocks
 from edrp.placement.compiled import NO_NODE
 
 SECONDS = 0.5
 """For one program."""
-
-Box = tuple[Floats, Floats]
-"""Fewest and most of something on each node."""
 
 
 def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
@@ -107,45 +104,14 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
 
 def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
     """Boxes of replicas of an operator on each node, in each of which it takes no longer than all may."""
-    choices, compiled = quotient.choices, quotient.model.compiled
-    assert compiled.current is not None
-    operator, replicas = int(quotient.model.order[j]), int(choices.replicas[row])
-    now = compiled.current[operator].astype(float)
-    found = [(now, now)] if now.sum() == replicas and choices.downtime[row] == 0.0 else []
-    allowed = longest - compiled.synchronisation_time + 1e-9
-    if allowed < 0:
-        return found
-    owner = quotient.owner
-    inside = (choices.classes[row] >> owner & 1) == 1
-    room = np.where(inside, np.minimum(most_on_node(quotient, j)[owner], replicas), 0)
-    times = move_times(compiled, operator, replicas, int(room.max()))
-    known: set[bytes] = set()
-    for slowest in np.flatnonzero(times.before):
-        for stay in range(int(min(room[slowest], times.before[slowest])) + 1):
-            box = _box(times, room, int(slowest), stay, allowed)
-            if box is not None and np.concatenate(box).tobytes() not in known:
-                known.add(np.concatenate(box).tobytes())
-                found.append(box)
-    return found
-
-
-def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:
-    """Replicas that may be on each node where the given one sends longest, with at least so many that stay on it."""
-    upload = float(times.upload[slowest, stay])
-    others = [u for u in np.flatnonzero(times.before) if u != slowest]
-    lower, upper = np.zeros(room.size), np.zeros(room.size)
-    lower[slowest] = stay
-    for u in others:
-        enough = np.flatnonzero(times.upload[u, : room[u] + 1] <= upload + 1e-12)
-        if not enough.size:
-            return None
-        lower[u] = enough.min()
-    second = max((float(times.upload[u, int(lower[u])]) for u in others), default=-np.inf)
-    for v in np.flatnonzero(room):
-        start = second if v == slowest else max(float(times.code[v]), upload)
-        fitting = np.flatnonzero(start + times.download[v, : room[v] + 1] <= allowed)
-        upper[v] = fitting.max() if fitting.size else 0
-    return (lower, upper) if (lower <= upper).all() else None
+    choices, moves = quotient.choices, quotient.moves
+    assert moves is not None
+    replicas = int(choices.replicas[row])
+    inside = (choices.classes[row] >> quotient.owner & 1) == 1
+    room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
+    now = moves.times(j, replicas).before.astype(float)
+    stays = now.sum() == replicas and choices.downtime[row] == 0.0
+    return [*([(now, now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: Item) -> Box:
@@ -165,44 +131,64 @@ def _solved(
 
     As many of the pairs `local` of owners as can be are wholly on one node.
     """
-    from scipy import sparse
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, milp
 
     owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
-    size = owners * nodes
-    chosen, joined = sum(len(own) for own in boxes), len(local) * nodes
-    tools: Any = sparse  # whose types differ between versions
-    hstack, eye_array, csr_array, block_diag = tools.hstack, tools.eye_array, tools.csr_array, tools.block_diag
-    one = block_diag([np.ones((1, len(own))) for own in boxes])
-    lower, upper = (block_diag([np.array([box[side] for box in own]).T for own in boxes]) for side in (0, 1))
+    size, joined = owners * nodes, len(local) * nodes
+    of = np.repeat(np.arange(owners), [len(own) for own in boxes])
+    lower, upper = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
+    counts, node = np.arange(size).reshape(owners, nodes), np.arange(nodes)
+    box_columns, pairs = size + np.arange(of.size), size + of.size + np.arange(joined).reshape(len(local), nodes)
 
-    def rows(counts: Any, boxed: Any, low: Any, high: Any, together: Any = None) -> Any:
-        """Rows over counts, boxes and pairs; None for no part in them."""
-        height = next(part.shape[0] for part in (counts, boxed) if part is not None)
-        parts = zip((counts, boxed, together), (size, chosen, joined), strict=True)
-        whole = hstack([csr_array((height, width)) if part is None else part for part, width in parts])
-        return LinearConstraint(whole.tocsr(), low, high)
-
-    constraints = [
-        rows(tools.kron(eye_array(owners), np.ones((1, nodes))), None, totals, totals),
-        rows(None, one, 1, 1),
-        rows(eye_array(size), -lower, 0, np.inf),
-        rows(eye_array(size), -upper, -np.inf, 0),
-    ]
+    rows = _Rows()
+    rows.add([(np.arange(owners)[:, None], counts, 1.0)], totals, totals)
+    rows.add([(of, box_columns, 1.0)], np.ones(owners), np.ones(owners))
+    for bound, low, high in ((lower, 0.0, np.inf), (upper, -np.inf, 0.0)):
+        within = (counts[of], box_columns[:, None], -bound)
+        rows.add([(counts, counts, 1.0), within], np.full(size, low), np.full(size, high))
     capacity = quotient.capacity[quotient.owner]
     for m in range(capacity.shape[1]):
-        use = hstack([load * eye_array(nodes) for load in loads[:, m]])
-        constraints.append(rows(use, None, -np.inf, capacity[:, m] + 1e-9))
+        rows.add([(node, counts, loads[:, m, None])], np.full(nodes, -np.inf), capacity[:, m] + 1e-9)
     for ends in zip(*local, strict=True):
-        places = np.add.outer(np.array(ends) * nodes, np.arange(nodes)).ravel()
-        wholly = tools.diags_array(-np.repeat(totals[list(ends)], nodes).astype(float))
-        constraints.append(rows(eye_array(size).tocsr()[places], None, 0, np.inf, wholly))
+        own = np.arange(joined).reshape(len(local), nodes)
+        wholly = (own, pairs, -totals[list(ends), None].astype(float))
+        rows.add([(own, counts[list(ends)], 1.0), wholly], np.zeros(joined), np.full(joined, np.inf))
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes]).ravel()
+    columns = size + of.size + joined
     found = milp(
-        np.concatenate([(least == 0).astype(float), np.zeros(chosen), np.full(joined, -2.0 * totals.sum())]),
-        integrality=np.ones(size + chosen + joined, np.int64),
-        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(chosen + joined)])),
-        constraints=constraints,
+        np.concatenate([(least == 0).astype(float), np.zeros(of.size), np.full(joined, -2.0 * totals.sum())]),
+        integrality=np.ones(columns, np.int64),
+        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(of.size + joined)])),
+        constraints=rows.constraint(columns),
         options={"time_limit": max(0.0, min(SECONDS, seconds_left()))},
     )
     return None if found.x is None else np.rint(found.x[:size]).astype(np.int64).reshape(owners, nodes)
+
+
+class _Rows:
+    """Rows of a program, collected block by block."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Any, ...]] = []
+        self.low: list[Floats] = []
+        self.high: list[Floats] = []
+        self.height = 0
+
+    def add(self, entries: Sequence[tuple[Ints, Ints, Any]], low: Any, high: Any) -> None:
+        """Rows between two bounds; entries are rows among these, columns and values, of shapes that go together."""
+        for parts in entries:
+            row, column, value = np.broadcast_arrays(*parts)
+            self.entries.append((self.height + row.ravel(), column.ravel(), value.ravel()))
+        self.low.append(low)
+        self.high.append(high)
+        self.height += len(low)
+
+    def constraint(self, columns: int) -> Any:
+        """All of them over so many columns."""
+        from scipy import sparse
+        from scipy.optimize import LinearConstraint
+
+        row, column, value = (np.concatenate(part) for part in zip(*self.entries, strict=True))
+        matrix = sparse.csr_array((value, (row, column)), shape=(self.height, columns))
+        matrix.eliminate_zeros()
+        return LinearConstraint(matrix, np.concatenate(self.low), np.concatenate(self.high))

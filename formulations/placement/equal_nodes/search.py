@@ -34,6 +34,12 @@ NEAR = 0.02
 SHORTENED = 3
 """Times that downtimes are split before choices are: few splits say what has to stay, more of them keep others waiting."""
 
+STALLED = 2
+"""Splits of choices in a row that hardly raise the bound, after which downtimes are split again."""
+
+RAISED = 0.05
+"""Part of the gap of a branch by which a split has to raise its bound to count."""
+
 HALVED = 0.05
 """Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
 
@@ -97,6 +103,7 @@ class CaseSearch:
     used : classes that have to be used, as bits; 0 where that goes without saying.
     mirrored : whether exchanging two classes changes nothing, so that the first branch may say which is which.
     shortened : how often downtimes have been split on the way to it.
+    stalled : splits of choices in a row on the way to it that hardly raised the bound.
     handed_over : whether another method takes over where no choice is left, so that downtimes need not be split there.
     bound : proven for the case.
     """
@@ -108,6 +115,7 @@ class CaseSearch:
     out_of_time: Callable[[], bool]
     mirrored: bool = False
     shortened: int = 0
+    stalled: int = 0
     handed_over: bool = False
     bound: float = -np.inf
     labels: int = 0
@@ -242,7 +250,9 @@ class CaseSearch:
 
     def look(self) -> None:
         """Bound, elimination and a search with few labels, for one branch of a case."""
+        before = self.bound
         self._prepare(self.parameters.branch_transitions, self.parameters.branch_rounds)
+        self.stalled = 0 if self.bound - before > RAISED * (self.incumbent.objective - before) else self.stalled + 1
         if not self.done:
             self._eliminate()
             near = self.incumbent.objective - self.bound < NEAR * abs(self.bound)
@@ -252,8 +262,12 @@ class CaseSearch:
         """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
         quotient = self.quotient
-        early = self.shortened < SHORTENED
-        split = split_downtime(quotient, self._downtimes) if early else None
+        worth = HALVED * (self.incumbent.objective - self.bound)
+        split = None
+        if self.shortened < SHORTENED:
+            split = split_downtime(quotient, self._downtimes)
+        elif self.stalled >= STALLED and not self.handed_over:
+            split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             if rows:
@@ -261,13 +275,12 @@ class CaseSearch:
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
             if self.handed_over:
                 return []
-            worth = HALVED * (self.incumbent.objective - self.bound)
             split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
         if split is None:
             return []
         left = replace(quotient, choices=quotient.choices.select(self._alive))
         parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
-        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1) for part in parts]
+        return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:
         """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""
