@@ -121,7 +121,7 @@ class _Search:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
         self.build_seconds = options.elapsed
         self.deployment: Deployment | None = None
-        self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer)
+        self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer, self._place)
         leaves = _handed_over(compiled)
         self.cases = [
             CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored, handed_over=leaves)
@@ -161,7 +161,7 @@ class _Search:
             case = min(self.cases, key=lambda case: case.bound, default=None)
             if case is None or self._proven(case):
                 return
-            branches = case.branches()
+            branches = case.branches(self._allowed)
             for one in branches:
                 one.look()
             self.cases.remove(case)
@@ -260,6 +260,12 @@ class _Search:
                 return
             else:
                 least = longest
+
+    def _place(self, counts: Ints) -> tuple[float, float]:
+        """Keep a placement on nodes, if it is better; its objective and downtime, infinite where it is not feasible."""
+        deployment = self.compiled.deployment(counts)
+        objective = self._hold(deployment)
+        return objective, self.problem.evaluate(deployment).metrics["downtime"] if np.isfinite(objective) else np.inf
 
     def _hold(self, deployment: Deployment) -> float:
         """Keep a deployment that is feasible, where it is better than what is held; returns its objective, or infinity."""

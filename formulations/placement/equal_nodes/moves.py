@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from edrp.placement.reconfiguration import code_times, download_times, upload_ti
 SLACK = 1e-9
 """Seconds of rounding."""
 
+
+MAX_KEPT = 5_000
+"""Results of each kind that are kept; then they are forgotten, since a search may go on for hours."""
 
 Box = tuple[Floats, Floats]
 """Fewest and most of something on each node."""
@@ -79,7 +83,7 @@ class Moves:
         if key not in self._spread:
             times = self.times(j, replicas)
             seconds = least_time(times.before, times.code, times.upload, times.download, room, replicas)
-            self._spread[key] = float(self.compiled.synchronisation_time + seconds)
+            _keep(self._spread, key, float(self.compiled.synchronisation_time + seconds))
         return self._spread[key]
 
     def kept(self, j: int, replicas: int, room: Ints, longest: float) -> tuple[bool, Ints]:
@@ -87,7 +91,8 @@ class Moves:
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._kept:
             times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
-            self._kept[key] = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
+            found = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
+            _keep(self._kept, key, found)
         return self._kept[key]
 
     def boxes(self, j: int, replicas: int, room: Ints, longest: float) -> list[Box]:
@@ -102,8 +107,14 @@ class Moves:
                 for stay in range(int(min(room[slowest], times.before[slowest])) + 1)
             ]
             known = {np.concatenate(box).tobytes(): box for box in tried if box is not None}
-            self._boxes[key] = list(known.values())
+            _keep(self._boxes, key, list(known.values()))
         return self._boxes[key]
+
+
+def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(known) >= MAX_KEPT:
+        known.clear()
+    known[key] = value
 
 
 def _box(times: MoveTimes, room: Ints, slowest: int, stay: int, allowed: float) -> Box | None:

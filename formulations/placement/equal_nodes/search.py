@@ -11,9 +11,10 @@ from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import refuse_beyond_memory
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
-from edrp.formulations.placement.equal_nodes.branching import branch, halve_downtime, split_downtime
+from edrp.formulations.placement.equal_nodes.branching import branch, split_downtime
 from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.node_program import NodeProgram, Place
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
 from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.values import Bounds, Relaxation
@@ -40,8 +41,11 @@ STALLED = 2
 RAISED = 0.05
 """Part of the gap of a branch by which a split has to raise its bound to count."""
 
-HALVED = 0.05
-"""Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
+MAX_CHOICES = 400
+"""Choices of all operators together up to which a program over nodes is tried."""
+
+SECONDS = 2.0
+"""For one such program."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
@@ -85,11 +89,13 @@ class Incumbent:
     ----------
     objective : with tie terms; an upper bound on every feasible one at first.
     offer : realises a placement over classes; whether that could be done.
+    place : tries replicas per operator of the problem and node; objective and downtime, infinite where it is not feasible.
     found : whether there is one.
     """
 
     objective: float
     offer: Callable[[Quotient, Pattern], bool]
+    place: Place
     found: bool = False
 
 
@@ -116,6 +122,7 @@ class CaseSearch:
     mirrored: bool = False
     shortened: int = 0
     stalled: int = 0
+    tried: int = MAX_CHOICES
     handed_over: bool = False
     bound: float = -np.inf
     labels: int = 0
@@ -258,29 +265,43 @@ class CaseSearch:
             near = self.incumbent.objective - self.bound < NEAR * abs(self.bound)
             self._labels_below(self.incumbent.objective, self.parameters.branch_beam if near else self.parameters.far_beam)
 
-    def branches(self) -> list[CaseSearch]:
-        """Cases that together hold every placement of this one; none where no operator has a choice left."""
+    def branches(self, allowed: Callable[[float], float]) -> list[CaseSearch]:
+        """Cases that together hold every placement of this one; none where no operator has a choice left.
+
+        Parameters
+        ----------
+        allowed
+            As for `prove`.
+        """
         self._eliminate()
-        quotient = self.quotient
-        worth = HALVED * (self.incumbent.objective - self.bound)
-        split = None
+        quotient, split = self.quotient, None
         if self.shortened < SHORTENED:
             split = split_downtime(quotient, self._downtimes)
-        elif self.stalled >= STALLED and not self.handed_over:
-            split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
+            if (not rows or self.stalled >= STALLED) and self._decided(allowed):
+                return []
             if rows:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
-            if self.handed_over:
-                return []
-            split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
         if split is None:
             return []
         left = replace(quotient, choices=quotient.choices.select(self._alive))
         parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
+
+    def _decided(self, allowed: Callable[[float], float]) -> bool:
+        """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
+        quotient, left = self.quotient, int(self._alive.sum())
+        sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1).shape[1]
+        if quotient.moves is None or quotient.traffic is not None or self.handed_over:
+            return False
+        if sets > quotient.operators or left > self.tried:
+            return False
+        program = NodeProgram(quotient, self._alive, SECONDS)
+        self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
+        self.tried = left // 2
+        return self.bound >= allowed(self.incumbent.objective)
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:
         """Search below a cutoff, which may raise the bound and improve the incumbent; whether a higher cutoff is of no use."""

@@ -1,0 +1,212 @@
+"""What a branch is worth by a program over nodes, where few choices are left: for ranges of downtimes, one after the other.
+
+Bounds over classes know whether every block finds room on some node, and not whether all blocks find it together. A program
+over nodes does. For a longest downtime, every operator keeps to one box of replicas on the nodes, in which it may move in that
+time. Downtimes between two numbers cost at least the lower one, and leave no more freedom than the higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+
+from edrp.backends import solve_program
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import seconds_left
+from edrp.core.program import Linear, Program
+from edrp.formulations.placement.equal_nodes.model import Quotient
+from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
+from edrp.placement.compiled import NO_NODE
+
+MAX_RANGES = 60
+"""Ranges of downtimes that one branch is split into."""
+
+UNITS = 1e4
+"""The cutoff in the units of a program: solvers err by millionths."""
+
+Place = Callable[[Ints], tuple[float, float]]
+"""Tries replicas per operator of the problem and node; objective and downtime, infinite where they are not feasible."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Downtimes between two numbers.
+
+    Attributes
+    ----------
+    least, longest : seconds.
+    rest : the objective without downtime is at least this.
+    found : downtime of a placement with that objective, infinite if none is known.
+    """
+
+    least: float
+    longest: float
+    rest: float
+    found: float
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of replicas of all operators, in one of which each of them is.
+
+    Attributes
+    ----------
+    operator, row : of each box; a row of the choices that stands for all rows with the same classes and replicas.
+    fewest, most : shape (boxes, nodes).
+    """
+
+    operator: Ints
+    row: Ints
+    fewest: Floats
+    most: Floats
+
+
+class NodeProgram:
+    """The programs of one branch, in which classes are decided.
+
+    Parameters
+    ----------
+    quotient
+        With times of moves, without traffic.
+    alive
+        Rows of the choices that are left.
+    seconds
+        For one program.
+    """
+
+    def __init__(self, quotient: Quotient, alive: Bools, seconds: float) -> None:
+        self.quotient, self.seconds = quotient, seconds
+        self.own = [np.flatnonzero(alive & (quotient.choices.operator == j)) for j in range(quotient.operators)]
+
+    def bound(self, cutoff: Callable[[], float], place: Place) -> float:
+        """A bound on every placement of the branch; those that are found are placed, which may lower the cutoff."""
+        quotient, price = self.quotient, self.quotient.model.downtime
+        least = max(quotient.least_downtime, *(float(quotient.choices.downtime[own].min()) for own in self.own))
+        longest = min(quotient.longest_downtime, cutoff() / price if price else np.inf)
+        number, queue = count(), list[tuple[float, int, Range]]()
+        parts = [self._solved(least, longest, cutoff(), place)]
+        while True:
+            for part in parts:
+                if part is not None:
+                    heappush(queue, (part.rest + price * part.least, next(number), part))
+            if not queue:
+                return np.inf
+            value, _, part = queue[0]
+            if value >= cutoff() or next(number) >= MAX_RANGES or not np.isfinite(part.found):
+                return value
+            heappop(queue)
+            sooner = part.found - 3 * SLACK
+            middle = sooner if part.least < sooner < part.longest else 0.5 * (part.least + part.longest)
+            parts = [self._solved(part.least, middle, cutoff(), place), Range(middle, part.longest, part.rest, part.found)]
+
+    def _solved(self, least: float, longest: float, cutoff: float, place: Place) -> Range | None:
+        """The range with the answer of its program; None where nothing in it is below the cutoff."""
+        most, boxes = cutoff - self.quotient.model.downtime * least, self._boxes(longest)
+        if most <= 0 or boxes is None:
+            return None
+        program = self._program(boxes, UNITS / most)
+        result = solve_program(program, time_limit=max(0.0, min(self.seconds, seconds_left())))
+        if result.status == "infeasible":
+            return None
+        found = np.inf
+        if result.values is not None:
+            counts = np.zeros(self.quotient.model.compiled.candidate.shape, np.int64)
+            counts[self.quotient.model.order] = np.rint(result.values[program["replicas"]])
+            _, found = place(counts)
+        return Range(least, longest, max(0.0, result.bound or 0.0) * most / UNITS, found)
+
+    def _boxes(self, longest: float) -> Boxes | None:
+        """Boxes in which operators may move in the time that there is; None where one of them has none."""
+        choices, found = self.quotient.choices, list[tuple[int, int, Floats, Floats]]()
+        for j, own in enumerate(self.own):
+            inside = own[choices.downtime[own] <= longest + SLACK]
+            kinds = np.array([choices.classes[inside], choices.single[inside], choices.replicas[inside]])
+            _, first, group = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+            boxes = [
+                (j, int(inside[row]), *box)
+                for number, row in enumerate(first)
+                for box in self._row_boxes(j, inside[group.ravel() == number], longest)
+            ]
+            if not boxes:
+                return None
+            found += boxes
+        operator, row, fewest, most = zip(*found, strict=True)
+        return Boxes(np.array(operator), np.array(row), np.array(fewest), np.array(most))
+
+    def _row_boxes(self, j: int, rows: Ints, longest: float) -> list[Box]:
+        """The boxes of rows that differ in nothing but `anchor` and `downtime`."""
+        choices, moves, owner = self.quotient.choices, self.quotient.moves, self.quotient.owner
+        assert moves is not None
+        replicas = int(choices.replicas[rows[0]])
+        inside = (choices.classes[rows[0]] >> owner & 1) == 1
+        now = moves.times(j, replicas).before
+        if choices.single[rows[0]]:
+            nodes = [int(anchor) for anchor in choices.anchor[rows] if anchor != NO_NODE]
+            nodes += [int(node) for node in np.flatnonzero(inside & (now == 0)) if NO_NODE in choices.anchor[rows]]
+            return [(all_there, all_there) for all_there in replicas * np.eye(owner.size)[nodes]]
+        room = np.where(inside, np.minimum(moves.most[j][owner], replicas), 0)
+        stays = [(now.astype(float), now.astype(float))] if now.sum() == replicas and choices.downtime[rows[0]] == 0.0 else []
+        return [*stays, *moves.boxes(j, replicas, room, longest)]
+
+    def _program(self, boxes: Boxes, scale: float) -> Program:
+        """The least objective without downtime, times the scale."""
+        quotient, program = self.quotient, Program()
+        choices, operators, nodes = quotient.choices, quotient.operators, quotient.owner.size
+        totals = choices.replicas[boxes.row]
+        replicas = program.add_columns("replicas", (operators, nodes), upper=boxes.most.max(axis=0), integer=True)
+        chosen = program.add_columns("box", totals.size, upper=1, integer=True)
+        operator, node = np.arange(operators), np.arange(nodes)
+        program.add_rows("one box", operators, [(boxes.operator, chosen, 1.0)], lower=1, upper=1)
+        total = [(operator[:, None], replicas, 1.0), (boxes.operator, chosen, -totals.astype(float))]
+        program.add_rows("total", operators, total, lower=0, upper=0)
+        place = np.arange(replicas.size).reshape(replicas.shape)
+        for name, ends, limits in (("fewest", boxes.fewest, {"lower": 0.0}), ("most", boxes.most, {"upper": 0.0})):
+            entries = [(place, replicas, 1.0), (place[boxes.operator], chosen[:, None], -ends)]
+            program.add_rows(name, replicas.size, entries, **limits)
+        unit = np.array([choices.unit[own].min(axis=0) for own in self.own])
+        for m in range(quotient.capacity.shape[1]):
+            room = quotient.capacity[quotient.owner, m] + SLACK
+            program.add_rows(f"room[{m}]", nodes, [(node, replicas, unit[:, m, None])], upper=room)
+        money = Linear.of(chosen, choices.cost[boxes.row])
+        if np.isfinite(quotient.max_cost):
+            program.add_row("cost", money, upper=quotient.max_cost)
+        objective = (scale * quotient.model.cost) * money + self._response(program, boxes, scale)
+        program.add_row("cutoff", objective, upper=UNITS)
+        program.minimise(objective)
+        return program
+
+    def _response(self, program: Program, boxes: Boxes, scale: float) -> Linear:
+        """The response time in the objective; operators finish one after the other, without delay where they share a node."""
+        quotient, model, chosen = self.quotient, self.quotient.model, program["box"]
+        weight = quotient.response_weight
+        if not (weight or np.isfinite(quotient.max_response)):
+            return Linear.zero()
+        unit = 1 / (scale * weight) if weight else quotient.max_response / UNITS
+        latency = quotient.choices.latency[boxes.row] / unit
+        sets = [np.unique(quotient.choices.classes[own]) for own in self.own]
+        ends = zip(model.source, model.target, strict=True)
+        delay = np.array([quotient.delay[np.ix_(sets[i], sets[j])].min() / unit for i, j in ends])
+        local = np.flatnonzero(delay > 0)
+        wholly = program.add_columns("local", (local.size, quotient.owner.size), upper=1)
+        place = np.arange(wholly.size).reshape(wholly.shape)
+        single = np.flatnonzero(quotient.choices.single[boxes.row] == 1)
+        there = boxes.most[single].argmax(axis=1)
+        for name, of in (("sender", model.source[local]), ("receiver", model.target[local])):
+            stream, box = np.nonzero(of[:, None] == boxes.operator[single])
+            entries = [(place[stream, there[box]], chosen[single[box]], 1.0), (place, wholly, -1.0)]
+            program.add_rows(name, wholly.size, entries, lower=0.0)
+        limit = quotient.max_response / unit
+        finish = program.add_columns("finish", quotient.operators, upper=limit)
+        response = program.add_columns("response", upper=limit)
+        operator, stream = np.arange(finish.size), np.arange(delay.size)
+        program.add_rows("begin", finish.size, [(operator, finish, 1.0), (boxes.operator, chosen, -latency)], lower=0.0)
+        on, box = np.nonzero(model.target[:, None] == boxes.operator)
+        after = [(stream, finish[model.target], 1.0), (stream, finish[model.source], -1.0), (on, chosen[box], -latency[box])]
+        after.append((local[:, None], wholly, delay[local][:, None]))
+        program.add_rows("after", stream.size, after, lower=delay)
+        program.add_rows("end", finish.size, [(operator, response, 1.0), (operator, finish, -1.0)], lower=0.0)
+        return Linear.of(response, 1.0 if weight else 0.0)
