@@ -44,8 +44,8 @@ RAISED = 0.05
 MAX_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
-SECONDS = 2.0
-"""For one such program."""
+SECONDS, LAST_SECONDS = 2.0, 20.0
+"""For one such program, and for one where nothing is left to branch on."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
@@ -279,7 +279,7 @@ class CaseSearch:
             split = split_downtime(quotient, self._downtimes)
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
-            if (not rows or self.stalled >= STALLED) and self._decided(allowed):
+            if (not rows or self.stalled >= STALLED) and self._decided(allowed, SECONDS if rows else LAST_SECONDS):
                 return []
             if rows:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
@@ -290,15 +290,15 @@ class CaseSearch:
         parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
 
-    def _decided(self, allowed: Callable[[float], float]) -> bool:
+    def _decided(self, allowed: Callable[[float], float], seconds: float) -> bool:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
         quotient, left = self.quotient, int(self._alive.sum())
         sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1).shape[1]
         if quotient.moves is None or quotient.traffic is not None or self.handed_over:
             return False
-        if sets > quotient.operators or left > self.tried:
+        if sets > quotient.operators or (left > self.tried and seconds < LAST_SECONDS):
             return False
-        program = NodeProgram(quotient, self._alive, SECONDS)
+        program = NodeProgram(quotient, self._alive, seconds)
         self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
         self.tried = left // 2
         return self.bound >= allowed(self.incumbent.objective)
