@@ -16,14 +16,11 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import now, seconds_left
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
 from edrp.placement.compiled import NO_NODE
-
-MAX_RANGES = 60
-"""Ranges of downtimes that one branch is split into."""
 
 UNITS = 1e4
 """The cutoff in the units of a program: solvers err by millionths."""
@@ -75,11 +72,11 @@ class NodeProgram:
     alive
         Rows of the choices that are left.
     seconds
-        For one program.
+        For all programs together.
     """
 
     def __init__(self, quotient: Quotient, alive: Bools, seconds: float) -> None:
-        self.quotient, self.seconds = quotient, seconds
+        self.quotient, self.end = quotient, now() + seconds
         self.own = [np.flatnonzero(alive & (quotient.choices.operator == j)) for j in range(quotient.operators)]
 
     def bound(self, cutoff: Callable[[], float], place: Place) -> float:
@@ -96,7 +93,7 @@ class NodeProgram:
             if not queue:
                 return np.inf
             value, _, part = queue[0]
-            if value >= cutoff() or next(number) >= MAX_RANGES or not np.isfinite(part.found):
+            if value >= cutoff() or now() > self.end or not np.isfinite(part.found):
                 return value
             heappop(queue)
             sooner = part.found - 3 * SLACK
@@ -109,7 +106,7 @@ class NodeProgram:
         if most <= 0 or boxes is None:
             return None
         program = self._program(boxes, UNITS / most)
-        result = solve_program(program, time_limit=max(0.0, min(self.seconds, seconds_left())))
+        result = solve_program(program, time_limit=max(0.0, min(self.end - now(), seconds_left())))
         if result.status == "infeasible":
             return None
         found = np.inf

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import seconds_left
+from edrp.core.program import Linear, Program
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -131,64 +132,27 @@ def _solved(
 
     As many of the pairs `local` of owners as can be are wholly on one node.
     """
-    from scipy.optimize import Bounds, milp
-
     owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
-    size, joined = owners * nodes, len(local) * nodes
     of = np.repeat(np.arange(owners), [len(own) for own in boxes])
     lower, upper = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
-    counts, node = np.arange(size).reshape(owners, nodes), np.arange(nodes)
-    box_columns, pairs = size + np.arange(of.size), size + of.size + np.arange(joined).reshape(len(local), nodes)
-
-    rows = _Rows()
-    rows.add([(np.arange(owners)[:, None], counts, 1.0)], totals, totals)
-    rows.add([(of, box_columns, 1.0)], np.ones(owners), np.ones(owners))
-    for bound, low, high in ((lower, 0.0, np.inf), (upper, -np.inf, 0.0)):
-        within = (counts[of], box_columns[:, None], -bound)
-        rows.add([(counts, counts, 1.0), within], np.full(size, low), np.full(size, high))
+    program = Program()
+    counts = program.add_columns("counts", (owners, nodes), upper=totals[:, None], integer=True)
+    chosen = program.add_columns("box", of.size, upper=1, integer=True)
+    joined = program.add_columns("joined", (len(local), nodes), upper=1, integer=True)
+    program.add_rows("total", owners, [(np.arange(owners)[:, None], counts, 1.0)], lower=totals, upper=totals)
+    program.add_rows("one box", owners, [(of, chosen, 1.0)], lower=1, upper=1)
+    own = (counts, counts, 1.0)
+    program.add_rows("fewest", counts.size, [own, (counts[of], chosen[:, None], -lower)], lower=0)
+    program.add_rows("most", counts.size, [own, (counts[of], chosen[:, None], -upper)], upper=0)
     capacity = quotient.capacity[quotient.owner]
     for m in range(capacity.shape[1]):
-        rows.add([(node, counts, loads[:, m, None])], np.full(nodes, -np.inf), capacity[:, m] + 1e-9)
-    for ends in zip(*local, strict=True):
-        own = np.arange(joined).reshape(len(local), nodes)
-        wholly = (own, pairs, -totals[list(ends), None].astype(float))
-        rows.add([(own, counts[list(ends)], 1.0), wholly], np.zeros(joined), np.full(joined, np.inf))
-    least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes]).ravel()
-    columns = size + of.size + joined
-    found = milp(
-        np.concatenate([(least == 0).astype(float), np.zeros(of.size), np.full(joined, -2.0 * totals.sum())]),
-        integrality=np.ones(columns, np.int64),
-        bounds=Bounds(0, np.concatenate([np.repeat(totals, nodes), np.ones(of.size + joined)])),
-        constraints=rows.constraint(columns),
-        options={"time_limit": max(0.0, min(SECONDS, seconds_left()))},
-    )
-    return None if found.x is None else np.rint(found.x[:size]).astype(np.int64).reshape(owners, nodes)
-
-
-class _Rows:
-    """Rows of a program, collected block by block."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[Any, ...]] = []
-        self.low: list[Floats] = []
-        self.high: list[Floats] = []
-        self.height = 0
-
-    def add(self, entries: Sequence[tuple[Ints, Ints, Any]], low: Any, high: Any) -> None:
-        """Rows between two bounds; entries are rows among these, columns and values, of shapes that go together."""
-        for parts in entries:
-            row, column, value = np.broadcast_arrays(*parts)
-            self.entries.append((self.height + row.ravel(), column.ravel(), value.ravel()))
-        self.low.append(low)
-        self.high.append(high)
-        self.height += len(low)
-
-    def constraint(self, columns: int) -> Any:
-        """All of them over so many columns."""
-        from scipy import sparse
-        from scipy.optimize import LinearConstraint
-
-        row, column, value = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        matrix = sparse.csr_array((value, (row, column)), shape=(self.height, columns))
-        matrix.eliminate_zeros()
-        return LinearConstraint(matrix, np.concatenate(self.low), np.concatenate(self.high))
+        program.add_rows(f"room[{m}]", nodes, [(np.arange(nodes), counts, loads[:, m, None])], upper=capacity[:, m] + 1e-9)
+    place = np.arange(joined.size).reshape(joined.shape)
+    for name, side in (("sender", 0), ("receiver", 1)):
+        ends = np.array([pair[side] for pair in local], np.int64)
+        wholly = (place, joined, -totals[ends, None].astype(float))
+        program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
+    least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
+    program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
+    found = solve_program(program, time_limit=max(0.0, min(SECONDS, seconds_left())))
+    return None if found.values is None else np.rint(found.values[counts]).astype(np.int64)

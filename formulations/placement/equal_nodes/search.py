@@ -11,7 +11,7 @@ from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import refuse_beyond_memory
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
-from edrp.formulations.placement.equal_nodes.branching import branch, split_downtime
+from edrp.formulations.placement.equal_nodes.branching import branch, halve_downtime, split_downtime
 from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram, Place
@@ -41,11 +41,14 @@ STALLED = 2
 RAISED = 0.05
 """Part of the gap of a branch by which a split has to raise its bound to count."""
 
+HALVED = 0.05
+"""Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
+
 MAX_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
 SECONDS, LAST_SECONDS = 2.0, 20.0
-"""For one such program, and for one where nothing is left to branch on."""
+"""For the programs of a branch, and of one where no choice is left."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 """By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
@@ -274,18 +277,18 @@ class CaseSearch:
             As for `prove`.
         """
         self._eliminate()
-        quotient, split = self.quotient, None
-        if self.shortened < SHORTENED:
-            split = split_downtime(quotient, self._downtimes)
+        quotient = self.quotient
+        split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
-            if (not rows or self.stalled >= STALLED) and self._decided(allowed, SECONDS if rows else LAST_SECONDS):
-                return []
-            if rows:
+            if (not rows or self.stalled >= STALLED) and not self.handed_over:
+                if self._decided(allowed, SECONDS if rows else LAST_SECONDS):
+                    return []
+                worth = HALVED * (self.incumbent.objective - self.bound)
+                split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
+            if split is None:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
-        if split is None:
-            return []
         left = replace(quotient, choices=quotient.choices.select(self._alive))
         parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
@@ -294,7 +297,7 @@ class CaseSearch:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
         quotient, left = self.quotient, int(self._alive.sum())
         sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1).shape[1]
-        if quotient.moves is None or quotient.traffic is not None or self.handed_over:
+        if quotient.moves is None or quotient.traffic is not None:
             return False
         if sets > quotient.operators or (left > self.tried and seconds < LAST_SECONDS):
             return False
