@@ -18,6 +18,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import now, seconds_left
 from edrp.core.program import Linear, Program
+from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
 from edrp.placement.compiled import NO_NODE
@@ -44,22 +45,6 @@ class Range:
     longest: float
     rest: float
     found: float
-
-
-@dataclass(frozen=True)
-class Boxes:
-    """Boxes of replicas of all operators, in one of which each of them is.
-
-    Attributes
-    ----------
-    operator, row : of each box; a row of the choices that stands for all rows with the same classes and replicas.
-    fewest, most : shape (boxes, nodes).
-    """
-
-    operator: Ints
-    row: Ints
-    fewest: Floats
-    most: Floats
 
 
 class NodeProgram:
@@ -96,28 +81,29 @@ class NodeProgram:
             if value >= cutoff() or now() > self.end or not np.isfinite(part.found):
                 return value
             heappop(queue)
-            sooner = part.found - 3 * SLACK
-            middle = sooner if part.least < sooner < part.longest else 0.5 * (part.least + part.longest)
-            parts = [self._solved(part.least, middle, cutoff(), place), Range(middle, part.longest, part.rest, part.found)]
+            # The placement is the best of all that take as long as it or longer.
+            sooner = part.found - 1.5 * SLACK
+            parts = [self._solved(part.least, sooner, cutoff(), place)] if part.least < sooner else []
+            parts.append(Range(max(part.least, part.found), part.longest, part.rest, np.inf))
 
     def _solved(self, least: float, longest: float, cutoff: float, place: Place) -> Range | None:
         """The range with the answer of its program; None where nothing in it is below the cutoff."""
-        most, boxes = cutoff - self.quotient.model.downtime * least, self._boxes(longest)
-        if most <= 0 or boxes is None:
+        most, found = cutoff - self.quotient.model.downtime * least, self._boxes(longest)
+        if most <= 0 or found is None:
             return None
-        program = self._program(boxes, UNITS / most)
+        program = self._program(*found, UNITS / most)
         result = solve_program(program, time_limit=max(0.0, min(self.end - now(), seconds_left())))
         if result.status == "infeasible":
             return None
-        found = np.inf
+        downtime = np.inf
         if result.values is not None:
             counts = np.zeros(self.quotient.model.compiled.candidate.shape, np.int64)
             counts[self.quotient.model.order] = np.rint(result.values[program["replicas"]])
-            _, found = place(counts)
-        return Range(least, longest, max(0.0, result.bound or 0.0) * most / UNITS, found)
+            _, downtime = place(counts)
+        return Range(least, longest, max(0.0, result.bound or 0.0) * most / UNITS, downtime)
 
-    def _boxes(self, longest: float) -> Boxes | None:
-        """Boxes in which operators may move in the time that there is; None where one of them has none."""
+    def _boxes(self, longest: float) -> tuple[Boxes, Ints] | None:
+        """Boxes in which operators may move in the time that there is, and a row of each; None where an operator has no box."""
         choices, found = self.quotient.choices, list[tuple[int, int, Floats, Floats]]()
         for j, own in enumerate(self.own):
             inside = own[choices.downtime[own] <= longest + SLACK]
@@ -131,8 +117,8 @@ class NodeProgram:
             if not boxes:
                 return None
             found += boxes
-        operator, row, fewest, most = zip(*found, strict=True)
-        return Boxes(np.array(operator), np.array(row), np.array(fewest), np.array(most))
+        operator, rows, fewest, most = (np.array(part) for part in zip(*found, strict=True))
+        return Boxes(operator, choices.replicas[rows], fewest, most), rows
 
     def _row_boxes(self, j: int, rows: Ints, longest: float) -> list[Box]:
         """The boxes of rows that differ in nothing but `anchor` and `downtime`."""
@@ -149,59 +135,45 @@ class NodeProgram:
         stays = [(now.astype(float), now.astype(float))] if now.sum() == replicas and choices.downtime[rows[0]] == 0.0 else []
         return [*stays, *moves.boxes(j, replicas, room, longest)]
 
-    def _program(self, boxes: Boxes, scale: float) -> Program:
+    def _program(self, boxes: Boxes, rows: Ints, scale: float) -> Program:
         """The least objective without downtime, times the scale."""
         quotient, program = self.quotient, Program()
-        choices, operators, nodes = quotient.choices, quotient.operators, quotient.owner.size
-        totals = choices.replicas[boxes.row]
-        replicas = program.add_columns("replicas", (operators, nodes), upper=boxes.most.max(axis=0), integer=True)
-        chosen = program.add_columns("box", totals.size, upper=1, integer=True)
-        operator, node = np.arange(operators), np.arange(nodes)
-        program.add_rows("one box", operators, [(boxes.operator, chosen, 1.0)], lower=1, upper=1)
-        total = [(operator[:, None], replicas, 1.0), (boxes.operator, chosen, -totals.astype(float))]
-        program.add_rows("total", operators, total, lower=0, upper=0)
-        place = np.arange(replicas.size).reshape(replicas.shape)
-        for name, ends, limits in (("fewest", boxes.fewest, {"lower": 0.0}), ("most", boxes.most, {"upper": 0.0})):
-            entries = [(place, replicas, 1.0), (place[boxes.operator], chosen[:, None], -ends)]
-            program.add_rows(name, replicas.size, entries, **limits)
-        unit = np.array([choices.unit[own].min(axis=0) for own in self.own])
-        for m in range(quotient.capacity.shape[1]):
-            room = quotient.capacity[quotient.owner, m] + SLACK
-            program.add_rows(f"room[{m}]", nodes, [(node, replicas, unit[:, m, None])], upper=room)
-        money = Linear.of(chosen, choices.cost[boxes.row])
+        loads = np.array([quotient.choices.unit[own].min(axis=0) for own in self.own])
+        add_boxes(program, quotient, boxes, loads)
+        money = Linear.of(program["box"], quotient.choices.cost[rows])
         if np.isfinite(quotient.max_cost):
             program.add_row("cost", money, upper=quotient.max_cost)
-        objective = (scale * quotient.model.cost) * money + self._response(program, boxes, scale)
+        objective = (scale * quotient.model.cost) * money + self._response(program, boxes, rows, scale)
         program.add_row("cutoff", objective, upper=UNITS)
         program.minimise(objective)
         return program
 
-    def _response(self, program: Program, boxes: Boxes, scale: float) -> Linear:
+    def _response(self, program: Program, boxes: Boxes, rows: Ints, scale: float) -> Linear:
         """The response time in the objective; operators finish one after the other, without delay where they share a node."""
         quotient, model, chosen = self.quotient, self.quotient.model, program["box"]
         weight = quotient.response_weight
         if not (weight or np.isfinite(quotient.max_response)):
             return Linear.zero()
         unit = 1 / (scale * weight) if weight else quotient.max_response / UNITS
-        latency = quotient.choices.latency[boxes.row] / unit
+        latency = quotient.choices.latency[rows] / unit
         sets = [np.unique(quotient.choices.classes[own]) for own in self.own]
         ends = zip(model.source, model.target, strict=True)
         delay = np.array([quotient.delay[np.ix_(sets[i], sets[j])].min() / unit for i, j in ends])
         local = np.flatnonzero(delay > 0)
         wholly = program.add_columns("local", (local.size, quotient.owner.size), upper=1)
         place = np.arange(wholly.size).reshape(wholly.shape)
-        single = np.flatnonzero(quotient.choices.single[boxes.row] == 1)
+        single = np.flatnonzero(quotient.choices.single[rows] == 1)
         there = boxes.most[single].argmax(axis=1)
         for name, of in (("sender", model.source[local]), ("receiver", model.target[local])):
-            stream, box = np.nonzero(of[:, None] == boxes.operator[single])
+            stream, box = np.nonzero(of[:, None] == boxes.owner[single])
             entries = [(place[stream, there[box]], chosen[single[box]], 1.0), (place, wholly, -1.0)]
             program.add_rows(name, wholly.size, entries, lower=0.0)
         limit = quotient.max_response / unit
         finish = program.add_columns("finish", quotient.operators, upper=limit)
         response = program.add_columns("response", upper=limit)
         operator, stream = np.arange(finish.size), np.arange(delay.size)
-        program.add_rows("begin", finish.size, [(operator, finish, 1.0), (boxes.operator, chosen, -latency)], lower=0.0)
-        on, box = np.nonzero(model.target[:, None] == boxes.operator)
+        program.add_rows("begin", finish.size, [(operator, finish, 1.0), (boxes.owner, chosen, -latency)], lower=0.0)
+        on, box = np.nonzero(model.target[:, None] == boxes.owner)
         after = [(stream, finish[model.target], 1.0), (stream, finish[model.source], -1.0), (on, chosen[box], -latency[box])]
         after.append((local[:, None], wholly, delay[local][:, None]))
         program.add_rows("after", stream.size, after, lower=delay)

@@ -10,6 +10,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import seconds_left
 from edrp.core.program import Linear, Program
+from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -132,21 +133,12 @@ def _solved(
 
     As many of the pairs `local` of owners as can be are wholly on one node.
     """
-    owners, nodes = len(boxes), len(quotient.model.compiled.nodes)
-    of = np.repeat(np.arange(owners), [len(own) for own in boxes])
-    lower, upper = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
+    owner = np.repeat(np.arange(len(boxes)), [len(own) for own in boxes])
+    fewest, most = (np.array([box[side] for own in boxes for box in own]) for side in (0, 1))
     program = Program()
-    counts = program.add_columns("counts", (owners, nodes), upper=totals[:, None], integer=True)
-    chosen = program.add_columns("box", of.size, upper=1, integer=True)
-    joined = program.add_columns("joined", (len(local), nodes), upper=1, integer=True)
-    program.add_rows("total", owners, [(np.arange(owners)[:, None], counts, 1.0)], lower=totals, upper=totals)
-    program.add_rows("one box", owners, [(of, chosen, 1.0)], lower=1, upper=1)
-    own = (counts, counts, 1.0)
-    program.add_rows("fewest", counts.size, [own, (counts[of], chosen[:, None], -lower)], lower=0)
-    program.add_rows("most", counts.size, [own, (counts[of], chosen[:, None], -upper)], upper=0)
-    capacity = quotient.capacity[quotient.owner]
-    for m in range(capacity.shape[1]):
-        program.add_rows(f"room[{m}]", nodes, [(np.arange(nodes), counts, loads[:, m, None])], upper=capacity[:, m] + 1e-9)
+    add_boxes(program, quotient, Boxes(owner, totals[owner], fewest, most), loads)
+    counts = program["replicas"]
+    joined = program.add_columns("joined", (len(local), counts.shape[1]), upper=1, integer=True)
     place = np.arange(joined.size).reshape(joined.shape)
     for name, side in (("sender", 0), ("receiver", 1)):
         ends = np.array([pair[side] for pair in local], np.int64)

@@ -20,6 +20,7 @@ from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
 from edrp.datasets.families.placement.random_contention import random_contended_cluster, random_contention
 from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
 from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.stays import with_stays
@@ -490,3 +491,40 @@ def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
             if downtime <= longest:
                 counts = [[entry.deployment[name].count(node) for node in names] for name in operators]
                 assert (np.array(counts) >= stays).all()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_programs_over_nodes_find_the_best_deployment_of_a_branch(seed):
+    """Against all feasible deployments on the same classes, for a middle and the longest of their downtimes."""
+    problem = random_cluster(seed, running=True)
+    quotient = compiled_quotient(problem)
+    every = feasible_deployments(problem)
+    if quotient.moves is None or quotient.traffic is not None or not every:
+        return
+    compiled = quotient.model.compiled
+    index = {node.name: u for u, node in enumerate(problem.network.nodes)}
+    operators = [problem.application.operators[i].name for i in quotient.model.order]
+    tie = quotient.model.cost - compiled.weight["cost"]
+
+    def objective(evaluation):
+        return evaluation.objective + tie * evaluation.metrics["cost"]
+
+    def classes(deployment):
+        return tuple(sum({1 << int(quotient.owner[index[node]]) for node in deployment[name]}) for name in operators)
+
+    decided = classes(min(every, key=lambda entry: objective(entry.evaluation)).deployment)
+    branch = [entry.evaluation for entry in every if classes(entry.deployment) == decided]
+    alive = quotient.choices.classes == np.array(decided)[quotient.choices.operator]
+    for longest in np.quantile([one.metrics["downtime"] for one in branch], [0.5, 1.0], method="lower"):
+        best = min(objective(one) for one in branch if one.metrics["downtime"] <= longest)
+        found = [1.01 * best + 1e-9]
+
+        def place(counts, found=found):
+            evaluation = problem.evaluate(compiled.deployment(counts))
+            found.append(objective(evaluation) if evaluation.feasible else np.inf)
+            return found[-1], evaluation.metrics["downtime"] if evaluation.feasible else np.inf
+
+        program = NodeProgram(replace(quotient, longest_downtime=float(longest)), alive, 60.0)
+        bound = program.bound(lambda found=found: min(found) * (1 - 1e-9), place)
+        assert min(found) == pytest.approx(best, rel=1e-9)
+        assert bound >= best * (1 - 2e-9)
