@@ -42,6 +42,7 @@ def finish_by_program(problem: StreamPlacement, answer: Answer, options: Options
         size=answer.size,
         build_seconds=answer.build_seconds,
         method=f"{name}, {HIGHS.name}",
+        proof=whole.proof,
         notes=(why,),
     )
 

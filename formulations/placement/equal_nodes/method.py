@@ -56,6 +56,9 @@ MAX_COMPACT_COLUMNS = 1_000
 TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact program took over"
 """Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
 
+DECIDED = "branches with few choices left were bounded by programs over nodes"
+"""For the notes."""
+
 NOT_COMPILED = "the compact program took over while kernels were being compiled; `edrp warm-up` compiles them, once and for all"
 
 
@@ -284,6 +287,11 @@ class _Search:
             self.options.progress(self.options.elapsed, objective, min(self.bound, self.incumbent.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
+        """The answer, and what it rests on."""
+        answer = self._claimed(stopped)
+        return replace(answer, proof="solver's word", notes=(DECIDED,)) if self.incumbent.programs else answer
+
+    def _claimed(self, stopped: StoppedBecause) -> Answer:
         size = {
             "classes": len(self.quotient.members),
             "states": max([self.states, *(case.states for case in self.cases)]),

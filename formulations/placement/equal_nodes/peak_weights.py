@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.methods import Options
 from edrp.core.problem import derived_once
-from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.solution import Answer, Proof, StoppedBecause
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -88,6 +88,7 @@ class PeakSearch:
         self.objective = np.inf
         self.closed = np.inf
         self.proofs = 0
+        self.proof: Proof = "own algorithm, not certified"
         high = float(compiled.limit[metric])
         self.ranges = [PeakRange(min(least_peak(compiled, metric), high), high, 0.0)]
         self._hold(options.start)
@@ -144,6 +145,8 @@ class PeakSearch:
         problem = self._limited(part.high)
         with derived_once(problem):
             answer = self.prove(problem, options)
+        if answer.proof == "solver's word":
+            self.proof = answer.proof
         if answer.status == "infeasible":
             return answer
         if answer.bound is not None:
@@ -193,10 +196,11 @@ class PeakSearch:
         size = {"proofs": self.proofs}
         if self.best is not None:
             left = self.objective - self.bound
-            return answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
+            answer = answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
+            return replace(answer, proof=self.proof)
         if not self.ranges:
-            return Answer("infeasible", "finished", size=size)
-        return Answer("none", stopped, bound=self.bound, size=size)
+            return Answer("infeasible", "finished", size=size, proof=self.proof)
+        return Answer("none", stopped, bound=self.bound, size=size, proof=self.proof)
 
 
 def least_peak(compiled: Compiled, metric: str) -> float:

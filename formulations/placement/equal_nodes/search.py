@@ -94,12 +94,14 @@ class Incumbent:
     offer : realises a placement over classes; whether that could be done.
     place : tries replicas per operator of the problem and node; objective and downtime, infinite where it is not feasible.
     found : whether there is one.
+    programs : branches that programs over nodes have bounded.
     """
 
     objective: float
     offer: Callable[[Quotient, Pattern], bool]
     place: Place
     found: bool = False
+    programs: int = 0
 
 
 @dataclass(eq=False)
@@ -296,12 +298,13 @@ class CaseSearch:
     def _decided(self, allowed: Callable[[float], float], seconds: float) -> bool:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
         quotient, left = self.quotient, int(self._alive.sum())
-        sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1).shape[1]
-        if quotient.moves is None or quotient.traffic is not None:
+        sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1)
+        if quotient.moves is None or quotient.traffic is not None or (left > self.tried and seconds < LAST_SECONDS):
             return False
-        if sets > quotient.operators or (left > self.tried and seconds < LAST_SECONDS):
+        if not np.array_equal(sets[0], np.arange(quotient.operators)):  # several sets of classes, or no choice at all
             return False
         program = NodeProgram(quotient, self._alive, seconds)
+        self.incumbent.programs += 1
         self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
         self.tried = left // 2
         return self.bound >= allowed(self.incumbent.objective)
