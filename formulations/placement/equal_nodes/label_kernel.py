@@ -303,9 +303,9 @@ def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int, c
 def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, weights: Floats, binding: Ints) -> Bools:
     """Which labels none dominates that comes before them in `order`, where labels of a group stand together.
 
-    `shape` are the number of shared things, of open operators and of loads; `weights` are objective per second of response
-    time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared thing, the limit
-    on response time (last but one) or that on cost (last) can bind.
+    `shape` are the number of shared things, of open operators, of loads and of sources to come; `weights` are objective per
+    second of response time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared
+    thing, the limit on response time (last but one) or that on cost (last) can bind.
     """
     keep = np.ones(order.size, np.bool_)
     kept = np.empty(COMPARED, np.int64)
@@ -328,7 +328,8 @@ def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, weights: 
 def _dominates(one: Floats, other: Floats, shape: Ints, weights: Floats, binding: Ints) -> bool:
     """Whether whatever becomes of the other label would become of this one at no higher objective.
 
-    It may be later where the limit on response time cannot bind, if it is cheaper by as much.
+    It may be later where the limit on response time cannot bind, if it is cheaper by as much. To be sooner is worth nothing for
+    certain while sources are to come, from which the slowest path may begin.
     """
     shared, opened, loads = shape[0], shape[1], shape[2]
     times = SHARED + shared
@@ -343,7 +344,7 @@ def _dominates(one: Floats, other: Floats, shape: Ints, weights: Floats, binding
     for n in range(opened):
         if one[times + opened + loads + n] != other[times + opened + loads + n]:
             return False
-    latest, later = 0.0, -np.inf
+    latest, later = 0.0, 0.0 if shape[3] else -np.inf
     for n in range(opened):
         later = max(later, one[times + n] - other[times + n])
         latest = max(latest, one[times + n])

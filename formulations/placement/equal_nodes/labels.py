@@ -120,7 +120,7 @@ class LabelSearch:
         states = slice(graph.first_state[j + 1], graph.first_state[j + 2])
         later = model.target > j
         cut = np.array([[view.prices.flow[later & (model.source == i)].sum() for i in opened] for view in views])
-        sources = [i for i in range(j + 1, model.operators) if not len(model.incoming[i])]
+        sources = self._sources_after(j)
         coming = [view.prices.through[sources].sum() for view in views]
         return Ahead(
             codes=graph.codes[j + 1],
@@ -138,6 +138,11 @@ class LabelSearch:
             own_tail=self.tails[j : j + 1],
             rest=self.rest[j + 1],
         )
+
+    def _sources_after(self, j: int) -> list[int]:
+        """Sources that are placed after an operator."""
+        model = self.quotient.model
+        return [i for i in range(j + 1, model.operators) if not len(model.incoming[i])]
 
     def _waiting(self, view: Relaxation) -> float:
         """The part of a view's constant that is downtime, which labels know better."""
@@ -193,7 +198,7 @@ class LabelSearch:
         room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
         parts: list[Labels] = []
-        first, lost, last = 0, np.inf, j == self.quotient.operators - 1
+        first, lost = 0, np.inf
         while first < layer.code.size:
             if out_of_time():
                 lost = min(lost, float(layer.values[first:, BOUND].min()))
@@ -201,19 +206,20 @@ class LabelSearch:
             first, count = extend(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, empty_fields(), found)
             parts.append(_take(found, np.arange(count)))
             if sum(part.code.size for part in parts) > 3 * beam:
-                merged, gone = self._reduced(_joined(parts), opened, cutoff, beam, last)
+                merged, gone = self._reduced(_joined(parts), j, opened, cutoff, beam)
                 parts, lost = [merged], min(lost, gone)
-        merged, gone = self._reduced(_joined([*parts, _take(found, np.arange(0))]), opened, cutoff, beam, last)
+        merged, gone = self._reduced(_joined([*parts, _take(found, np.arange(0))]), j, opened, cutoff, beam)
         return merged, min(lost, gone)
 
-    def _reduced(self, labels: Labels, opened: int, cutoff: float, beam: int, last: bool) -> tuple[Labels, float]:
+    def _reduced(self, labels: Labels, j: int, opened: int, cutoff: float, beam: int) -> tuple[Labels, float]:
         """Without dominated labels, and no more than fit; and the least bound that was given up for that."""
         labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
-        if not last:
+        if j < self.quotient.operators - 1:
             group = _without_levels(labels.code, opened)
             order = np.lexsort((labels.values[:, BOUND], group))
-            shape = np.array([self.quotient.shared_capacity.size, opened, opened * self.quotient.capacity.shape[1]])
             model, least = self.quotient.model, self.quotient.least_downtime
+            loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
+            shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
             weights = np.array([model.response, model.cost, model.downtime, least])
             keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
             labels = _take(labels, order[keep])

@@ -474,6 +474,13 @@ def test_a_chain_whose_large_states_stay_is_proven():
     assert (solution.status, solution.stopped_because) == ("optimal", "finished")
 
 
+def test_a_dearer_operator_that_is_sooner_does_not_displace_one_on_a_path_that_is_not_the_slowest():
+    """Two operators without streams: what the first one gains in time is worth nothing where the second one is slower."""
+    problem = random_cluster(700157, running=True)
+    solution = edrp.solve(problem, "equal-nodes")
+    assert solution.objective == pytest.approx(brute_force(problem)[0], rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
     """Against all feasible deployments, for the least, a middle and the longest of their downtimes."""
