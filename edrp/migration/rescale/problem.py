@@ -219,7 +219,7 @@ class RescaleProblem(StreamPlacement):
         if unstable and operator.tasks is None:
             return [f"{operator.name} is overloaded with {numbered(replicas, 'replica')}{when}"]
         return [
-            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s for {range_text(load)}{when}"
+            f"{operator.name} is overloaded on {load.node}: {load.rate:.6g} tuples/s{when} for {range_text(load)}"
             for load in unstable
         ]
 

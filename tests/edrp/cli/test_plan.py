@@ -85,4 +85,4 @@ def test_command_says_what_a_method_that_found_nothing_says(run, examples, write
     result = run("plan", write(problem), "--method", "keep")
     assert result.code == 4
     assert "No plan: nothing found" in result.out
-    assert "count is overloaded on rack1-b: 5e+03 tuples/s for tasks 3–7" in result.out
+    assert "count is overloaded on rack1-b: 5000 tuples/s for tasks 3–7" in result.out
