@@ -212,7 +212,7 @@ def _staged_answer(problem: Any, name: str, options: Options) -> Answer:
 
 
 def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
-    """The answer of the method of that name; where it found nothing in time, what was given to start from."""
+    """The answer of the method of that name, or what was given where that is better than what was found in time."""
     try:
         with deadline(now() + options.remaining):
             resolved = resolve_method(name, problem)
@@ -229,12 +229,12 @@ def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Ans
 
 
 def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
-    """The answer; where the method found nothing in time, the better of start and current decision if one is feasible.
+    """The answer; where the method had to stop early, the better of start and current decision if that is better and feasible.
 
     Raises
     ------
     VerificationError
-        When one of these refutes the answer.
+        When one of these refutes the answer, or the evaluator does before it is replaced.
     """
     given = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
     rated = [(evaluation.objective, decision) for decision in given if (evaluation := problem.evaluate(decision)).feasible]
@@ -243,10 +243,23 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
     objective, decision = min(rated, key=lambda pair: pair[0])
     if wrong := refutation(answer, objective):
         raise VerificationError(f"method {answer.method}: {wrong}", answer, objective)
-    if (answer.status, answer.stopped_because) != ("none", "time_limit"):
+    if answer.status not in ("none", "feasible") or answer.stopped_because not in ("time_limit", "interrupted"):
         return answer
-    notes = (*answer.notes, "nothing was found in time; this is what was given")
-    return replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
+    evaluation, disagreement = checked(problem, answer, options.gap)
+    if disagreement:
+        raise VerificationError(f"method {answer.method}: {disagreement}", answer, evaluation)
+    if evaluation is not None and evaluation.objective <= objective:
+        return answer
+    found = "nothing" if evaluation is None else "nothing better"
+    bound = None if answer.bound is None else min(answer.bound, objective)
+    return replace(
+        answer,
+        status="feasible" if bound is None or not within_gap(objective, bound, options.gap) else "optimal",
+        decision=decision,
+        objective=objective,
+        bound=bound,
+        notes=(*answer.notes, f"{found} was found before the method had to stop; this is what was given"),
+    )
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:

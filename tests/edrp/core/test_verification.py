@@ -137,6 +137,41 @@ def test_a_start_refutes_what_cannot_be(word_count, lying, believable):
             edrp.solve(word_count, method, start=optimum.deployment)
 
 
+@pytest.mark.parametrize("stopped", ["time_limit", "interrupted"])
+@pytest.mark.parametrize("found", [True, False])
+@pytest.mark.parametrize("bound", [None, 0.5, 1.0, 1 + 1e-7])
+def test_what_was_given_is_the_answer_where_a_method_stops_before_anything_better(
+    word_count, lying, believable, stopped, found, bound
+):
+    """A bound that reaches what was given, up to a solver's rounding, proves it."""
+    optimum = edrp.solve(word_count, "highs")
+    reached = None if bound is None else bound * optimum.objective
+    early = replace(believable if found else Answer("none", "finished"), stopped_because=stopped, bound=reached)
+    answer = edrp.solve(word_count, lying(lambda problem: early), start=optimum.deployment)
+    assert answer.deployment == optimum.deployment
+    assert answer.status == ("optimal" if bound is not None and bound >= 1 else "feasible")
+    assert answer.stopped_because == stopped
+    assert answer.bound == (None if bound is None else min(reached, answer.objective))
+    assert "better" in answer.notes[-1] if found else "nothing was found" in answer.notes[-1]
+
+
+def test_what_was_given_replaces_no_answer_of_a_method_that_finished_and_no_better_one(word_count, lying, believable):
+    """A baseline decides what it decides, whatever else is known."""
+    optimum = edrp.solve(word_count, "highs")
+    method = lying(lambda problem: believable)
+    assert edrp.solve(word_count, method, start=optimum.deployment).deployment == believable.decision
+    better = replace(believable, decision=optimum.deployment, objective=optimum.objective, stopped_because="time_limit")
+    method = lying(lambda problem: better)
+    assert edrp.solve(word_count, method, start=believable.decision).deployment == optimum.deployment
+
+
+def test_what_was_given_does_not_hide_a_claim_that_is_wrong(word_count, lying, believable):
+    optimum = edrp.solve(word_count, "highs")
+    wrong = replace(believable, objective=2 * believable.objective, stopped_because="time_limit")
+    with pytest.raises(VerificationError, match="method lying: claimed objective"):
+        edrp.solve(word_count, lying(lambda problem: wrong), start=optimum.deployment)
+
+
 def test_a_decision_in_plain_words_becomes_one_of_the_kind(word_count, believable):
     plain = {operator: list(believable.decision[operator]) for operator in word_count.application.by_name}
     solution = checked_solution(word_count, "greedy", replace(believable, decision=plain), Seconds(1.0))
