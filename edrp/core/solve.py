@@ -245,21 +245,15 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
         raise VerificationError(f"method {answer.method}: {wrong}", answer, objective)
     if answer.status not in ("none", "feasible") or answer.stopped_because not in ("time_limit", "interrupted"):
         return answer
-    evaluation, disagreement = checked(problem, answer, options.gap)
+    found, disagreement = checked(problem, answer, options.gap)
     if disagreement:
-        raise VerificationError(f"method {answer.method}: {disagreement}", answer, evaluation)
-    if evaluation is not None and evaluation.objective <= objective:
+        raise VerificationError(f"method {answer.method}: {disagreement}", answer, found)
+    if found is not None and found.objective <= objective:
         return answer
-    found = "nothing" if evaluation is None else "nothing better"
+    what = "nothing" if found is None else "nothing better"
+    notes = (*answer.notes, f"{what} was found before the method had to stop; this is what was given")
     bound = None if answer.bound is None else min(answer.bound, objective)
-    return replace(
-        answer,
-        status="feasible" if bound is None or not within_gap(objective, bound, options.gap) else "optimal",
-        decision=decision,
-        objective=objective,
-        bound=bound,
-        notes=(*answer.notes, f"{found} was found before the method had to stop; this is what was given"),
-    )
+    return replace(answer, status="feasible", decision=decision, objective=objective, bound=bound, notes=notes)
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:

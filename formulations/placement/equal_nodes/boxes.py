@@ -1,4 +1,4 @@
-"""Rows that programs over nodes share: how many replicas are on which node, where each operator or block keeps to a box."""
+"""What programs over nodes share: boxes of replicas that operators or blocks keep to, and rows that count replicas on nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Program
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.moves import SLACK
+from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,18 @@ class Boxes:
     totals: Ints
     fewest: Floats
     most: Floats
+
+
+def boxes_of_row(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
+    """Boxes of replicas of an operator on each node, as a row of the choices wants them; in each it takes `longest` at most."""
+    choices, moves = quotient.choices, quotient.moves
+    assert moves is not None
+    replicas = int(choices.replicas[row])
+    inside = (choices.classes[row] >> quotient.owner & 1) == 1
+    room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
+    now = moves.times(j, replicas).before.astype(float)
+    stays = now.sum() == replicas and choices.downtime[row] == 0.0
+    return [*([(now, now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
 
 
 def add_boxes(program: Program, quotient: Quotient, boxes: Boxes, loads: Floats) -> None:

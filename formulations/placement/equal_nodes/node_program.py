@@ -18,7 +18,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import now, seconds_left
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes
+from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
 from edrp.placement.compiled import NO_NODE
@@ -123,17 +123,15 @@ class NodeProgram:
     def _row_boxes(self, j: int, rows: Ints, longest: float) -> list[Box]:
         """The boxes of rows that differ in nothing but `anchor` and `downtime`."""
         choices, moves, owner = self.quotient.choices, self.quotient.moves, self.quotient.owner
+        if not choices.single[rows[0]]:
+            return boxes_of_row(self.quotient, j, int(rows[0]), longest)
         assert moves is not None
         replicas = int(choices.replicas[rows[0]])
-        inside = (choices.classes[rows[0]] >> owner & 1) == 1
-        now = moves.times(j, replicas).before
-        if choices.single[rows[0]]:
-            nodes = [int(anchor) for anchor in choices.anchor[rows] if anchor != NO_NODE]
-            nodes += [int(node) for node in np.flatnonzero(inside & (now == 0)) if NO_NODE in choices.anchor[rows]]
-            return [(all_there, all_there) for all_there in replicas * np.eye(owner.size)[nodes]]
-        room = np.where(inside, np.minimum(moves.most[j][owner], replicas), 0)
-        stays = [(now.astype(float), now.astype(float))] if now.sum() == replicas and choices.downtime[rows[0]] == 0.0 else []
-        return [*stays, *moves.boxes(j, replicas, room, longest)]
+        nodes = [int(anchor) for anchor in choices.anchor[rows] if anchor != NO_NODE]
+        if NO_NODE in choices.anchor[rows]:
+            inside = (choices.classes[rows[0]] >> owner & 1) == 1
+            nodes += [int(node) for node in np.flatnonzero(inside & (moves.times(j, replicas).before == 0))]
+        return [(all_there, all_there) for all_there in replicas * np.eye(owner.size)[nodes]]
 
     def _program(self, boxes: Boxes, rows: Ints, scale: float) -> Program:
         """The least objective without downtime, times the scale."""

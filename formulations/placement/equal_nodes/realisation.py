@@ -10,7 +10,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import seconds_left
 from edrp.core.program import Linear, Program
-from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes
+from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -36,7 +36,7 @@ def realise_moves(quotient: Quotient, pattern: Pattern, longest: float | None = 
     """
     blocks, free = _parts(quotient, pattern)
     longest = promised_downtime(quotient, pattern) if longest is None else longest
-    return _placed(quotient, pattern, blocks, free, [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in free])
+    return _placed(quotient, pattern, blocks, free, [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in free])
 
 
 def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
@@ -46,7 +46,7 @@ def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
     """
     longest = promised_downtime(quotient, pattern)
     operators = range(quotient.operators)
-    boxes = [_boxes(quotient, j, int(pattern.rows[j]), longest) for j in operators]
+    boxes = [boxes_of_row(quotient, j, int(pattern.rows[j]), longest) for j in operators]
     model = quotient.model
     local = [
         (int(model.source[stream]), j)
@@ -102,18 +102,6 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
         inside = (choices.classes[pattern.rows[j]] >> owner & 1) == 1
         boxes.append([(np.zeros(owner.size), np.where(inside, most_on_node(quotient, j)[owner], 0).astype(float))])
     return _placed(quotient, pattern, blocks, free, boxes)
-
-
-def _boxes(quotient: Quotient, j: int, row: int, longest: float) -> list[Box]:
-    """Boxes of replicas of an operator on each node, in each of which it takes no longer than all may."""
-    choices, moves = quotient.choices, quotient.moves
-    assert moves is not None
-    replicas = int(choices.replicas[row])
-    inside = (choices.classes[row] >> quotient.owner & 1) == 1
-    room = np.where(inside, np.minimum(moves.most[j][quotient.owner], replicas), 0)
-    now = moves.times(j, replicas).before.astype(float)
-    stays = now.sum() == replicas and choices.downtime[row] == 0.0
-    return [*([(now, now)] if stays else []), *moves.boxes(j, replicas, room, longest)]
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: Item) -> Box:

@@ -143,14 +143,13 @@ def test_a_start_refutes_what_cannot_be(word_count, lying, believable):
 def test_what_was_given_is_the_answer_where_a_method_stops_before_anything_better(
     word_count, lying, believable, stopped, found, bound
 ):
-    """A bound that reaches what was given, up to a solver's rounding, proves it."""
+    """Its bound stays, up to a solver's rounding; no proof is made of it."""
     optimum = edrp.solve(word_count, "highs")
     reached = None if bound is None else bound * optimum.objective
     early = replace(believable if found else Answer("none", "finished"), stopped_because=stopped, bound=reached)
     answer = edrp.solve(word_count, lying(lambda problem: early), start=optimum.deployment)
     assert answer.deployment == optimum.deployment
-    assert answer.status == ("optimal" if bound is not None and bound >= 1 else "feasible")
-    assert answer.stopped_because == stopped
+    assert (answer.status, answer.stopped_because) == ("feasible", stopped)
     assert answer.bound == (None if bound is None else min(reached, answer.objective))
     assert "better" in answer.notes[-1] if found else "nothing was found" in answer.notes[-1]
 
