@@ -16,7 +16,7 @@ from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import deadline, now, seconds_left
+from edrp.core.budget import deadline, look, now, seconds_left
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause, relative_gap, within_gap
@@ -123,6 +123,7 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
     if not program.columns:
         return _without_columns(arrays)
     try:
+        look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
         settle = _settled if settings.tiny else _solved_once
         result = _within_rounding(scaled, settle(scaled, backend, settings, scale))

@@ -59,11 +59,11 @@ def has_tiny(arrays: Arrays) -> bool:
     if not arrays.integer.any():
         return False
     matrix = arrays.matrix
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    first = matrix.indptr[:-1][np.diff(matrix.indptr) > 0]
+    if not first.size:
+        return False
     size = np.abs(matrix.data)
-    largest = np.zeros(matrix.shape[0])
-    np.maximum.at(largest, row, size)
-    mixed = np.zeros(matrix.shape[0], bool)
-    mixed[row[~arrays.integer[matrix.indices]]] = True
-    share = np.where(mixed, TINY, TINY_WHOLE)
-    return bool(((size < (share * largest)[row]) & (size > 0)).any())
+    largest = np.maximum.reduceat(size, first)
+    smallest = np.minimum.reduceat(np.where(size > 0, size, np.inf), first)
+    mixed = np.logical_or.reduceat(~arrays.integer[matrix.indices], first)
+    return bool((smallest < np.where(mixed, TINY, TINY_WHOLE) * largest).any())
