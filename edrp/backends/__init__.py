@@ -31,7 +31,7 @@ MAX_ENTRY = 1e15
 """Coefficient that HiGHS takes for infinite."""
 
 ROUNDING_STEPS = 64
-"""Relative rounding errors of the largest cost that a bound may have gathered."""
+"""Relative rounding errors of the largest term of the objective that a bound may have gathered."""
 
 UNCONFIRMED = "where coefficients are tiny an optimum has to be found twice; the second run did not"
 """Note of an answer that the first run alone calls optimal."""
@@ -342,10 +342,15 @@ def _bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The same result, its bound no higher than its objective where rounding of the largest cost alone makes the difference."""
+    """The same result, its bound no higher than its objective where rounding of the largest term alone makes the difference.
+
+    Terms are as large as the bounds of their columns allow, since presolve adds such terms up that are all zero in the end.
+    """
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
-    rounding = ROUNDING_STEPS * float(np.finfo(float).eps * np.abs(arrays.objective).max(initial=0.0))
+    ends = np.abs([arrays.lower, arrays.upper])
+    size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
+    rounding = ROUNDING_STEPS * float(np.finfo(float).eps * (np.abs(arrays.objective) * size).max(initial=0.0))
     return replace(result, bound=result.objective) if result.bound - result.objective <= rounding else result
 
 

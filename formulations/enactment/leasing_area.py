@@ -70,10 +70,14 @@ def add_area_rows(program: Program, arrays: LeasingArrays) -> None:
 
 
 def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
-    """Columns and rows `unserved`: items left at the end of a period, of operators that the fewest instances keep waiting."""
+    """Columns and rows `unserved`: items left at the end of a period, of operators that the fewest instances keep waiting.
+
+    The fewest instances leave the most items, and no more than that are ever left.
+    """
     waits = arrays.waits
     periods = arrays.min_counts.shape[0]
-    left = program.add_columns("unserved", (periods, waits.size))
+    most = np.ceil(arrays.unserved(arrays.min_counts)[:, waits]) + 1.0
+    left = program.add_columns("unserved", (periods, waits.size), upper=most)
     rows = np.arange(left.size).reshape(left.shape)
     entries = [(rows, left, 1.0), (rows[1:], left[:-1], -1.0), (rows, program["count"][:, waits], arrays.served[waits])]
     program.add_rows("unserved", left.size, entries, lower=arrays.arriving[:, waits].ravel())
