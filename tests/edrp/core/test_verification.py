@@ -161,7 +161,9 @@ def test_what_was_given_replaces_no_answer_of_a_method_that_finished_and_no_bett
     assert edrp.solve(word_count, method, start=optimum.deployment).deployment == believable.decision
     better = replace(believable, decision=optimum.deployment, objective=optimum.objective, stopped_because="time_limit")
     method = lying(lambda problem: better)
-    assert edrp.solve(word_count, method, start=believable.decision).deployment == optimum.deployment
+    for start in (believable.decision, optimum.deployment):
+        solution = edrp.solve(word_count, method, start=start)
+        assert (solution.deployment, solution.notes) == (optimum.deployment, ())
 
 
 def test_what_was_given_does_not_hide_a_claim_that_is_wrong(word_count, lying, believable):
