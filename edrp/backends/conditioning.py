@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from edrp.backends.base import SolverOptions
+from edrp.backends.base import FEASIBILITY_TOLERANCE, SolverOptions
+from edrp.core.arrays import Floats
 from edrp.core.program import Arrays
 
 USUAL = (1e-3, 1e9)
@@ -16,6 +17,15 @@ USUAL = (1e-3, 1e9)
 MAX_COEFFICIENT = 2.0**10
 """Largest coefficient where branch and bound looks for incumbents in steps of a millionth, up to a factor of two."""
 
+LEAST_COST = 1e3 * FEASIBILITY_TOLERANCE
+"""Cost from which no solver takes it for 0: a reduced cost below the tolerance ends a search before the optimum."""
+
+MAX_COST = 2.0**24
+"""Largest coefficient of an objective for the sake of smaller costs than that, up to a factor of two."""
+
+NOISE = 1e-14
+"""Share of the largest cost below which one is rounding."""
+
 TINY, TINY_WHOLE = 1e-5, 1e-4
 """Shares of a row's largest coefficient below which one is tiny, in any row and in one of integer columns alone."""
 
@@ -23,17 +33,40 @@ TINY, TINY_WHOLE = 1e-5, 1e-4
 def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOptions, float]:
     """The program with an objective of a size for which solvers' absolute tolerances are made; and the scale.
 
-    The largest coefficient becomes about 1 unless it is within `USUAL`, or `MAX_COEFFICIENT` where there are tiny ones.
-    Nothing is changed but exponents.
+    The largest coefficient becomes about 1 unless it is within `USUAL`, and `MAX_COEFFICIENT` where the matrix has tiny ones. It
+    becomes larger, up to `MAX_COST`, where the objective has costs that tolerances would take for 0. Nothing is changed but
+    exponents.
     """
-    largest = float(np.abs(arrays.objective).max(initial=0.0))
-    if largest == 0 or (USUAL[0] <= largest <= USUAL[1] and not settings.tiny):
+    costs = np.abs(arrays.objective[arrays.objective != 0])
+    if not costs.size:
         return arrays, settings, 1.0
-    scale = 2.0 ** math.floor(math.log2(largest)) / (MAX_COEFFICIENT if settings.tiny else 1.0)
+    largest = float(costs.max())
+    usual = USUAL[0] <= largest <= USUAL[1]
+    aim = largest if usual else 1.0
+    if settings.tiny:
+        aim = MAX_COEFFICIENT
+    elif (enough := raised(costs, aim, LEAST_COST)) > aim:
+        aim = enough
+    elif usual:
+        return arrays, settings, 1.0
+    scale = 2.0 ** math.floor(math.log2(largest)) / aim
     told = settings.progress
     if told is not None:
         settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))
     return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
+
+
+def raised(costs: Floats, aim: float, least: float) -> float:
+    """What the largest cost should become, `aim` or more, for the smallest one to become `least`; no more than `MAX_COST`.
+
+    Costs that are no more than rounding of the largest one do not count.
+
+    >>> raised(np.array([4.0, 1e-3, 1e-30]), 1.0, 1e-2)
+    40.0
+    """
+    largest = float(costs.max())
+    smallest = float(costs[costs >= NOISE * largest].min())
+    return max(aim, min(MAX_COST, least * (largest / smallest)))
 
 
 def times(value: float | None, scale: float) -> float | None:

@@ -15,6 +15,7 @@ from edrp.backends.base import (
     in_fresh_thread,
     seconds_for_solver,
 )
+from edrp.backends.conditioning import raised
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
@@ -33,6 +34,9 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 
 MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
+
+LEAST_COST = 1e-5
+"""Smallest one, if possible: HiGHS's own tolerance of costs, which SciPy cannot change, is 1e-7."""
 
 
 class ScipyBackend:
@@ -102,9 +106,11 @@ def _again(arrays: Arrays, options: SolverOptions, scale: float, first: Any) -> 
 
 
 def _scale(objective: Floats) -> float:
-    """A power of two that makes the largest coefficient about `MAX_COEFFICIENT`.
+    """A power of two that makes the largest coefficient about `MAX_COEFFICIENT`, and more where the smallest one would be tiny.
 
     HiGHS calls what is within an absolute gap of 1e-6 optimal, which SciPy cannot change: in larger numbers that is less.
     """
-    largest = float(np.abs(objective).max(initial=0.0))
-    return 2.0 ** round(math.log2(MAX_COEFFICIENT / largest)) if largest > 0 else 1.0
+    costs = np.abs(objective[objective != 0])
+    if not costs.size:
+        return 1.0
+    return 2.0 ** round(math.log2(raised(costs, MAX_COEFFICIENT, LEAST_COST) / costs.max()))

@@ -61,6 +61,25 @@ def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend
     assert result.objective == pytest.approx(12.64747705520198, rel=1e-8)
 
 
+@pytest.mark.parametrize("price", [1e-7, 1e-9, 1e-11])
+@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+def test_what_lateness_costs_decides_however_little_it_is(backend, price):
+    """Two of six are taken for 6 each; which ones, items decide whose price is below a solver's tolerance of costs."""
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        items, served = 1e4 + random.uniform(0, 2e4, 6), random.uniform(0, 2e4, (6, 6))
+        program = Program()
+        take, late = program.add_columns("take", 6, upper=1, integer=True), program.add_columns("late", 6, upper=1e5)
+        rows = np.arange(6)
+        program.add_rows("late", 6, [(rows, late, 1.0), (rows[:, None], take, served)], lower=items)
+        program.add_row("some", Linear.of(take), lower=2)
+        program.minimise(Linear.of(take, 6.0) + Linear.of(late, price))
+        result = solve_program(program, backend)
+        pairs = [12 + price * np.maximum(0, items - served[:, i] - served[:, j]).sum() for i in rows for j in rows[:i]]
+        assert result.status == "optimal"
+        assert result.objective == pytest.approx(min(pairs), rel=1e-9, abs=0)
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
     """A coefficient of 2e-8 in a row of whole containers: with tolerances of 1e-9 HiGHS cut the optimum off, 0.04 % below."""
