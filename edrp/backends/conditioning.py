@@ -17,7 +17,7 @@ USUAL = (1e-3, 1e9)
 MAX_COEFFICIENT = 2.0**10
 """Largest coefficient where branch and bound looks for incumbents in steps of a millionth, up to a factor of two."""
 
-LEAST_COST = 1e3 * FEASIBILITY_TOLERANCE
+MIN_COST = 1e3 * FEASIBILITY_TOLERANCE
 """Cost from which no solver takes it for 0: a reduced cost below the tolerance ends a search before the optimum."""
 
 MAX_COST = 2.0**24
@@ -45,11 +45,11 @@ def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOpt
     aim = largest if usual else 1.0
     if settings.tiny:
         aim = MAX_COEFFICIENT
-    elif (enough := raised(costs, aim, LEAST_COST)) > aim:
+    elif (enough := raised(costs, aim, MIN_COST)) > aim:
         aim = enough
     elif usual:
         return arrays, settings, 1.0
-    scale = 2.0 ** math.floor(math.log2(largest)) / aim
+    scale = 2.0 ** math.floor(math.log2(largest / aim))
     told = settings.progress
     if told is not None:
         settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))

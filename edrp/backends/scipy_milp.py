@@ -35,7 +35,7 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
 MAX_COEFFICIENT = 1e4
 """Largest coefficient of an objective as SciPy gets it, about."""
 
-LEAST_COST = 1e-5
+MIN_COST = 1e-5
 """Smallest one, if possible: HiGHS's own tolerance of costs, which SciPy cannot change, is 1e-7."""
 
 
@@ -113,4 +113,4 @@ def _scale(objective: Floats) -> float:
     costs = np.abs(objective[objective != 0])
     if not costs.size:
         return 1.0
-    return 2.0 ** round(math.log2(raised(costs, MAX_COEFFICIENT, LEAST_COST) / costs.max()))
+    return 2.0 ** round(math.log2(raised(costs, MAX_COEFFICIENT, MIN_COST) / costs.max()))

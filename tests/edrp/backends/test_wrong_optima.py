@@ -12,8 +12,9 @@ import pytest
 from scipy import sparse
 
 import edrp
-from edrp.backends import scipy_milp, solve_program
+from edrp.backends import get_backend, scipy_milp, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look, solve_arrays
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
@@ -24,6 +25,13 @@ from edrp.validation.oracles.placement.enumeration import feasible_deployments
 from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
+
+
+@pytest.fixture(autouse=True)
+def _installed(request):
+    """Packages of `cvxpy` and `pyomo` come with extras."""
+    if "backend" in request.fixturenames:
+        pytest.importorskip(get_backend(request.getfixturevalue("backend")).package)
 
 
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
@@ -43,7 +51,6 @@ COSTS = {307: 2.747973919898606, 403: 4.103993468737724, 989: 7.204764845552365,
 @pytest.mark.parametrize("backend", ["highs", "cvxpy", "pyomo"])
 def test_costs_that_were_called_optimal_and_were_not(number, backend):
     """Tolerances as small as the rounding error that HiGHS reckons with made it cut the optimum off, 0.1 to 0.8 % below."""
-    pytest.importorskip("highspy" if backend == "highs" else backend)
     problem = edrp.load(CASES[0].parent / "enactment" / f"cost_{number}.json")
     solution = edrp.solve(problem, backend)
     assert solution.status == "optimal"
@@ -54,7 +61,6 @@ def test_costs_that_were_called_optimal_and_were_not(number, backend):
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
     """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
-    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
     program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
     result = solve_program(program, backend, seed=seed)
     assert result.status == "optimal"
@@ -80,10 +86,21 @@ def test_what_lateness_costs_decides_however_little_it_is(backend, price):
         assert result.objective == pytest.approx(min(pairs), rel=1e-9, abs=0)
 
 
+@pytest.mark.parametrize("tiny", [False, True])
+@pytest.mark.parametrize("prices", [[6.0, 1e-10], [3e-5, 7e-9], [3e10, 7e2], [1.0, 1e-30], [6.0, 0.7]])
+def test_objectives_are_scaled_by_powers_of_two(prices, tiny):
+    """So that the objective of a decision is the same, to the last bit, at any scale."""
+    program = Program()
+    program.minimise(Linear.of(program.add_columns("take", 2, upper=1), prices))
+    scaled, _, scale = at_scale(program.arrays(), SolverOptions(tiny=tiny))
+    assert math.frexp(scale)[0] == 0.5
+    assert (scaled.objective * scale == prices).all()
+    assert scaled.objective.max() <= 2.0**25
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
     """A coefficient of 2e-8 in a row of whole containers: with tolerances of 1e-9 HiGHS cut the optimum off, 0.04 % below."""
-    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
     problem = edrp.load(CASES[0].parent / "enactment" / "next_to_nothing.json")
     solution = edrp.solve(problem, backend, seed=3)
     assert solution.status == "optimal"
@@ -98,7 +115,6 @@ RESTARTED = {846: 0.10921057607764079, 884: 0.07282981037603109, 1373: 0.0727103
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_rescalings_of_which_an_incumbent_was_called_optimal_after_a_restart(number, backend):
     """Without any start, 0.2 to 1.9 % above the optimum: HiGHS had presolved all costs away when it began again at the root."""
-    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
     problem = edrp.load(CASES[0].parent / "restarts" / f"rescale_{number}.json")
     solution = edrp.solve(problem, backend)
     assert solution.status == "optimal"
@@ -151,7 +167,6 @@ four equal nodes with limits on two peak loads, it calls infeasible before the f
 @pytest.mark.parametrize("name", PRESOLVED)
 @pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
 def test_placements_whose_optimum_presolve_loses(backend, name):
-    pytest.importorskip("highspy" if backend in ("highs", "scipy") else backend)
     problem = edrp.load(CASES[0].parent / "presolve" / f"{name}.json")
     solution = edrp.solve(problem, backend)
     assert solution.status == "optimal"
