@@ -16,7 +16,7 @@ from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.core.budget import deadline, look, now, units_left
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause, relative_gap, within_gap
@@ -292,7 +292,7 @@ def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
         lower, upper = arrays.lower.copy(), arrays.upper.copy()
         lower[arrays.integer] = upper[arrays.integer] = integral
         fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
-        left = seconds_left()
+        left = units_left()
         limit = None if left == math.inf else max(0.0, left) + PATIENCE
         best = solve_arrays(fixed, SolverOptions(time_limit=limit)).values
         if best is None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.budget import look, now, seconds_left
+from edrp.core.budget import look, now, units_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
@@ -143,7 +143,7 @@ def seconds_for_solver(options: SolverOptions) -> float | None:
     if options.time_limit is None:
         return None
     look("the solver")
-    return min(options.time_limit, seconds_left())
+    return min(options.time_limit, units_left())
 
 
 def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None, seconds: float | None = None) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
@@ -37,9 +37,9 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         return compositions
     bounds, objective = compositions.bounds.copy(), compositions.objective
     types, contents = compositions.types, compositions.contents
-    until = SHARE * seconds_left()
+    until = SHARE * units_left()
     for index in range(min(SHARPENED, len(bounds))):
-        if bounds[index] >= objective + allowance or seconds_left() < until:
+        if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
         bound, counts = best_counts(arrays, hosts)

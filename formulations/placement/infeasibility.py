@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from edrp.core.budget import now, seconds_left
+from edrp.core.budget import now, units_left
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
@@ -59,7 +59,7 @@ class Prover:
     @property
     def seconds(self) -> float:
         """Seconds left, below 0 when the deadline has passed."""
-        return min(self.deadline - now(), seconds_left())
+        return min(self.deadline - now(), units_left())
 
     def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""

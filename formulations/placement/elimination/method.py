@@ -91,7 +91,7 @@ class Eliminate(Method):
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         model = build_model(compiled)
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         start = _best_known(problem, model, [options.start, problem.current])
         search = Search(
             model=model,
@@ -167,7 +167,7 @@ def _is_far(incumbent: Incumbent, bound: float) -> bool:
 def _reporter(options: Options) -> Any:
     def report(incumbent: float | None, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, incumbent, bound)
+            options.progress(options.seconds, incumbent, bound)
 
     return report
 

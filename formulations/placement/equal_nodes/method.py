@@ -122,7 +122,7 @@ class _Search:
         self, problem: EdrpProblem, compiled: Compiled, quotient: Quotient, parameters: EqualNodesParameters, options: Options
     ) -> None:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
-        self.build_seconds = options.elapsed
+        self.build_seconds = options.seconds
         self.deployment: Deployment | None = None
         self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer, self._place)
         leaves = _handed_over(compiled)
@@ -284,7 +284,7 @@ class _Search:
     def _report(self) -> None:
         if self.options.progress is not None:
             objective = None if self.deployment is None else self.incumbent.objective
-            self.options.progress(self.options.elapsed, objective, min(self.bound, self.incumbent.objective))
+            self.options.progress(self.options.seconds, objective, min(self.bound, self.incumbent.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         """The answer, and what it rests on."""

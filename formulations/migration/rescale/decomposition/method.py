@@ -266,7 +266,7 @@ class _BoundedSearch:
         if self.options.progress is not None:
             bound = min(self.bound, self.objective)
             objective = None if self.decision is None else self.objective
-            self.options.progress(self.options.elapsed, objective, bound if np.isfinite(bound) else None)
+            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"evaluations": self.evaluations}
