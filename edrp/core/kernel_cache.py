@@ -157,7 +157,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
         found = None if self._own is None else self._own.load_overload(sig, target_context)
         if found is None:
             found = load_from_wheel(self._function, sig, target_context)
-        if found is None and self._own is not None and (seconds := clock().units_left()) < inf and not compiles_patiently():
+        if found is None and self._own is not None and (seconds := clock().seconds_left()) < inf and not compiles_patiently():
             compile_apart(self._function, sig, seconds)
             found = self._own.load_overload(sig, target_context)
         return found

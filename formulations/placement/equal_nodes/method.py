@@ -59,8 +59,6 @@ TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact p
 DECIDED = "branches with few choices left were bounded by programs over nodes"
 """For the notes."""
 
-NOT_COMPILED = "the compact program took over while kernels were being compiled; `edrp warm-up` compiles them, once and for all"
-
 
 class EqualNodes(Method):
     """Exact method for clusters of up to three classes of equal nodes; any DAG, capacities, limits."""
@@ -101,13 +99,6 @@ class EqualNodes(Method):
             return Answer("infeasible", "finished")
         parameters = self.read_parameters(options)
         return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
-
-    def run_without_kernels(self, problem: EdrpProblem, options: Options) -> Answer:
-        """Let the compact program answer where it is small, sooner than kernels are compiled."""
-        if not _handed_over(compile_problem(problem)):
-            return super().run_without_kernels(problem, options)
-        nothing = Answer("none", "time_limit")
-        return finish_by_program(problem, nothing, options, self.name, NOT_COMPILED)
 
 
 def _handed_over(compiled: Compiled) -> bool:
