@@ -101,8 +101,10 @@ class PyomoBackend:
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
         model, answer = in_fresh_thread(work)
         seconds = perf_counter() - started
-        brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
+        braked = brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
+        if braked and stopped == "iteration_limit":
+            stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
             held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"

@@ -31,7 +31,8 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     3: ("unbounded", "finished"),
     4: ("none", "error"),
 }
-"""Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
+LIMIT, OTHER = 1, 4
+"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible" becomes "none"."""
 
 
 MAX_COEFFICIENT = 1e4
@@ -81,7 +82,8 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     if (seconds := seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = in_fresh_thread(lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings))
-    brake.release(getattr(answer, "mip_node_count", None))
+    if brake.release(getattr(answer, "mip_node_count", None)) and answer.status == OTHER:
+        answer.status = LIMIT
     return answer
 
 

@@ -156,7 +156,7 @@ def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time
     for i in range(model.operators - 1, -1, -1):
         if out_of_time():
             raise OutOfTimeError
-        spend(BACKWARD * states[i] * unary[i].size * (1 + len(pair[i])))
+        spend(BACKWARD * states[i] * unary[i].size * (1 + len(plan.pairs[i])))
         after[i] = table
         table = np.empty(states[i])
         _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
@@ -176,7 +176,7 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: Relaxation, out_
     for i, size in enumerate(plan.states):
         if out_of_time():
             raise OutOfTimeError
-        spend(FORWARD * before.size * tables.unary[i].size * (1 + len(tables.pair[i])))
+        spend(FORWARD * before.size * tables.unary[i].size * (1 + len(plan.pairs[i])))
         forward = np.full(size, np.inf)
         marginal = np.full(plan.candidates[i].node.size, np.inf)
         scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)
