@@ -28,7 +28,7 @@ FOLDERS = {
     "datasets": {*TOPICS, "families", "traces"},
     "datasets/families": set(TOPICS),
     "mdp": {"single_step", "sequence", "policy", "fitted", "chain", "transfer"},
-    "validation": {"simulation", "oracles", "papers", "benchmark"},
+    "validation": {"simulation", "oracles", "papers", "benchmark", "flink", "fuzzing"},
     "validation/simulation": set(TOPICS),
     "validation/oracles": set(TOPICS),
     "edrp": {
@@ -41,7 +41,6 @@ FOLDERS = {
         "engines",
         "explanations",
         "explorer",
-        "fuzzing",
         "replanning",
         "report",
         "cli",

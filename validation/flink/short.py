@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from edrp.engines.flink.experiments.control import ControlSettings, control_days
+from edrp.validation.flink.control import ControlSettings, control_days
 
 SEED = 1
 

@@ -1,4 +1,4 @@
-"""Runs a cluster with a job to try advice on: `python -m edrp.engines.flink.local`; Ctrl-C ends both."""
+"""Runs a cluster with a job to try advice on: `python -m edrp.validation.flink`; Ctrl-C ends both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local.cluster import LocalFlink
-from edrp.engines.flink.local.lab import LabRun, LabSettings
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SERVICE = {"parser": 0.005, "counter": 0.018}
 """Seconds of service for which two counters are too busy at the rate by default, and three are not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[2] / "edrp" / "engines"))
 
 from real_flink import ON_REAL_FLINK
 from taxi_stream import write_taxi_stream

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
-from edrp.fuzzing.bases import field_units
+from edrp.validation.fuzzing.bases import field_units
 
 Place = tuple[str | int, ...]
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
 from edrp.core.solution import Answer
-from edrp.fuzzing.bases import base_documents
-from edrp.fuzzing.campaign import Campaign, run_campaign, run_chunk
-from edrp.fuzzing.cases import methods_for
-from edrp.fuzzing.mutations import mutated, places
-from edrp.fuzzing.oracle import Case, Find, judge
+from edrp.validation.fuzzing.bases import base_documents
+from edrp.validation.fuzzing.campaign import Campaign, run_campaign, run_chunk
+from edrp.validation.fuzzing.cases import methods_for
+from edrp.validation.fuzzing.mutations import mutated, places
+from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 FILES = tuple(sorted(EXAMPLES.glob("*.json")))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import edrp
 from edrp.cli.app import ExitCode
 from edrp.core.instances import load
-from edrp.fuzzing.mutations import mutated, written
+from edrp.validation.fuzzing.mutations import mutated, written
 
 CASES = 60
 """Mutated files of each kind and command."""

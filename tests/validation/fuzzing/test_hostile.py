@@ -13,9 +13,9 @@ from edrp.cli.app import ExitCode
 from edrp.core.instances import loads
 from edrp.datasets.families.registry import all_families
 from edrp.errors import InvalidInstanceError
-from edrp.fuzzing.campaign import known_finds
-from edrp.fuzzing.cases import methods_for
-from edrp.fuzzing.oracle import Case, Find, judge
+from edrp.validation.fuzzing.campaign import known_finds
+from edrp.validation.fuzzing.cases import methods_for
+from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 HOSTILE = Path(__file__).parent / "hostile"
 

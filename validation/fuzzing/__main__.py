@@ -1,4 +1,4 @@
-"""`python -m edrp.fuzzing`."""
+"""`python -m edrp.validation.fuzzing`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from edrp.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
-from edrp.fuzzing.oracle import Find, judge
+from edrp.validation.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
+from edrp.validation.fuzzing.oracle import Find, judge
 
 app = typer.Typer(pretty_exceptions_enable=False, help="Fuzz documents of all kinds of problems under all methods.")
 

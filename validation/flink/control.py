@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.experiments.control_measures import LATE, ReplicaSample, control_measures
-from edrp.engines.flink.experiments.control_policies import POLICIES, ControlledJob, peak_replicas
-from edrp.engines.flink.experiments.days import LoadDay, taxi_day
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
+from edrp.validation.flink.control_measures import LATE, ReplicaSample, control_measures
+from edrp.validation.flink.control_policies import POLICIES, ControlledJob, peak_replicas
+from edrp.validation.flink.days import LoadDay, taxi_day
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SERVICE = {"parser": 0.010, "counter": 0.020}
 """Mean seconds of service, exponentially distributed."""

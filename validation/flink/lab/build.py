@@ -1,4 +1,4 @@
-"""Compiles the lab's jobs: `python -m edrp.engines.flink.lab.build` after a change of a source; needs `javac`.
+"""Compiles the lab's jobs: `python -m edrp.validation.flink.lab.build` after a change of a source; needs `javac`.
 
 The jar's manifest holds the hash of the sources that it was made from.
 """

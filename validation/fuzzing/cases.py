@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
-from edrp.fuzzing.bases import base_documents
-from edrp.fuzzing.mutations import Draw, mutated, written
-from edrp.fuzzing.oracle import Case
+from edrp.validation.fuzzing.bases import base_documents
+from edrp.validation.fuzzing.mutations import Draw, mutated, written
+from edrp.validation.fuzzing.oracle import Case
 
 WITHOUT_PARAMETERS = ("stored-policy",)
 """Methods that cannot run without parameters."""

@@ -10,9 +10,9 @@ from tempfile import mkdtemp
 from typing import Literal, NamedTuple
 
 from edrp.engines.errors import EngineError
-from edrp.engines.flink.lab.build import ENTRY_CLASS, JAR
 from edrp.engines.flink.local.cluster import LocalFlink
 from edrp.engines.flink.local.jobs import RunningJob, now_ms, submit
+from edrp.validation.flink.lab.build import ENTRY_CLASS, JAR
 
 Topology = Literal["chain", "fan-out", "join"]
 

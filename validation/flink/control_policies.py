@@ -16,13 +16,14 @@ from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.experiments.days import LoadDay
-from edrp.engines.flink.local import LabRun, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.predictions import throughput
 from edrp.replanning.replanner import ReplanningPolicy
+from edrp.validation.flink.days import LoadDay
+from edrp.validation.flink.lab.job import LabRun
 
 OBSERVATION = 12.5
 """Seconds of an observation of both policies: of a day in 20 minutes 15 minutes, the autoscaler's `metrics.window`."""

@@ -18,8 +18,8 @@ import hypothesis
 from hypothesis import HealthCheck, Phase
 
 from edrp.core.budget import compilation
-from edrp.fuzzing.cases import cases
-from edrp.fuzzing.oracle import Case, Find, judge
+from edrp.validation.fuzzing.cases import cases
+from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 HANGING = 300.0
 """Seconds after which a case counts as hanging; kernels may have to be compiled, by a machine that is busy."""

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from edrp.engines.flink.experiments.days import HOURS, LoadDay
-from edrp.engines.flink.local.lab import Bucket
+from edrp.validation.flink.days import HOURS, LoadDay
+from edrp.validation.flink.lab.job import Bucket
 
 LATE = 1.0
 """Seconds of latency above which a tuple is late."""

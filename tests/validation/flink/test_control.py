@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[2] / "edrp" / "engines"))
 from fake_flink import FakeFlink, word_count
 from taxi_stream import write_taxi_stream
 from test_flink_fit import fitted
 
 from edrp.core.errors import EdrpError
-from edrp.engines.flink.experiments.control_measures import (
+from edrp.validation.flink.control_measures import (
     ReplicaSample,
     control_measures,
     late_tuples,
     replica_hours,
     standstills,
 )
-from edrp.engines.flink.experiments.control_policies import AutoscalerControl, peak_replicas
-from edrp.engines.flink.experiments.days import LoadDay, taxi_day
-from edrp.engines.flink.local.lab import Bucket
+from edrp.validation.flink.control_policies import AutoscalerControl, peak_replicas
+from edrp.validation.flink.days import LoadDay, taxi_day
+from edrp.validation.flink.lab.job import Bucket
 
 DAY = LoadDay("made up", 40.0, (10.0, 20.0, 0.0, 30.0))
 
