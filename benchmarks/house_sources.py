@@ -17,7 +17,7 @@ FRONT_DOOR = 7
 FLOORS = {
     **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1, "edrp/report": 1},
     **{f"edrp/{topic}": 2 for topic in TOPICS},
-    **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3},
+    **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3, "edrp/certificates": 4},
     **{"validation/simulation": 4, "validation/oracles": 5, "validation/flink": 7, "validation/fuzzing": 7, "validation": 6},
     **{"edrp": FRONT_DOOR},
 }
@@ -56,6 +56,11 @@ class Source:
         """The name under which the file is imported; a package stands for its `__init__`."""
         parts = self.path.with_suffix("").parts
         return ".".join((() if parts[0] == "edrp" else ("edrp",)) + parts).removesuffix(".__init__")
+
+    @property
+    def package(self) -> str:
+        """The package that the file is in."""
+        return self.module if self.path.stem == "__init__" else self.module.rpartition(".")[0]
 
     @property
     def topic(self) -> str | None:
@@ -152,7 +157,8 @@ class House:
             for node in source.nodes:
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
                 if isinstance(node, ast.ImportFrom):
-                    names = [whole if (whole := f"{node.module}.{name}") in modules else str(node.module) for name in names]
+                    base = f"{source.package}.{node.module}" if node.level else str(node.module)
+                    names = [whole if (whole := f"{base}.{name}") in modules else base for name in names]
                 rows += [(source, node.lineno, modules[name]) for name in dict.fromkeys(names) if name in modules]
         return [row for row in rows if row[0] is not row[2]]
 
