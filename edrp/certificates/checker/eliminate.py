@@ -214,7 +214,6 @@ class Placement:
         operator, model, before = self.operators[i], self.model, self.before[i]
         if not self.stop or not before:
             return 0
-        seconds: Fraction
         if isinstance(choice, tuple):
             seconds = self.stops(i, choice)
         elif (node := self.names[choice]) in before:
@@ -222,7 +221,8 @@ class Placement:
         else:  # a node without a replica has to download the code
             code = model.transfer(node, operator.get("code_size", 0)) + model.transfer(node, 0)
             seconds = model.pause + code + model.nodes[node].get("spawn_time", 0)
-        return math.floor(self.stop * 2**SHIFT * seconds)
+        units: int = math.floor(self.stop * 2**SHIFT * seconds)
+        return units
 
     def stops(self, i: int, choice: Choice) -> Fraction:
         """Seconds of downtime of an operator."""
