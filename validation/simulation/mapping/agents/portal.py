@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from edrp.heuristics.mapping.agents.messages import (
+from edrp.heuristics.mapping.rules import Specification
+from edrp.validation.simulation.mapping.agents.messages import (
     PORTAL,
     Ack,
     Begin,
@@ -15,8 +16,7 @@ from edrp.heuristics.mapping.agents.messages import (
     Release,
     Select,
 )
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.rules import Specification
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
 
 
 class Portal:

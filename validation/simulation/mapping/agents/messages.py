@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.rules import Specification
+from edrp.heuristics.mapping.rules import Specification
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
 
 PORTAL = ""
 """Address of the portal of a task; no server has an empty name."""

@@ -76,46 +76,27 @@ class PartialMap:
     def hosting(self, load: float, empty_hops: int) -> PartialMap:
         """The map with the next component where the map is, which adds `load` to the sum of loads."""
         here = self.routes[-1][-1]
-        return PartialMap(
-            (*self.routes, (here,)),
-            (*self.nodes, here),
-            (*self.public, False),
-            empty_hops,
-            self.cost,
-            self.links,
-            self.public_hops,
-            self.dedicated_hops,
-            self.loads + load,
+        return replace(
+            self,
+            routes=(*self.routes, (here,)),
+            nodes=(*self.nodes, here),
+            public=(*self.public, False),
+            empty_hops=empty_hops,
+            loads=self.loads + load,
         )
 
     def over_link(self, neighbour: str, cost: float) -> PartialMap:
         """The map sent over a dedicated link."""
-        way = self.routes[-1]
-        return PartialMap(
-            (*self.routes[:-1], (*way, neighbour)),
-            self.nodes,
-            self.public,
-            self.empty_hops,
-            self.cost + cost,
-            self.links + 1,
-            self.public_hops,
-            self.dedicated_hops + (len(way) == 1),
-            self.loads,
-        )
+        dedicated_hops = self.dedicated_hops + (len(self.routes[-1]) == 1)
+        return replace(self._to(neighbour, cost), links=self.links + 1, dedicated_hops=dedicated_hops)
 
     def over_public(self, receiver: str, cost: float) -> PartialMap:
         """The map sent over the public network."""
-        return PartialMap(
-            (*self.routes[:-1], (*self.routes[-1], receiver)),
-            self.nodes,
-            (*self.public[:-1], True),
-            self.empty_hops,
-            self.cost + cost,
-            self.links,
-            self.public_hops + 1,
-            self.dedicated_hops,
-            self.loads,
-        )
+        public = (*self.public[:-1], True)
+        return replace(self._to(receiver, cost), public=public, public_hops=self.public_hops + 1)
+
+    def _to(self, receiver: str, cost: float) -> PartialMap:
+        return replace(self, routes=(*self.routes[:-1], (*self.routes[-1], receiver)), cost=self.cost + cost)
 
     def capacity_on(self, server: str, needs: Sequence[float]) -> float:
         """Computing capacity that the map takes of a server."""

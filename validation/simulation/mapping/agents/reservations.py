@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from edrp.heuristics.mapping.agents.messages import PORTAL, Confirm, Message, Probe, Reject, Release, Rollback, Select
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.rules import Specification, fits
+from edrp.heuristics.mapping.rules import Specification, fits
 from edrp.mapping.costs import ranked
 from edrp.mapping.server_network import DataLink, Server
+from edrp.validation.simulation.mapping.agents.messages import PORTAL, Confirm, Message, Probe, Reject, Release, Rollback, Select
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Reservation:
         Examples
         --------
         >>> from edrp.mapping.path_tasks import PathTask
-        >>> from edrp.heuristics.mapping.agents.rules import Rules
+        >>> from edrp.heuristics.mapping.rules import Rules
         >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 2}], bandwidths=[5, 3])
         >>> partial = PartialMap((("a",), ("a", "b")), ("a",), (False, False))
         >>> Reservation.of("a", partial, Specification(task, Rules()))

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from edrp.heuristics.mapping.agents.messages import (
+from edrp.heuristics.mapping.rules import Specification, fits
+from edrp.mapping.server_network import DataLink, Server
+from edrp.validation.simulation.mapping.agents.messages import (
     PORTAL,
     Ack,
     Ask,
@@ -20,11 +22,9 @@ from edrp.heuristics.mapping.agents.messages import (
     Select,
     Spec,
 )
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.pruning import PRUNINGS, Pruning
-from edrp.heuristics.mapping.agents.reservations import Probing, Reservations
-from edrp.heuristics.mapping.agents.rules import Specification, fits
-from edrp.mapping.server_network import DataLink, Server
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
+from edrp.validation.simulation.mapping.agents.pruning import PRUNINGS, Enumeration
+from edrp.validation.simulation.mapping.agents.reservations import Probing, Reservations
 
 
 class Directory:
@@ -77,7 +77,7 @@ class MappingState:
     """
 
     specification: Specification
-    pruning: Pruning
+    pruning: Enumeration
     predecessor: Map | None = None
     outstanding: int = 0
     informed: dict[str, None] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class MapAgent:
     Examples
     --------
     >>> from edrp.mapping.path_tasks import PathTask
-    >>> from edrp.heuristics.mapping.agents.rules import Rules
+    >>> from edrp.heuristics.mapping.rules import Rules
     >>> agent = MapAgent(
     ...     Server(name="a", capacity=1), {"b": DataLink(source="a", target="b", bandwidth=9)}, Directory({"a": None, "b": None})
     ... )

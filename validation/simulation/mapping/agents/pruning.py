@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.rules import PruningName, Specification
+from edrp.heuristics.mapping.rules import PruningName, Specification
 from edrp.mapping.costs import key
 from edrp.mapping.counter_random import uniform
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
 
 Way = TypeVar("Way")
 
 NOTHING_SEEN = (math.inf, math.inf)
 
 
-class Pruning(Protocol):
-    """Pruning of maps by one server for one task; its state lasts until the mapping has ended everywhere.
-
-    `number` is that of the message being handled and `more` how many components were put here: draws depend on both alone.
-    """
-
-    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Tell whether a map is sent on."""
-
-    def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """Choose the ways to send a map; rates are checked afterwards."""
-
-
 class Enumeration:
-    """Sends every map to every neighbour, which finds every map there is (Alg. 1)."""
+    """Sends every map to every neighbour, which finds every map there is (Alg. 1); the base of all prunings.
+
+    A pruning is that of one server for one task; its state lasts until the mapping has ended everywhere. `number` is that of the
+    message being handled and `more` how many components were put here: draws depend on both alone.
+    """
 
     def __init__(self, specification: Specification) -> None:
         self.specification = specification
 
     def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        """Send on every map."""
+        """Tell whether a map is sent on: every map is."""
         return True
 
     def chosen(self, ways: list[Way], number: int, more: int) -> list[Way]:
-        """Choose all ways."""
+        """Choose the ways to send a map: all of them; rates are checked afterwards."""
         return ways
 
 

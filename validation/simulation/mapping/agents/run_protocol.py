@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.heuristics.mapping.agents.agent import MapAgent
-from edrp.heuristics.mapping.agents.exchange import Exchange, ProtocolResult
-from edrp.heuristics.mapping.agents.rules import Rules
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.simulation.mapping.agents.agent import MapAgent
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, ProtocolResult
 
 
 def run_protocol(

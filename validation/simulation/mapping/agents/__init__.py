@@ -58,13 +58,13 @@ forget: office → camera
 (('office',), 1.0)
 """
 
-from edrp.heuristics.mapping.agents.agent import Directory, MapAgent
-from edrp.heuristics.mapping.agents.exchange import Exchange, ProtocolResult, build_agents
-from edrp.heuristics.mapping.agents.messages import PORTAL, Begin, End, Map, Message
-from edrp.heuristics.mapping.agents.portal import Portal
-from edrp.heuristics.mapping.agents.reservations import Reservation
-from edrp.heuristics.mapping.agents.rules import Rules, Specification
-from edrp.heuristics.mapping.agents.run_protocol import run_protocol
+from edrp.heuristics.mapping.rules import Rules, Specification
+from edrp.validation.simulation.mapping.agents.agent import Directory, MapAgent
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, ProtocolResult, build_agents
+from edrp.validation.simulation.mapping.agents.messages import PORTAL, Begin, End, Map, Message
+from edrp.validation.simulation.mapping.agents.portal import Portal
+from edrp.validation.simulation.mapping.agents.reservations import Reservation
+from edrp.validation.simulation.mapping.agents.run_protocol import run_protocol
 
 __all__ = [
     "PORTAL",

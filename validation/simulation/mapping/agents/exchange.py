@@ -10,16 +10,28 @@ from heapq import heappop, heappush
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.agents.agent import UNLIMITED, Directory, MapAgent
-from edrp.heuristics.mapping.agents.messages import PORTAL, Ack, Ask, Begin, Confirm, End, Map, Message, Reject, Select, Spec
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.portal import Portal
-from edrp.heuristics.mapping.agents.reservations import Reservation
-from edrp.heuristics.mapping.agents.rules import Rules, Specification
+from edrp.heuristics.mapping.rules import Rules, Specification
 from edrp.mapping.costs import MapFacts, ranked
 from edrp.mapping.counter_random import uniform
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
+from edrp.validation.simulation.mapping.agents.agent import UNLIMITED, Directory, MapAgent
+from edrp.validation.simulation.mapping.agents.messages import (
+    PORTAL,
+    Ack,
+    Ask,
+    Begin,
+    Confirm,
+    End,
+    Map,
+    Message,
+    Reject,
+    Select,
+    Spec,
+)
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
+from edrp.validation.simulation.mapping.agents.portal import Portal
+from edrp.validation.simulation.mapping.agents.reservations import Reservation
 
 
 @dataclass(frozen=True, slots=True)

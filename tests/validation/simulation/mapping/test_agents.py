@@ -8,8 +8,6 @@ import pytest
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
-from edrp.heuristics.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
-from edrp.heuristics.mapping.agents.messages import Message
 from edrp.heuristics.mapping.flood import Flood
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
@@ -17,6 +15,8 @@ from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks
 from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
+from edrp.validation.simulation.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
+from edrp.validation.simulation.mapping.agents.messages import Message
 
 PRUNINGS: tuple[dict[str, Any], ...] = (
     {},
