@@ -148,7 +148,7 @@ MAX_MESSAGES = 1_000_000
 
 
 class Flood:
-    """Maps tasks on a network as the agents of `edrp.validation.simulation.mapping.agents` do: the same maps, the same messages.
+    """Maps tasks on a network as the agents of the mapping protocol do: the same maps, the same messages.
 
     The free capacities and rates are read again for every task, so that a simulator may change the arrays in between. Arrays of
     the size of the network and of the mapping are kept from one task to the next; a flood serves one thread at a time.

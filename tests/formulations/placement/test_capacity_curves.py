@@ -9,13 +9,13 @@ import pytest
 
 import edrp
 from edrp.certificates.checker import fraction, latency_at
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.datasets.families.placement.capacity_curves import with_capacity_curves
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 MAPPER = {"model": "capacity-curve", "replicas": [1, 8, 25], "capacities": [0.53e6, 3.1e6, 7.1e6]}
 """A mapper as ContTune measured it on Flink."""

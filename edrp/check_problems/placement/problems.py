@@ -6,6 +6,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -15,10 +19,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.placement.metrics.peak_load import shared_resources
-from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 
 class EdrpCheckProblems(CheckProblems):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
-from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 SEEDS = range(16)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
+from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
@@ -12,9 +15,6 @@ from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
-from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 Fields = dict[str, Any]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.timelines import amount_at, count_at, save_columns
 from edrp.mapping.bimodal_run import BimodalRun, hop_spans
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 MAX_SAMPLES = 2000

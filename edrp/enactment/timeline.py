@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.timelines import count_at, save_columns
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.simulation.timelines import count_at, save_columns
 
 
 @dataclass(frozen=True, slots=True)

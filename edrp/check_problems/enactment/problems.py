@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
+from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
-from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 Fields = dict[str, Any]
 

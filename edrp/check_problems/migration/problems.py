@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
+from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
 from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.oracles.check_problems import CheckProblems
-from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
-from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration
 
 
 class MigrationCheckProblems(CheckProblems):

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from edrp.check_problems.enactment.snapshot_brute_force import host_contents
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
-from edrp.validation.oracles.enactment.snapshot_brute_force import host_contents
 
 Counts = tuple[int, ...]
 """Instances of each operator."""
