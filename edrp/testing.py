@@ -11,13 +11,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from edrp.check_problems import CheckProblems
 from edrp.core.budget import LOOK, running
 from edrp.core.errors import VerificationError
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution
-from edrp.validation.oracles.check_problems import CheckProblems
 
 TOLERANCE = 1e-9
 TIME_LIMIT = 0.5
