@@ -135,8 +135,7 @@ COMMANDS = {
     ),
     "capture": Command("edrp.cli.capture:capture", "Store the answers of a stream engine about a running job in one file."),
     "observe": Command(
-        "edrp.cli.observe:observe",
-        "Print rates, busy shares, service rates and state of a running job from a capture or exported metrics.",
+        "edrp.cli.observe:observe", "Print rates, busy shares, service rates and state of a running job from a capture."
     ),
     "advise": Command(
         "edrp.cli.advise:advise_app",
