@@ -1,18 +1,12 @@
-"""Amounts over the time of a simulated run, sampled, and the file that they are written to."""
+"""Amounts over the time of a simulated run, sampled."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.files import write_whole
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 LONG, LONGER = 6 * HOUR, 2 * DAY
@@ -56,12 +50,3 @@ def time_unit(duration: float) -> tuple[float, str]:
     if duration >= LONGER:
         return DAY, "days"
     return (HOUR, "h") if duration >= LONG else (MINUTE, "min")
-
-
-def save_columns(columns: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write columns of equal length as CSV under their names; the file appears whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([f"{value:.10g}" for value in row] for row in zip(*columns.values(), strict=True))
-    write_whole(path, text.getvalue())

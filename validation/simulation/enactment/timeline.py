@@ -1,16 +1,15 @@
-"""Machines, hosts and instances over the time of a run, sampled for figures and the CSV file."""
+"""Machines, hosts and instances over the time of a run, sampled for figures."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.simulation.timelines import count_at, save_columns
+from edrp.validation.simulation.timelines import count_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,3 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
         hosts=count_at(time, ((lease.start, lease.end) for lease in run.leases)),
         instances=count_at(time, ((instance.placed, instance.ended) for instance in run.instances)),
     )
-
-
-def save_timeline(line: HostTimeline, path: Path) -> None:
-    """Write a timeline as CSV with the columns time (s), machines, hosts, instances; the file appears whole or not at all."""
-    save_columns(asdict(line), path)

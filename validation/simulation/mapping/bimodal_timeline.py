@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.mapping.bimodal_run import BimodalRun, hop_spans
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.simulation.timelines import amount_at, count_at, save_columns
+from edrp.validation.simulation.timelines import amount_at, count_at
 
 STEPS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 MAX_SAMPLES = 2000
@@ -82,11 +81,6 @@ def timeline(scenario: BimodalScenario, run: BimodalRun) -> TaskTimeline:
         link_utilisation=_share(amount_at(time, rates), math.fsum(arc.bandwidth for arc in scenario.network.arcs.values())),
         public_hops=count_at(time, [(span.start, span.end) for span in hops if span.route is None]),
     )
-
-
-def save_timeline(line: TaskTimeline, path: Path) -> None:
-    """Write a timeline as CSV, a column for each of its attributes; the file appears whole or not at all."""
-    save_columns(asdict(line), path)
 
 
 def _samples(end: float) -> Floats:
