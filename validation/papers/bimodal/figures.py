@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import estimate_share
+from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
-from edrp.validation.report.estimates import estimate_share
-from edrp.validation.report.figures import Curve, Panel, draw_panels, mean_curve
 
 RATES, LINKS, SERVERS = "tasks per hour", "dedicated links", "servers"
 

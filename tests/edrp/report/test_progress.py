@@ -8,9 +8,9 @@ from threading import Event
 import pytest
 from rich.console import Console
 
-import edrp.validation.report.progress as progress_module
+import edrp.report.progress as progress_module
+from edrp.report.progress import Count, ProgressLines, Step, counting, working
 from edrp.validation.papers.edrp import report
-from edrp.validation.report.progress import Count, ProgressLines, Step, counting, working
 
 
 class Clock:

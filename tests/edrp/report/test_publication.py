@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.core.errors import BackendUnavailableError, EdrpError
-from edrp.validation.report import page
-from edrp.validation.report.batches import require_solved
-from edrp.validation.report.console import draw
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.figures import Panel, Style, draw_panels, mean_curve
-from edrp.validation.report.page import Figure, Section, how_run, require_packages
-from edrp.validation.report.publication import JSON, MARKDOWN, Report
-from edrp.validation.report.statements import claim
-from edrp.validation.report.tables import Table, markdown_table, print_tables
+from edrp.core.errors import BackendUnavailableError
+from edrp.report import page
+from edrp.report.console import draw
+from edrp.report.estimates import Estimate
+from edrp.report.figures import Panel, Style, draw_panels, mean_curve
+from edrp.report.page import Figure, Section, how_run, require_packages
+from edrp.report.publication import JSON, MARKDOWN, Report
+from edrp.report.statements import claim
+from edrp.report.tables import Table, markdown_table, print_tables
 
 COSTS = Table(
     "Costs [$]", ("policy", "ours\nmean", "paper"), (("a & b", "1.5\n1.0–2.0", "[2]"),), ("ours\nmean",), ("paper",), "Low."
@@ -126,10 +125,3 @@ def test_figures_are_drawn_into_a_new_folder_or_not_at_all(tmp_path):
     draw(console, None, {"a.txt": lambda path: path.write_text("a")})
     draw(console, tmp_path / "new", {"a.txt": lambda path: path.write_text("a")})
     assert text.getvalue().strip() == "drawn: a.txt"
-
-
-def test_a_run_without_an_answer_is_named():
-    row = {"method": "greedy", "id": "7", "outcome": "failed", "error_message": "no room"}
-    with pytest.raises(EdrpError, match="greedy on 7: failed: no room"):
-        require_solved(row)
-    assert require_solved({**row, "outcome": "solved"})["id"] == "7"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edrp.validation.report.comparison import PolicyComparison, Quantity
-from edrp.validation.report.formatting import Unit
+from edrp.report.comparison import PolicyComparison, Quantity
+from edrp.report.formatting import Unit
 
 COST = Quantity("cost", "cost", Unit(1, ".1f", " money"))
 NOISE = np.array([3.0, -2.0, 1.0, -1.0, 2.0, -3.0, 4.0, -4.0])

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import numbered
-from edrp.validation.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean
-from edrp.validation.report.formatting import Unit
-from edrp.validation.report.intervals import Dots, interval_figure
-from edrp.validation.report.page import Figure, Section
-from edrp.validation.report.tables import Table
+from edrp.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean
+from edrp.report.formatting import Unit
+from edrp.report.intervals import Dots, interval_figure
+from edrp.report.page import Figure, Section
+from edrp.report.tables import Table
 
 TERMS = {
     "Run": "One policy in one world with one seed; every policy has the same seeds, and meets the same loads and the same luck.",

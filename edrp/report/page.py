@@ -16,7 +16,7 @@ from pathlib import Path
 
 from edrp.core.errors import BackendUnavailableError, visible_lines
 from edrp.core.solution import installed_versions
-from edrp.validation.report.tables import Table, facts_table
+from edrp.report.tables import Table, facts_table
 
 
 def machine() -> dict[str, str]:
@@ -172,7 +172,7 @@ def render(page: Page) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=shown)
     environment.filters["code"] = with_code
-    template = environment.from_string(files("edrp.validation.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
+    template = environment.from_string(files("edrp.report").joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(page=page, scripts=Markup(_allowed_scripts(page)))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edrp.validation.report.estimates import Estimate, estimate_mean, estimate_share, percentile_estimate
-from edrp.validation.report.formatting import NUMBER, PERCENT_SAVED, SHARE, Unit
-from edrp.validation.report.statements import (
+from edrp.report.estimates import Estimate, estimate_mean, estimate_share, percentile_estimate
+from edrp.report.formatting import NUMBER, PERCENT_SAVED, SHARE, Unit
+from edrp.report.statements import (
     Finding,
     Statement,
     claim,

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.formatting import NONE, Unit
-from edrp.validation.report.tables import Table
+from edrp.report.estimates import Estimate
+from edrp.report.formatting import NONE, Unit
+from edrp.report.tables import Table
 
 Verdict = Literal["holds", "does not hold", "undecided"]
 

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from edrp.core.files import write_whole
 from edrp.core.folders import filling
-from edrp.validation.report.page import Page, Section, render
-from edrp.validation.report.statements import Statement, print_statements
-from edrp.validation.report.tables import Table, markdown_table, print_tables
+from edrp.report.page import Page, Section, render
+from edrp.report.statements import Statement, print_statements
+from edrp.report.tables import Table, markdown_table, print_tables
 
 Record = Mapping[str, Any]
 

@@ -8,8 +8,8 @@ from html import escape
 from typing import NamedTuple
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.formatting import Unit
+from edrp.report.estimates import Estimate
+from edrp.report.formatting import Unit
 
 WIDTH, ROW, MARGIN, AXIS = 350, 48, 24, 20
 """Width of a panel, height of a row with its name above its dots, margins left and right, and height of the axis below."""

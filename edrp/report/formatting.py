@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from edrp.validation.report.estimates import Estimate
+from edrp.report.estimates import Estimate
 
 NONE = "–"
 """Stands where there is no number."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from edrp.core.arrays import Floats
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.files import writing
-from edrp.validation.report.estimates import Estimate, estimate_mean
+from edrp.report.estimates import Estimate, estimate_mean
 
 GRID = "#e6e6e6"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#4D4D4D")
