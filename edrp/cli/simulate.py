@@ -87,7 +87,12 @@ def simulate(
     worlds = scenarios if len(files) > 1 else scenarios * count
     found = _compare(title, QUANTITIES[scenarios[0].kind](scenarios[0]), policies, worlds, numbers, jobs)
     if out is not None:  # before a pipe that nobody reads ends the command
-        options = {"--method": [policy.method for policy in policies], "--seed": [seed], "--seeds": [seeds], "--out": [out]}
+        options: dict[str, list[Any]] = {
+            "--method": [policy.method for policy in policies],
+            "--seed": [seed],
+            "--seeds": [seeds],
+            "--out": [out],
+        }
         command = f"{command_text('simulate', options)} {shlex.join(map(str, files))}"
         _write(title, found, out, force, command)
     console = output()

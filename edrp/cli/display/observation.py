@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from edrp.cli.terminal import table
 from edrp.engines.fit import JobFit, OperatorFit
+from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "tuples/s", "busy", "served/s by one", "from", "skew", "selectivity", "state")
 
