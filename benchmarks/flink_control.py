@@ -12,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
-from edrp.engines.flink.experiments.control import PEAK, SECONDS, ControlSettings, control_days
 from edrp.report.tables import markdown_table
+from edrp.validation.flink.control import PEAK, SECONDS, ControlSettings, control_days
 from edrp.validation.papers.flink.control import control_statements, control_table, day_table
 from edrp.validation.papers.flink.rows import load_text, read_rows
 

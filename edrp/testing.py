@@ -12,6 +12,7 @@ from itertools import count
 from time import perf_counter
 from typing import Any
 
+from edrp.check_problems import CheckProblems
 from edrp.core.budget import clock_replaced
 from edrp.core.compiling import run_method
 from edrp.core.errors import VerificationError
@@ -19,7 +20,6 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution
-from edrp.validation.oracles.check_problems import CheckProblems
 
 TOLERANCE = 1e-9
 TIME_LIMIT = 0.5

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from edrp.certificates import checker
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, seconds_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
@@ -19,7 +20,6 @@ from edrp.formulations.placement.column_generation.model import Model, build_mod
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.column_generation.windows import WHOLE, Window
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles import checker
 
 FEW_PARTS, MANY_PARTS = 20_000, 1_000_000
 """Parts of placements that the checker may look at in a window that can be split, and in one that cannot."""

@@ -41,8 +41,8 @@ def write_vipr(solution: Any, file: Path, target: Path, force: bool) -> None:
         When the certificate cannot be written as VIPR.
     """
     if solution.certificate is not None:
+        from edrp.certificates import checker
         from edrp.certificates.vipr import to_vipr
-        from edrp.validation.oracles import checker
 
         _write(target, to_vipr(solution.certificate, checker.parse(read_whole(file))), force)
 
@@ -59,8 +59,7 @@ def check_files(
     certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
 ) -> None:
     """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold."""
-    from edrp.certificates import verification
-    from edrp.validation.oracles import checker
+    from edrp.certificates import checker, verification
 
     said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
     proven = said.startswith("proven: ")

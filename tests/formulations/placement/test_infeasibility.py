@@ -4,11 +4,11 @@ import pytest
 
 import edrp
 from edrp.auto.choices import proofs
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
 
