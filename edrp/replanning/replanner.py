@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Document, Name, NonNegative, Positive
+from edrp.core.document import Name, NonNegative, Positive
 from edrp.core.problem import read_as
 from edrp.core.solve import solve
 from edrp.placement.deployment import Deployment, DeploymentLike
@@ -21,15 +21,11 @@ from edrp.replanning.decision import ReplanningDecision, Verdict
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
 from edrp.replanning.repair import patched
-from edrp.replanning.rule import PlanOption, choose_option
+from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
 
 
-class ReplanningPolicy(Document):
-    """When a plan is worth its moves.
-
-    A plan is judged by its score and its price, `downtime_worth · downtime / horizon`: its score is had while
-    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. The placement that runs
-    has no price. Among all plans within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
+class ReplanningPolicy(DowntimePolicy):
+    """When a plan is worth its moves, how an application moves, and how it is planned.
 
     Raises
     ------
@@ -38,21 +34,10 @@ class ReplanningPolicy(Document):
 
     Examples
     --------
-    >>> ReplanningPolicy(horizon=1200.0, downtime_worth=10.0).price(downtime=6.0)
-    0.05
+    >>> ReplanningPolicy(horizon=600.0, method="highs").price(downtime=2.0)
+    0.1
     """
 
-    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
-    downtime_worth: NonNegative = Field(
-        30.0,
-        description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
-        json_schema_extra={"unit": "1"},
-    )
-    hysteresis: NonNegative = Field(
-        0.01,
-        description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
-        json_schema_extra={"unit": "1"},
-    )
     synchronisation_time: NonNegative = Field(0.25, description="t_syn of any reconfiguration", json_schema_extra={"unit": "s"})
     reconfiguration: Literal["pause-and-resume", "storm"] = Field(
         "pause-and-resume", description="whether only what changes stops, or all restart"
@@ -60,10 +45,6 @@ class ReplanningPolicy(Document):
     method: Name = Field("iterated-local-search", description="of the registry, to plan with")
     time_limit: Positive | None = Field(1.0, description="to plan; null for none", json_schema_extra={"unit": "s"})
     parameters: dict[Name, Any] = Field({}, description="of the method")
-
-    def price(self, downtime: float) -> float:
-        """Price of a downtime in seconds, as a score over the horizon."""
-        return self.downtime_worth * downtime / self.horizon
 
 
 class Replanner:
