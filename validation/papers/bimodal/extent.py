@@ -29,12 +29,9 @@ class RunMode:
 
     Attributes
     ----------
-    heading
-        Above a column: what a map has to have least of, in this order.
-    method
-        As the batch layer knows it.
-    fields
-        Fields of `BimodalScenario` that differ.
+    heading : above a column: what a map has to have least of, in this order.
+    method : as the batch layer knows it.
+    fields : fields of `BimodalScenario` that differ.
     """
 
     heading: str
@@ -77,14 +74,10 @@ class Cell(NamedTuple):
 
     Attributes
     ----------
-    networks
-        Networks that tasks may use.
-    rate
-        Arrivals per hour.
-    links
-        Dedicated links.
-    way
-        Key of `WAYS`.
+    networks : networks that tasks may use.
+    rate : arrivals per hour.
+    links : dedicated links.
+    way : key of `WAYS`.
     """
 
     networks: str
@@ -103,18 +96,12 @@ class Extent:
 
     Attributes
     ----------
-    networks
-        Random networks for each point, each with a trace of its own.
-    rates, links
-        Points of Figs. 8 and 9: all rates at the spanning tree, all numbers of links at the default rate.
-    tasks
-        In a trace.
-    flow
-        Field of `BimodalScenario`: rates on the public network are drawn, or their expectation is taken.
-    sizes, instances
-        Servers of the networks of Fig. 7, and tasks to map for each.
-    sensitive
-        Networks on which constants are changed one at a time; 0 for none.
+    networks : random networks for each point, each with a trace of its own.
+    rates, links : points of Figs. 8 and 9: all rates at the spanning tree, all numbers of links at the default rate.
+    tasks : in a trace.
+    flow : field of `BimodalScenario`: rates on the public network are drawn, or their expectation is taken.
+    sizes, instances : servers of the networks of Fig. 7, and tasks to map for each.
+    sensitive : networks on which constants are changed one at a time; 0 for none.
 
     Examples
     --------
@@ -165,14 +152,10 @@ class Group(NamedTuple):
 
     Attributes
     ----------
-    name
-        Name of the folder.
-    networks
-        Networks that tasks may use: an instance of each for every network.
-    rate, links
-        The point.
-    ways
-        Keys of `WAYS` with equal fields.
+    name : name of the folder.
+    networks : networks that tasks may use: an instance of each for every network.
+    rate, links : the point.
+    ways : keys of `WAYS` with equal fields.
     """
 
     name: str

@@ -94,12 +94,9 @@ def timeline_figure(line: TaskTimeline, path: Path, *, title: str) -> None:
 
     Parameters
     ----------
-    line
-        Timeline of the run.
-    path
-        Path of the figure; its ending says the format: .png or .svg.
-    title
-        Above everything.
+    line : timeline of the run.
+    path : path of the figure; its ending says the format: .png or .svg.
+    title : above everything.
 
     Raises
     ------

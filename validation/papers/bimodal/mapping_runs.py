@@ -40,14 +40,10 @@ class Mapped(NamedTuple):
 
     Attributes
     ----------
-    optimum
-        Proven least costs.
-    bound
-        The paper's: least costs where bandwidths do not matter.
-    costs
-        By heuristic; NaN where it finds no map.
-    messages
-        By heuristic: maps sent.
+    optimum : proven least costs.
+    bound : the paper's: least costs where bandwidths do not matter.
+    costs : by heuristic; NaN where it finds no map.
+    messages : by heuristic: maps sent.
     """
 
     optimum: Floats
@@ -73,12 +69,9 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
 
     Parameters
     ----------
-    extent
-        How many of which size.
-    out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    how
-        Where to run, as of `batch_rows`.
+    extent : how many of which size.
+    out : folder for the rows; the same call again runs only what is missing. None to keep nothing.
+    how : where to run, as of `batch_rows`.
 
     Raises
     ------

@@ -62,16 +62,11 @@ class BimodalResults:
 
     Attributes
     ----------
-    extent
-        How much was run.
-    samples
-        Samples of Figs. 8 and 9.
-    mapped
-        Maps of Fig. 7, by number of servers.
-    statements
-        With verdicts.
-    variants
-        Samples with one constant changed, by name; empty where none were run.
+    extent : how much was run.
+    samples : samples of Figs. 8 and 9.
+    mapped : maps of Fig. 7, by number of servers.
+    statements : with verdicts.
+    variants : samples with one constant changed, by name; empty where none were run.
     """
 
     extent: Extent
@@ -91,14 +86,10 @@ def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProg
 
     Parameters
     ----------
-    extent
-        How much is run.
-    out
-        Folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    progress
-        Called with the progress of all batches together.
-    how
-        Where to run, as in `solve_batch`: `spark` or `n_jobs`.
+    extent : how much is run.
+    out : folder for the rows, where the same call again runs only what is missing; None keeps nothing.
+    progress : called with the progress of all batches together.
+    how : where to run, as in `solve_batch`: `spark` or `n_jobs`.
 
     Raises
     ------

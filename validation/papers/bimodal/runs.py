@@ -57,10 +57,8 @@ class ShownMetric(NamedTuple):
 
     Attributes
     ----------
-    title
-        With the unit.
-    unit
-        Writes a value.
+    title : with the unit.
+    unit : writes a value.
     """
 
     title: str
@@ -88,8 +86,7 @@ class SampleSweep(NamedTuple):
 
     Attributes
     ----------
-    samples
-        Samples of all cells.
+    samples : samples of all cells.
     """
 
     samples: Samples
@@ -135,12 +132,9 @@ def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
 
     Parameters
     ----------
-    extent
-        How much is run.
-    out
-        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how
-        Where to run, as in `batch_rows`.
+    extent : how much is run.
+    out : folder for the rows; the same call again runs only what is missing. None keeps nothing.
+    how : where to run, as in `batch_rows`.
 
     Raises
     ------
@@ -161,12 +155,9 @@ def sensitivity(
 
     Parameters
     ----------
-    extent
-        As for the figures; `sensitive` is the number of networks.
-    variants
-        Changed constants by name.
-    out, how
-        As in `observe`.
+    extent : as for the figures; `sensitive` is the number of networks.
+    variants : changed constants by name.
+    out, how : as in `observe`.
     """
     few = replace(extent, networks=extent.sensitive)
 
@@ -191,14 +182,10 @@ def run_group(
 
     Parameters
     ----------
-    group
-        Runs that share instances.
-    extent
-        Number of networks and length of traces.
-    make, constants
-        The function that makes the scenarios, and further arguments of it.
-    out, how
-        As in `observe`.
+    group : runs that share instances.
+    extent : number of networks and length of traces.
+    make, constants : the function that makes the scenarios, and further arguments of it.
+    out, how : as in `observe`.
 
     Raises
     ------
@@ -232,12 +219,9 @@ def varied_scenario(
 
     Parameters
     ----------
-    instances_per_service
-        The paper's k, to which capacities are proportional.
-    shrinkage
-        Bytes out per byte in of every service.
-    fields
-        Arguments of `bimodal_scenario`.
+    instances_per_service : the paper's k, to which capacities are proportional.
+    shrinkage : bytes out per byte in of every service.
+    fields : arguments of `bimodal_scenario`.
 
     Examples
     --------

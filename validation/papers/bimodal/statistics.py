@@ -42,10 +42,8 @@ def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
 
     Parameters
     ----------
-    curves
-        By x the values over the networks, in the same order for each x.
-    level
-        To reach.
+    curves : by x the values over the networks, in the same order for each x.
+    level : to reach.
 
     Examples
     --------
@@ -76,8 +74,7 @@ def estimate_exponent(x: ArrayLike, y: ArrayLike) -> Estimate:
 
     Parameters
     ----------
-    x, y
-        Shape (n,), positive.
+    x, y : shape (n,), positive.
 
     Examples
     --------

@@ -59,16 +59,11 @@ def query_rows(name: str, problem: EdrpProblem, *, slack: float = 0.0, alone: bo
 
     Parameters
     ----------
-    name
-        Name of the query.
-    problem
-        As `edrp.datasets.placement.capsys` makes it: all peaks are priorities.
-    slack
-        Share of its optimum by which later stages may worsen an earlier one.
-    alone
-        Whether each peak is minimised alone as well.
-    seed
-        Seed of the random number generator.
+    name : name of the query.
+    problem : as `edrp.datasets.placement.capsys` makes it: all peaks are priorities.
+    slack : share of its optimum by which later stages may worsen an earlier one.
+    alone : whether each peak is minimised alone as well.
+    seed : seed of the random number generator.
     """
     problem = problem.replace(priorities=[priority.replace(slack=slack) for priority in problem.priorities])
     optimum = optimum_row(name, problem)
@@ -138,12 +133,9 @@ def flink_counts(tasks: Ints, shape: tuple[int, int], slots: int, evenly: bool) 
     ----------
     tasks : shape (tasks,)
         Operator of each task, in the order in which Flink gives out slots.
-    shape
-        Numbers of nodes and operators.
-    slots
-        Number of slots of a node.
-    evenly
-        Whether `cluster.evenly-spread-out-slots` is set.
+    shape : numbers of nodes and operators.
+    slots : number of slots of a node.
+    evenly : whether `cluster.evenly-spread-out-slots` is set.
 
     Examples
     --------

@@ -38,14 +38,10 @@ class CapsysResults:
 
     Attributes
     ----------
-    measured, scaled
-        Placements of the queries as measured, and of one with more tasks.
-    problem
-        The inference problem.
-    plans
-        Deployments of it.
-    statements
-        With verdicts.
+    measured, scaled : placements of the queries as measured, and of one with more tasks.
+    problem : the inference problem.
+    plans : deployments of it.
+    statements : with verdicts.
     """
 
     measured: Sequence[QueryRow]
@@ -68,18 +64,12 @@ def investigate(
 
     Parameters
     ----------
-    data
-        Folder that holds `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json`; default: what EDRP_DATA names.
-    slack
-        Share of its optimum by which later stages may worsen an earlier one.
-    speedup
-        How much faster the plans' workers are than those on which Q3 was measured.
-    cores
-        Cores of a worker of the plans.
-    out
-        Folder of the report; packages that it needs are looked for before anything runs.
-    tell
-        Called with what is being done.
+    data : folder that holds `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json`; default: what EDRP_DATA names.
+    slack : share of its optimum by which later stages may worsen an earlier one.
+    speedup : how much faster the plans' workers are than those on which Q3 was measured.
+    cores : cores of a worker of the plans.
+    out : folder of the report; packages that it needs are looked for before anything runs.
+    tell : called with what is being done.
 
     Raises
     ------

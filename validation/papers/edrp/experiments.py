@@ -84,20 +84,13 @@ def run_hour(
 
     Parameters
     ----------
-    weights
-        Weights of the objective from minute 1 on.
-    network
-        Default: `ansnet(15)`.
-    method
-        Name of a method in the registry.
-    restricted
-        Solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
-    rates
-        Tuples/s at minutes 0, 1, …; default: the ramp.
-    start
-        Initial deployment; default: `first_deployment`.
-    progress
-        Called after every minute.
+    weights : weights of the objective from minute 1 on.
+    network : default: `ansnet(15)`.
+    method : name of a method in the registry.
+    restricted : solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
+    rates : tuples/s at minutes 0, 1, …; default: the ramp.
+    start : initial deployment; default: `first_deployment`.
+    progress : called after every minute.
 
     Returns
     -------
@@ -125,8 +118,7 @@ def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
 
     Parameters
     ----------
-    hour
-        Hour of optimal decisions.
+    hour : hour of optimal decisions.
     decide
         Solves the restricted program. It is not called where the optimum itself lies in the restricted
         neighbourhood: there the gap is 0.
@@ -166,16 +158,11 @@ def run_storm_day(
 
     Parameters
     ----------
-    rates
-        Tuples/s by round, at most 320.
-    weights
-        Weights of the objective from round 1 on; the initial deployment weighs response time and cost equally.
-    method
-        Name of a method in the registry.
-    seed
-        Seed of the measured delays.
-    progress
-        Called after every round.
+    rates : tuples/s by round, at most 320.
+    weights : weights of the objective from round 1 on; the initial deployment weighs response time and cost equally.
+    method : name of a method in the registry.
+    seed : seed of the measured delays.
+    progress : called after every round.
     """
 
     def problem_at(number: int, rate: float, current: Deployment | None) -> EdrpProblem:

@@ -20,16 +20,11 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
 
     Parameters
     ----------
-    replays
-        By the name to print above each panel.
-    path
-        Path of the PNG file.
-    title
-        Above everything.
-    minutes
-        Length of a step in `unit`.
-    unit
-        Unit of the time axis.
+    replays : by the name to print above each panel.
+    path : path of the PNG file.
+    title : above everything.
+    minutes : length of a step in `unit`.
+    unit : unit of the time axis.
 
     Raises
     ------

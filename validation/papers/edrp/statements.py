@@ -20,10 +20,8 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
 
     Parameters
     ----------
-    hours
-        Replays by the names of `WEIGHTINGS`.
-    interval
-        Minutes between two decisions; a reconfiguration may come that much later than the paper's.
+    hours : replays by the names of `WEIGHTINGS`.
+    interval : minutes between two decisions; a reconfiguration may come that much later than the paper's.
     """
     balanced = hours["Balanced"]
     tolerance = max(TOLERANCE, interval)
@@ -52,8 +50,7 @@ def storm_statements(days: Mapping[str, Replay]) -> tuple[Statement, ...]:
 
     Parameters
     ----------
-    days
-        Replays by the names of `WEIGHTINGS`.
+    days : replays by the names of `WEIGHTINGS`.
     """
     share = {name: storm_outcome(day).downtime_share for name, day in days.items()}
     theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime_share)

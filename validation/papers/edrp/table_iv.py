@@ -146,14 +146,10 @@ def table_iv(
 
     Parameters
     ----------
-    time_limit
-        Seconds for each solution; None for none.
-    literal
-        Solve the literal program too, which takes minutes.
-    progress
-        Called with a sentence before each step.
-    nodes, max_replicas
-        Which cells.
+    time_limit : seconds for each solution; None for none.
+    literal : solve the literal program too, which takes minutes.
+    progress : called with a sentence before each step.
+    nodes, max_replicas : which cells.
     """
     return [_cell(n, k, time_limit, literal, progress) for k in max_replicas for n in nodes]
 

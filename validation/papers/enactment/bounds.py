@@ -22,10 +22,8 @@ class Bounds(NamedTuple):
 
     Attributes
     ----------
-    least
-        For all policies.
-    in_time
-        For those that never let items wait so long that they are late.
+    least : for all policies.
+    in_time : for those that never let items wait so long that they are late.
     """
 
     least: float
@@ -44,14 +42,10 @@ def mean_bounds(
 
     Parameters
     ----------
-    setting
-        Setting of the runs.
-    seeds
-        Seeds of the random walks; the other patterns are the same for each.
-    patterns, units
-        Which of them; units in minutes.
-    n_jobs
-        Processes at the same time, as joblib counts them; None for one per core.
+    setting : setting of the runs.
+    seeds : seeds of the random walks; the other patterns are the same for each.
+    patterns, units : which of them; units in minutes.
+    n_jobs : processes at the same time, as joblib counts them; None for one per core.
     """
     cells = {
         (pattern, unit): _distinct([setting.scenario(pattern, unit, seed) for seed in seeds])

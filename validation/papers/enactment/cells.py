@@ -28,12 +28,9 @@ class ComparedCell(NamedTuple):
 
     Attributes
     ----------
-    pattern, column, quantity
-        Where it stands.
-    ours
-        Mean and standard deviation over the seeds; no deviation of a single one.
-    paper
-        The paper's printed values.
+    pattern, column, quantity : where it stands.
+    ours : mean and standard deviation over the seeds; no deviation of a single one.
+    paper : the paper's printed values.
     """
 
     pattern: str
@@ -58,14 +55,10 @@ class SettingError(NamedTuple):
 
     Attributes
     ----------
-    compliance
-        Mean error of the compliances: 36 of the BTU policy and 12 of the threshold policy, which has one for all units.
-    worst_btu, worst_threshold
-        Largest error of a compliance by policy.
-    resource_cost
-        Mean relative error of the 24 resource costs.
-    totals
-        Mean relative error of the 72 total costs.
+    compliance : mean error of the compliances: 36 of the BTU policy and 12 of the threshold policy, which has one for all units.
+    worst_btu, worst_threshold : largest error of a compliance by policy.
+    resource_cost : mean relative error of the 24 resource costs.
+    totals : mean relative error of the 72 total costs.
     """
 
     compliance: float

@@ -30,14 +30,10 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
 
     Parameters
     ----------
-    enacted
-        Runs of one setting.
-    pattern
-        The runs to draw.
-    setting
-        The constants that they share.
-    out
-        Folder of the figure, which is an SVG file.
+    enacted : runs of one setting.
+    pattern : the runs to draw.
+    setting : the constants that they share.
+    out : folder of the figure, which is an SVG file.
 
     Returns
     -------
@@ -68,12 +64,9 @@ def timeline_figure(panels: Mapping[str, HostTimeline], path: Path, *, title: st
 
     Parameters
     ----------
-    panels
-        By what is printed above each.
-    path
-        Path of the figure; its ending says the format: .png or .svg.
-    title
-        Above everything.
+    panels : by what is printed above each.
+    path : path of the figure; its ending says the format: .png or .svg.
+    title : above everything.
 
     Raises
     ------

@@ -44,18 +44,12 @@ class EnactmentResults:
 
     Attributes
     ----------
-    setting, seeds, policies
-        Setting, seeds and policies of the runs.
-    enacted, samples
-        Runs, and their metrics over the seeds.
-    statements
-        With verdicts.
-    bounds
-        Costs that no policy can undercut, by pattern and unit.
-    variants
-        Errors of settings with one constant changed, by name; empty where none were run.
-    checks
-        The simulator next to formulas.
+    setting, seeds, policies : setting, seeds and policies of the runs.
+    enacted, samples : runs, and their metrics over the seeds.
+    statements : with verdicts.
+    bounds : costs that no policy can undercut, by pattern and unit.
+    variants : errors of settings with one constant changed, by name; empty where none were run.
+    checks : the simulator next to formulas.
     """
 
     setting: Setting
@@ -87,18 +81,12 @@ def investigate(
 
     Parameters
     ----------
-    seeds
-        Number of runs of each cell.
-    policies
-        Names of policies besides the paper's two; None for all there are.
-    out
-        Folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    sensitive
-        Whether constants are changed one at a time as well.
-    progress
-        Called with the progress of all batches together.
-    how
-        Where to run, as in `solve_batch`: `spark` or `n_jobs`.
+    seeds : number of runs of each cell.
+    policies : names of policies besides the paper's two; None for all there are.
+    out : folder for the rows, where the same call again runs only what is missing; None keeps nothing.
+    sensitive : whether constants are changed one at a time as well.
+    progress : called with the progress of all batches together.
+    how : where to run, as in `solve_batch`: `spark` or `n_jobs`.
 
     Raises
     ------

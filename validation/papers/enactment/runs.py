@@ -35,12 +35,9 @@ class Setting:
 
     Attributes
     ----------
-    fields
-        Fields of `EnactmentScenario` that differ.
-    occupancy
-        Share of the processing duration in which an item occupies its instance.
-    arguments
-        By name of a policy, its parameters that differ.
+    fields : fields of `EnactmentScenario` that differ.
+    occupancy : share of the processing duration in which an item occupies its instance.
+    arguments : by name of a policy, its parameters that differ.
 
     Examples
     --------
@@ -73,12 +70,9 @@ class Enacted:
 
     Attributes
     ----------
-    pattern, column, seed
-        Pattern, column and seed of the run: policy and unit make the column.
-    metrics
-        Metrics of `EnactmentScenario.evaluate`, and those of `activity`.
-    run
-        Leases, instances, items.
+    pattern, column, seed : pattern, column and seed of the run: policy and unit make the column.
+    metrics : metrics of `EnactmentScenario.evaluate`, and those of `activity`.
+    run : leases, instances, items.
     """
 
     pattern: str
@@ -129,18 +123,12 @@ def enact(
 
     Parameters
     ----------
-    policies
-        By name, without the suffix of their methods.
-    seeds
-        Seeds of the random walks; what happens in a run follows from pattern, unit and seed.
-    setting
-        None for the documented one.
-    patterns, units
-        Which of them; units in minutes.
-    out
-        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how
-        Where to run, and progress, as in `batch_rows`.
+    policies : by name, without the suffix of their methods.
+    seeds : seeds of the random walks; what happens in a run follows from pattern, unit and seed.
+    setting : None for the documented one.
+    patterns, units : which of them; units in minutes.
+    out : folder for the rows; the same call again runs only what is missing. None keeps nothing.
+    how : where to run, and progress, as in `batch_rows`.
 
     Raises
     ------

@@ -47,8 +47,7 @@ def statements(samples: Samples) -> tuple[Statement, ...]:
 
     Parameters
     ----------
-    samples
-        Samples of both policies under all patterns and units, with the metrics that `enact` adds.
+    samples : samples of both policies under all patterns and units, with the metrics that `enact` adds.
     """
     return judged(((sentence, section, _findings(margins)) for sentence, section, margins in STATEMENTS), samples)
 

@@ -38,18 +38,12 @@ class WeekRow:
 
     Attributes
     ----------
-    policy
-        Name.
-    unit
-        Seconds of the billing time unit (BTU).
-    metrics
-        Metrics of `EnactmentScenario.evaluate`.
-    items
-        That all operators completed together.
-    seconds
-        Seconds of the processor, for simulation and metrics.
-    run
-        Leases, instances, items.
+    policy : name.
+    unit : seconds of the billing time unit (BTU).
+    metrics : metrics of `EnactmentScenario.evaluate`.
+    items : that all operators completed together.
+    seconds : seconds of the processor, for simulation and metrics.
+    run : leases, instances, items.
     """
 
     policy: str
@@ -72,14 +66,10 @@ def follow_week(
 
     Parameters
     ----------
-    first_day, days
-        As of `edrp.datasets.enactment.departures.departures_scenario`.
-    policies
-        Names in `POLICIES`, with their defaults.
-    units
-        Seconds.
-    seed
-        Seed of every run.
+    first_day, days : as of `edrp.datasets.enactment.departures.departures_scenario`.
+    policies : names in `POLICIES`, with their defaults.
+    units : seconds.
+    seed : seed of every run.
 
     Raises
     ------

@@ -24,10 +24,8 @@ def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[
 
     Parameters
     ----------
-    data
-        Folder of the latencies between AWS regions; without it (and without `EDRP_DATA`) they are left out.
-    seeds
-        Simulations of each.
+    data : folder of the latencies between AWS regions; without it (and without `EDRP_DATA`) they are left out.
+    seeds : simulations of each.
 
     Returns
     -------

@@ -86,12 +86,9 @@ def run(
 
     Parameters
     ----------
-    data
-        Folder of `storm_production_topologies.json`.
-    time_limit
-        Seconds for each method and topology.
-    contenders
-        Names in `CONTENDERS`.
+    data : folder of `storm_production_topologies.json`.
+    time_limit : seconds for each method and topology.
+    contenders : names in `CONTENDERS`.
 
     Returns
     -------

@@ -36,14 +36,10 @@ def run(
 
     Parameters
     ----------
-    data
-        Folder of the taxi stream, whose loads are then followed; None for a generated day.
-    method
-        Name of the method in the registry to plan with.
-    seed
-        Seed of the fluctuations, of the generated day, and of the method.
-    policy
-        When a plan pays; None for the default. Its method is not used.
+    data : folder of the taxi stream, whose loads are then followed; None for a generated day.
+    method : name of the method in the registry to plan with.
+    seed : seed of the fluctuations, of the generated day, and of the method.
+    policy : when a plan pays; None for the default. Its method is not used.
     """
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
     curve, origin = loads(data, seed)

@@ -71,16 +71,11 @@ def placements(
 
     Parameters
     ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Seeds of each search; the resource-aware scheduler draws nothing.
-    transfer
-        h of the throughput model.
-    simulated
-        Topologies of which end-to-end latencies are simulated.
-    tell
-        Called with the name of each topology.
+    topologies, loads : topologies to be placed, and their loads.
+    seeds : seeds of each search; the resource-aware scheduler draws nothing.
+    transfer : h of the throughput model.
+    simulated : topologies of which end-to-end latencies are simulated.
+    tell : called with the name of each topology.
     """
     found: list[Placed] = []
     for topology in topologies:

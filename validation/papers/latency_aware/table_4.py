@@ -67,8 +67,7 @@ class SearchRuns:
         The topology, its number of instances, the share of the cluster's cores that it needs, and the method that placed it.
     milliseconds
         Processor time of each run, from the problem to the checked answer; on an idle machine that is the time it takes.
-    gaps
-        Gap of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
+    gaps : gap of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
     """
 
     topology: str
@@ -260,12 +259,9 @@ def run(
 
     Parameters
     ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Runs of each method on each.
-    fresh
-        Generated topologies in addition to the paper's, each of which needs a proof of its own.
+    topologies, loads : topologies to be placed, and their loads.
+    seeds : runs of each method on each.
+    fresh : generated topologies in addition to the paper's, each of which needs a proof of its own.
     """
     for method in METHODS:
         solve(paper_problem("T-M3"), method)  # compiles or loads the kernels

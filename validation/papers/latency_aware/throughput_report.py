@@ -107,10 +107,8 @@ def run(
 
     Parameters
     ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Seeds of each search.
+    topologies, loads : topologies to be placed, and their loads.
+    seeds : seeds of each search.
     """
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
@@ -213,14 +211,10 @@ def draw_scatter(found: Sequence[Placed], topology: str, quantity: str, path: Pa
 
     Parameters
     ----------
-    found
-        Placements.
-    topology
-        Those to draw.
-    quantity
-        Attribute of a placement; dots without it are left out.
-    path
-        PNG file.
+    found : placements.
+    topology : those to draw.
+    quantity : attribute of a placement; dots without it are left out.
+    path : PNG file.
     """
     name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)

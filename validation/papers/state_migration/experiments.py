@@ -43,21 +43,13 @@ class PolicyRow:
 
     Attributes
     ----------
-    series
-        Name.
-    tolerance, tasks, discount
-        The setting; no discount for policies that know none.
-    followed
-        The policy's run.
-    saving
-        Share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may
-        break the limit.
-    long_saving
-        The same over all migrations of the series, at most 3,000; None for plans.
-    prepare_seconds
-        Time before the first decision.
-    note
-        How it was prepared.
+    series : name.
+    tolerance, tasks, discount : the setting; no discount for policies that know none.
+    followed : the policy's run.
+    saving : share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may break the limit.
+    long_saving : the same over all migrations of the series, at most 3,000; None for plans.
+    prepare_seconds : time before the first decision.
+    note : how it was prepared.
     """
 
     series: str

@@ -38,16 +38,13 @@ class MigrationSeries:
 
     Attributes
     ----------
-    name
-        For tables and figures.
+    name : for tables and figures.
     node_counts : shape (T,)
         One per hour.
     key_work : shape (keys,)
         Work of each key: its events, or a made-up frequency.
-    origin
-        Source of the counts and of the keys.
-    seed
-        Seed of the hash that gives keys to tasks.
+    origin : source of the counts and of the keys.
+    seed : seed of the hash that gives keys to tasks.
     """
 
     name: str
@@ -123,8 +120,7 @@ def real_series(data: str | Path | None = None) -> tuple[MigrationSeries, ...]:
 
     Parameters
     ----------
-    data
-        Folder of the taxi trips and tweets; default: the environment variable `EDRP_DATA`, if set.
+    data : folder of the taxi trips and tweets; default: the environment variable `EDRP_DATA`, if set.
     """
     if data is None and "EDRP_DATA" not in os.environ:
         return (departures(),)

@@ -52,12 +52,9 @@ def run(
 
     Parameters
     ----------
-    data
-        Folder of the taxi trips and tweets; without it (and without `EDRP_DATA`) the flights alone are used.
-    migrations
-        Number that is followed in each series.
-    tolerances, task_numbers, discounts
-        The grids of Figs. 9 and 10, 12, and 14.
+    data : folder of the taxi trips and tweets; without it (and without `EDRP_DATA`) the flights alone are used.
+    migrations : number that is followed in each series.
+    tolerances, task_numbers, discounts : the grids of Figs. 9 and 10, 12, and 14.
     """
     series = real_series(data)
     for history in series:
