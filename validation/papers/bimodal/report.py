@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from edrp.batch.progress import Report as ReportProgress
+from edrp.validation.papers.bimodal.claims import AIM, CLAIMS, MAPPING_CLAIMS
 from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
-from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
 from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, SampleSweep, observe, sensitivity
 from edrp.validation.papers.bimodal.setting import MENDED, setting_tables
-from edrp.validation.papers.bimodal.statements import statements
 from edrp.validation.papers.bimodal.tables import (
     choice_tables,
     exponent_table,
@@ -29,6 +28,7 @@ from edrp.validation.papers.bimodal.tables import (
     reallocation_tables,
     sensitivity_table,
 )
+from edrp.validation.papers.claims import judged
 from edrp.validation.report.batches import DOCUMENTED, Overall
 from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
@@ -36,9 +36,6 @@ from edrp.validation.report.publication import Report
 from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"
-AIM = "aim"
-"""Section of a statement that is not the paper's."""
-
 FLOW = {"drawn": "drawn every 10 ms", "expected": "at their expectation"}
 
 HOW_JUDGED = (
@@ -105,8 +102,8 @@ def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProg
         how["progress"] = Overall(progress, row_count(extent))
     mapped = map_all(extent, out=rows, **how)
     samples = observe(extent, out=rows, **how)
-    judged = [*mapping_statements(mapped), *statements(samples)]
-    return BimodalResults(extent, samples, mapped, judged, sensitivity(extent, out=rows, **how))
+    statements = [*judged(MAPPING_CLAIMS, mapped), *judged(CLAIMS, SampleSweep(samples))]
+    return BimodalResults(extent, samples, mapped, statements, sensitivity(extent, out=rows, **how))
 
 
 def row_count(extent: Extent) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from edrp.core.arrays import Floats
+from edrp.validation.papers.bimodal.claims import messages_per_server
 from edrp.validation.papers.bimodal.extent import (
     CHOICES,
     CHOSEN,
@@ -18,7 +19,6 @@ from edrp.validation.papers.bimodal.extent import (
     Cell,
 )
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, RANDOM_2, Mapped, MappedBySize
-from edrp.validation.papers.bimodal.mapping_statements import messages_per_server
 from edrp.validation.papers.bimodal.runs import COUNT, MEASURES, PERCENT, Samples, SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_exponent
 from edrp.validation.report.estimates import estimate_mean, estimate_share
