@@ -25,13 +25,9 @@ SIZES = (30, 45, 60, 75, 90, 105, 120)
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is made, besides its networks.
+    """How a run is made, besides its networks: by a method of the batch layer, with some fields of `BimodalScenario`.
 
-    Attributes
-    ----------
-    heading : above a column: what a map has to have least of, in this order.
-    method : as the batch layer knows it.
-    fields : fields of `BimodalScenario` that differ.
+    The heading of its columns says what a map has to have least of, in this order.
     """
 
     heading: str
@@ -70,15 +66,7 @@ take no time, on which the printed choice depends: which of many maps of low loa
 
 
 class Cell(NamedTuple):
-    """One kind of run at one point; there is one run of it for each network.
-
-    Attributes
-    ----------
-    networks : networks that tasks may use.
-    rate : arrivals per hour.
-    links : dedicated links.
-    way : key of `WAYS`.
-    """
+    """One kind of run at one point, in a way of `WAYS`; there is one run of it for each network."""
 
     networks: str
     rate: float = RATE
@@ -148,15 +136,7 @@ def quick_look(extent: Extent) -> Extent:
 
 
 class Group(NamedTuple):
-    """Runs that share instances: one call of the batch layer, one folder of results.
-
-    Attributes
-    ----------
-    name : name of the folder.
-    networks : networks that tasks may use: an instance of each for every network.
-    rate, links : the point.
-    ways : keys of `WAYS` with equal fields.
-    """
+    """Runs that share instances, in ways of `WAYS` with equal fields: one call of the batch layer, one folder of results."""
 
     name: str
     networks: tuple[str, ...]
@@ -168,11 +148,6 @@ class Group(NamedTuple):
     def cells(self) -> list[tuple[Cell, str]]:
         """Cells that the group fills, each with the method that does."""
         return [(Cell(networks, self.rate, self.links, way), WAYS[way].method) for networks in self.networks for way in self.ways]
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """Fields of the scenarios, where they differ."""
-        return WAYS[self.ways[0]].fields
 
 
 def groups(extent: Extent) -> Iterator[Group]:

@@ -90,19 +90,7 @@ def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float,
 
 
 def timeline_figure(line: TaskTimeline, path: Path, *, title: str) -> None:
-    """Draw a run: tasks above, reserved shares of servers and links below.
-
-    Parameters
-    ----------
-    line : timeline of the run.
-    path : path of the figure; its ending says the format: .png or .svg.
-    title : above everything.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
+    """Draw a run as .png or .svg, which the ending of the path says: tasks above, reserved shares of servers and links below."""
     figure = blank_figure(7.6, 5.4)
     seconds, unit = time_unit(line.time[-1])
     time = line.time / seconds

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from edrp.validation.report.estimates import estimate_mean
 from edrp.validation.report.page import Figure, Section, how_run, require_packages
 from edrp.validation.report.publication import Report
 from edrp.validation.report.statements import Statement, finding_table, statement_table
+from edrp.validation.report.tables import Table
 
 ROWS = "rows"
 FLOW = {"drawn": "drawn every 10 ms", "expected": "at their expectation"}
@@ -55,16 +57,7 @@ WHY_THESE = (
 
 @dataclass(frozen=True, slots=True)
 class BimodalResults:
-    """Everything that was run and judged.
-
-    Attributes
-    ----------
-    extent : how much was run.
-    samples : samples of Figs. 8 and 9.
-    mapped : maps of Fig. 7, by number of servers.
-    statements : with verdicts.
-    variants : samples with one constant changed, by name; empty where none were run.
-    """
+    """Everything that was run and judged: variants are samples with one constant changed, by name; empty where none were run."""
 
     extent: Extent
     samples: Samples
@@ -135,7 +128,7 @@ def report(results: BimodalResults) -> Report:
         documented=[statement_table(results.statements), *mapping, *choices, *network_tables(sweep), *variants],
         sections=lambda drawings, command: sections(results, drawings, command),
         records={
-            "statements": list(_statement_records(results.statements)),
+            "statements": list(_finding_records(results.statements)),
             "mapping": list(_mapping_records(mapped)),
             "networks": list(_metric_records(results.samples)),
             "sensitivity": [
@@ -168,9 +161,35 @@ def verdicts(results: BimodalResults) -> Iterator[str]:
 def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[Section]:
     """The sections of the page; figures are drawn into a folder and inlined."""
     yield Section("What the paper says", (HOW_JUDGED,), tables=(statement_table(results.statements),))
-    yield _mapping(results, drawings)
-    yield _reallocation(results, drawings)
-    yield _networks(results, drawings)
+    extent, mapped, sweep = results.extent, results.mapped, results.sweep
+    yield _drawn(
+        "Fig. 7: heuristics for mapping",
+        f"{extent.instances} tasks of ten components for each number of servers, delivered first in, first out. "
+        "Ratios are over the tasks for which a heuristic finds a map, shares of all tasks that can be mapped. The optimum is "
+        "proven by label setting; the paper compares with a bound that ignores bandwidths. RandomNeighbor with k = 2 stops "
+        f"sending after {MAX_MESSAGES} messages.",
+        "Cost of four heuristics over the optimum and over the paper's bound, tasks mapped and messages, by servers",
+        drawings / "fig7-heuristics.svg",
+        partial(draw_mapping, mapped),
+        [mapping_table(mapped), optimum_table(mapped), *([exponent_table(mapped)] if len(mapped) > 1 else [])],
+    )
+    yield _drawn(
+        "Fig. 8: re-allocation of links",
+        f"Both networks, {extent.networks} of them at each rate, with links re-allocated every 10 s and never.",
+        "Throughput, use of dedicated links and deviation over the rate of arrivals, with and without re-allocation",
+        drawings / "fig8-reallocation.svg",
+        partial(draw_reallocation, sweep),
+        reallocation_tables(sweep),
+    )
+    yield _drawn(
+        "Fig. 9: both networks and each alone",
+        f"{extent.networks} networks at each point, traces of {extent.tasks} tasks, the public network {FLOW[extent.flow]}. "
+        "All points of a seed share their tasks, and links are added to the same platform.",
+        "Throughput, acceptance, use of servers and links, deviation and elongation of both networks and each alone",
+        drawings / "fig9-networks.svg",
+        partial(draw_networks, sweep),
+        [*(overview_table(sweep, by_links) for by_links in (False, True)), *network_tables(sweep)],
+    )
     yield Section(
         "Choices of maps",
         (
@@ -179,7 +198,7 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
             "then the least load, as in all figures; the fewest public hops and then the fewest links, also with up to 3 empty "
             "hops on each hop.",
         ),
-        tables=tuple(choice_tables(results.sweep)),
+        tables=tuple(choice_tables(sweep)),
     )
     if results.variants:
         sentence = f"Means over {results.extent.sensitive} networks; “{DOCUMENTED}” is over the same. All in %."
@@ -190,55 +209,11 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
     yield how_run(command, _settings(results))
 
 
-def _mapping(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig7-heuristics.svg"
-    draw_mapping(results.mapped, path)
-    growth = (exponent_table(results.mapped),) if len(results.mapped) > 1 else ()
-    return Section(
-        "Fig. 7: heuristics for mapping",
-        (
-            f"{results.extent.instances} tasks of ten components for each number of servers, delivered first in, first out. "
-            "Ratios are over the tasks for which a heuristic finds a map, shares of all tasks that can be mapped. The optimum is "
-            "proven by label setting; the paper compares with a bound that ignores bandwidths. RandomNeighbor with k = 2 stops "
-            f"sending after {MAX_MESSAGES} messages.",
-        ),
-        figure=Figure(
-            "Cost of four heuristics over the optimum and over the paper's bound, tasks mapped and messages, by servers",
-            path,
-        ),
-        tables=(mapping_table(results.mapped), optimum_table(results.mapped), *growth),
-    )
-
-
-def _reallocation(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig8-reallocation.svg"
-    draw_reallocation(results.sweep, path)
-    return Section(
-        "Fig. 8: re-allocation of links",
-        (f"Both networks, {results.extent.networks} of them at each rate, with links re-allocated every 10 s and never.",),
-        figure=Figure(
-            "Throughput, use of dedicated links and deviation over the rate of arrivals, with and without re-allocation",
-            path,
-        ),
-        tables=reallocation_tables(results.sweep),
-    )
-
-
-def _networks(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig9-networks.svg"
-    draw_networks(results.sweep, path)
-    return Section(
-        "Fig. 9: both networks and each alone",
-        (
-            f"{results.extent.networks} networks at each point, traces of {results.extent.tasks} tasks, the public network "
-            f"{FLOW[results.extent.flow]}. All points of a seed share their tasks, and links are added to the same platform.",
-        ),
-        figure=Figure(
-            "Throughput, acceptance, use of servers and links, deviation and elongation of both networks and each alone",
-            path,
-        ),
-        tables=(*(overview_table(results.sweep, by_links) for by_links in (False, True)), *network_tables(results.sweep)),
-    )
+def _drawn(
+    heading: str, sentence: str, words: str, path: Path, draw: Callable[[Path], object], tables: Sequence[Table]
+) -> Section:
+    draw(path)
+    return Section(heading, (sentence,), figure=Figure(words, path), tables=tables)
 
 
 def _settings(results: BimodalResults) -> dict[str, str]:
@@ -256,19 +231,13 @@ def _settings(results: BimodalResults) -> dict[str, str]:
     }
 
 
-def _statement_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
+def _finding_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
     """Findings as rows of a CSV file: shares, not per cent; infinite ends of ranges and intervals are left out."""
-    for statement in statements:
-        for finding in statement.findings:
-            yield {
-                "statement": statement.sentence,
-                "section": statement.section,
-                "finding": finding.where,
-                **{name: _finite(value) for name, value in finding.value._asdict().items()},
-                "least": _finite(finding.minimum),
-                "most": _finite(finding.maximum),
-                "verdict": finding.verdict,
-            }
+    for judgement, finding in ((statement, finding) for statement in statements for finding in statement.findings):
+        named = {"statement": judgement.sentence, "section": judgement.section, "finding": finding.where}
+        values = {**finding.value._asdict(), "least": finding.minimum, "most": finding.maximum}
+        finite = {name: None if value is None or math.isinf(value) else value for name, value in values.items()}
+        yield {**named, **finite, "verdict": finding.verdict}
 
 
 def _mapping_records(mapped_by_size: MappedBySize) -> Iterator[dict[str, Any]]:
@@ -293,7 +262,3 @@ def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
         for name, values in metrics.items():
             point = {"networks": cell.networks, "tasks_per_hour": cell.rate, "links": cell.links, "way": cell.way}
             yield {**point, "metric": name, "runs": values.size, **estimate_mean(values)._asdict()}
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value
