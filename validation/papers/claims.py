@@ -8,10 +8,10 @@ from math import inf
 from typing import Any
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import Estimate, estimate_mean
-from edrp.validation.report.formatting import Unit
-from edrp.validation.report.statements import Finding, Statement
-from edrp.validation.report.tables import Table
+from edrp.report.estimates import Estimate, estimate_mean
+from edrp.report.formatting import Unit
+from edrp.report.statements import Finding, Statement
+from edrp.report.tables import Table
 
 Places = Callable[[Any], Iterable[tuple[str, Any]]]
 """Gives, on some evidence, the places of a requirement: what each is called, and what finds its value."""

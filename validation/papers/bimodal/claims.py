@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import Estimate, estimate_mean, estimate_share
+from edrp.report.formatting import FACTOR, NUMBER, POINTS, SHARE, Unit
+from edrp.report.statements import Finding
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
     FIXED,
@@ -32,9 +35,6 @@ from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, LEAST, RANDOM_
 from edrp.validation.papers.bimodal.runs import SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_crossing, estimate_crossing_ratio, estimate_exponent
 from edrp.validation.papers.claims import Claims, Places, Requirement, positive
-from edrp.validation.report.estimates import Estimate, estimate_mean, estimate_share
-from edrp.validation.report.formatting import FACTOR, NUMBER, POINTS, SHARE, Unit
-from edrp.validation.report.statements import Finding
 
 AIM = "aim"
 """Section of a claim that is not the paper's."""
