@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from edrp.batch.progress import Report as ReportProgress
-from edrp.report.batches import DOCUMENTED, Overall
 from edrp.report.estimates import estimate_mean
 from edrp.report.page import Figure, Section, how_run, require_packages
 from edrp.report.publication import Report
 from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.report.tables import Table
+from edrp.validation.papers.batches import DOCUMENTED, Overall
 from edrp.validation.papers.bimodal.claims import AIM, CLAIMS, MAPPING_CLAIMS
 from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation

@@ -14,8 +14,8 @@ from edrp.core.arrays import Floats
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.report.batches import DOCUMENTED, batch_rows, require_solved, vary
 from edrp.report.formatting import Unit
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved, vary
 from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, WAYS, Cell, Extent, Group, groups
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")

@@ -17,9 +17,9 @@ from edrp.batch.tasks import Task, read_choices
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.report import batches
 from edrp.report.estimates import Estimate
 from edrp.report.publication import MARKDOWN, PAGE
+from edrp.validation.papers import batches
 from edrp.validation.papers.bimodal import report
 from edrp.validation.papers.bimodal.claims import CLAIMS, MAPPING_CLAIMS
 from edrp.validation.papers.bimodal.extent import (
