@@ -15,13 +15,14 @@ from edrp.report.publication import Report
 from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
 from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
+from edrp.validation.papers.claims import judged
 from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
+from edrp.validation.papers.enactment.claims import CLAIMS
 from edrp.validation.papers.enactment.figures import draw_pattern
 from edrp.validation.papers.enactment.printed_values import ERRATA, FIGURE_NUMBERS, PATTERNS, POLICIES, TABLE_NUMBERS
 from edrp.validation.papers.enactment.runs import BLIND, VARIANTS, Enacted, Samples, Setting, enact, row_count, samples_by_cell
 from edrp.validation.papers.enactment.setting import FITTED_ON, FITTED_ON_ALL, setting_tables
-from edrp.validation.papers.enactment.statements import statements
 from edrp.validation.papers.enactment.tables import (
     activity_table,
     against_btu,
@@ -114,7 +115,7 @@ def investigate(
         policies=chosen,
         enacted=enacted,
         samples=samples,
-        statements=statements(samples),
+        statements=judged(CLAIMS, samples),
         bounds=mean_bounds(setting, numbers, n_jobs=how.get("n_jobs")),
         variants=vary(variants, error),
         checks=queueing_check(),
