@@ -133,7 +133,7 @@ CLAIMS: Claims = (
      _all(*(_more(pattern, level, *pair) for pattern, pair, level in product(PATTERNS, AGAINST_THRESHOLD, COMPLIANCES)))),
     (STEPWISE, "compliance rises with the unit", _compare(_more, COMPLIANCES, LONGER)),
     (CONCLUSION, "compliance is about the same under all patterns, within 3 points",
-     _all(*(_alike(column, level) for column, level in product((*(btu for btu, _ in AGAINST_THRESHOLD), AT_10[1]), COMPLIANCES)))),
+     _all(*(_alike(*cell) for cell in product((*(btu for btu, _ in AGAINST_THRESHOLD), AT_10[1]), COMPLIANCES)))),
     (CONCLUSION, "BTU's near-real-time and relaxed compliance is at least 84 %",
      _all(*(_enough(*cell) for cell in product(PATTERNS, UNITS, COMPLIANCES[1:])))),
     (ABSTRACT, "BTU gains up to 25 points of compliance", _all(("largest gain of a cell above 25 points", _max_gain))),

@@ -43,14 +43,8 @@ TARGETS = {"mean compliance": ("compliance", 0.035), "BTU cells": ("worst_btu", 
 class EnactmentResults:
     """Everything that was run and judged.
 
-    Attributes
-    ----------
-    setting, seeds, policies : setting, seeds and policies of the runs.
-    enacted, samples : runs, and their metrics over the seeds.
-    statements : with verdicts.
-    bounds : costs that no policy can undercut, by pattern and unit.
-    variants : errors of settings with one constant changed, by name; empty where none were run.
-    checks : the simulator next to formulas.
+    Bounds are costs that no policy can undercut, by pattern and unit; variants are errors of settings with one constant
+    changed, by name, empty where none were run; checks set the simulator next to formulas.
     """
 
     setting: Setting
@@ -236,34 +230,18 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
 def _cell_records(cells: Sequence[ComparedCell]) -> Iterator[dict[str, Any]]:
     """Cells as rows of a CSV file: shares and money, not per cent."""
     for cell in cells:
-        yield {
-            "table": TABLE_NUMBERS[cell.pattern],
-            "pattern": cell.pattern,
-            "policy": cell.column.policy,
-            "unit_minutes": cell.column.unit,
-            "quantity": cell.quantity,
-            "mean": cell.ours.mean,
-            "deviation": cell.ours.deviation,
-            "paper_mean": cell.paper.mean,
-            "paper_deviation": cell.paper.deviation,
-            "difference": cell.difference,
-        }
+        policy, unit = cell.column
+        named = {"table": TABLE_NUMBERS[cell.pattern], "pattern": cell.pattern, "policy": policy, "unit_minutes": unit}
+        paper = {f"paper_{name}": value for name, value in cell.paper._asdict().items()}
+        yield {**named, "quantity": cell.quantity, **cell.ours._asdict(), **paper, "difference": cell.difference}
 
 
 def _comparison_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
     """Comparisons as rows of a CSV file: margins are shares."""
-    for statement in statements:
-        for finding in statement.findings:
-            yield {
-                "statement": statement.sentence,
-                "section": statement.section,
-                "comparison": finding.where,
-                "paper_margin": finding.printed,
-                "margin": finding.value.mean,
-                "low": finding.value.low,
-                "high": finding.value.high,
-                "verdict": finding.verdict,
-            }
+    for one, finding in ((statement, finding) for statement in statements for finding in statement.findings):
+        named = {"statement": one.sentence, "section": one.section, "comparison": finding.where}
+        margin, low, high = finding.value
+        yield {**named, "paper_margin": finding.printed, "margin": margin, "low": low, "high": high, "verdict": finding.verdict}
 
 
 def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
