@@ -24,8 +24,8 @@ from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
 from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, SampleSweep, observe, sensitivity
-from edrp.validation.papers.bimodal.setting import MENDED, setting_tables
 from edrp.validation.papers.bimodal.tables import (
+    MENDED,
     choice_tables,
     exponent_table,
     mapping_table,
@@ -34,6 +34,7 @@ from edrp.validation.papers.bimodal.tables import (
     overview_table,
     reallocation_tables,
     sensitivity_table,
+    setting_tables,
 )
 from edrp.validation.papers.claims import judged
 
