@@ -26,7 +26,8 @@ from edrp.validation.papers.capsys.inference import PlanRow, joint_rows, plan_ro
 from edrp.validation.papers.capsys.queries import QueryRow, query_rows
 from edrp.validation.papers.capsys.setting import UNKNOWN, setting_table, unknown_table
 from edrp.validation.papers.capsys.statements import capsys_statements, improvable
-from edrp.validation.papers.capsys.tables import claim_table, plan_records, plan_table, query_records, query_table
+from edrp.validation.papers.capsys.tables import plan_records, plan_table, query_records, query_table
+from edrp.validation.papers.claims import claim_records, claim_table
 
 SCALED, SCALED_TASKS = "Q2", 256
 """A query that is placed with more tasks as well, and how many; each has a slot."""
@@ -34,15 +35,7 @@ SCALED, SCALED_TASKS = "Q2", 256
 
 @dataclass(frozen=True, slots=True)
 class CapsysResults:
-    """Placements and plans, with the statements judged on them.
-
-    Attributes
-    ----------
-    measured, scaled : placements of the queries as measured, and of one with more tasks.
-    problem : the inference problem.
-    plans : deployments of it.
-    statements : with verdicts.
-    """
+    """Placements of the queries as measured and of one with more tasks, deployments of the inference problem, and verdicts."""
 
     measured: Sequence[QueryRow]
     scaled: Sequence[QueryRow]
@@ -132,10 +125,7 @@ def report(results: CapsysResults) -> Report:
         records={
             "queries": list(query_records([*results.measured, *results.scaled])),
             "plans": list(plan_records(results.plans)),
-            "statements": [
-                {"statement": statement.sentence, "verdict": statement.verdict, "found": statement.reason}
-                for statement in results.statements
-            ],
+            "statements": claim_records(results.statements),
         },
         further=({}, {"unknown": list(UNKNOWN)}),
     )
