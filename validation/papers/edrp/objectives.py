@@ -24,16 +24,9 @@ STARTED_FIRST = ("Cost", "Baseline")
 def in_all_objectives(
     console: Console, title: str, steps: int, run: Run, *, names: Sequence[str] = tuple(WEIGHTINGS), jobs: int | None = None
 ) -> dict[str, Replay]:
-    """Call `run` with the weights of every objective.
+    """Call `run`, which reports so many steps, with the weights of every objective; `jobs` of them at once in other processes.
 
-    Parameters
-    ----------
-    console : where progress is shown if it is a terminal; elsewhere lines on standard error tell it.
-    title : before the objective's name.
-    steps : that a run will report.
-    run : takes weights and a progress callback. With several jobs it runs in other processes.
-    names : names of the objectives.
-    jobs : how many to run at once; None for one per processor.
+    Progress is shown on a terminal by the title and the objective's name; elsewhere lines on standard error tell it.
     """
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
     order = sorted(names, key=lambda name: name not in STARTED_FIRST)
