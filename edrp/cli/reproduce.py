@@ -96,7 +96,7 @@ def run_migration(
     force: ForceFolder = False,
 ) -> None:
     """Reproduce migrations on real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, savings and broken limits."""
-    with output_folder(out, force, tuple(migration_report.FIGURES.values())) as folder:
+    with output_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
         single_step_example.run(output())
         migration_report.run(output(), data=data, out=folder, migrations=migrations)
 
