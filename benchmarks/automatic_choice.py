@@ -9,7 +9,6 @@ problems with priorities, that of the first stage, since those of the others cou
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,20 +16,21 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
+from common import PROVEN, Rows, above, add_row, read_rows, warm
 from rich.console import Console
 from rich.table import Table
 
 import edrp
 from edrp.core.errors import EdrpError
-from edrp.core.kinds import get_kind
 from edrp.validation.benchmark.suites import get_suite
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SUITES = ("smoke", "placement")
 SLOW_STARTS = ("cvxpy", "pyomo", "scipy")  # the same programs as highs, handed over in other ways
+NEAR = 1.0
+"""Percent above the best within which an answer is a good one."""
 
 app = typer.Typer(add_completion=False, help=__doc__)
-Runs = Annotated[Path, typer.Argument(help="JSON lines, one for each run.")]
 
 
 def instances() -> Iterator[tuple[str, Any]]:
@@ -48,26 +48,18 @@ def single_methods(problem: Any) -> list[str]:
     return [name for name in others if known[name].refusal(problem) is None]
 
 
-def warm(problem: Any) -> None:
-    """Compile the kernels of all methods of a kind."""
-    make = get_kind(problem.kind).check_problems
-    small = next(iter(make().feasible().values())) if make else problem
-    for name in single_methods(small):
-        edrp.solve(small, name)
-
-
 @app.command()
 def run(
-    runs: Runs,
+    runs: Rows,
     limit: Annotated[float, typer.Option(help="Seconds for each run.")] = 3.0,
     only: Annotated[list[str] | None, typer.Option(help="Methods, instead of all.")] = None,
 ) -> None:
     """Solve every instance with every method, and with `auto`."""
-    done = {(row["id"], row["method"]) for row in read(runs)}
+    done = {(row["id"], row["method"]) for row in read_rows(runs)}
     warmed: set[str] = set()
     for identifier, problem in instances():
         if problem.kind not in warmed:
-            warm(problem)
+            warm(problem.kind, edrp.methods(problem.kind).keys() - {"stored-policy"})
             warmed.add(problem.kind)
         for method in ["auto", *single_methods(problem)]:
             if (identifier, method) in done or (only and method not in only):
@@ -79,42 +71,29 @@ def run(
                 row: dict[str, Any] = {"status": answer.status, "objective": objective, "said": answer.method}
             except EdrpError as error:
                 row = {"status": "error", "objective": None, "said": str(error)}
-            row |= {"id": identifier, "method": method, "seconds": perf_counter() - began, "limit": limit}
-            with runs.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            add_row(runs, row | {"id": identifier, "method": method, "seconds": perf_counter() - began, "limit": limit})
 
 
 @app.command()
-def show(runs: Runs) -> None:
+def show(runs: Rows) -> None:
     """For each method: how many answers are within 1 % of the best, the worst one, proofs, and the latest answer."""
-    by_instance: dict[str, dict[str, Any]] = defaultdict(dict)
-    for row in read(runs):
-        by_instance[row["id"]][row["method"]] = row
-    excesses: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for identifier, rows in by_instance.items():
-        objectives = [row["objective"] for row in rows.values() if row["objective"] is not None]
-        for method, row in rows.items():
-            if objectives:
-                excesses[method].append((excess(row["objective"], min(objectives)), identifier))
+    by_instance: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in read_rows(runs):
+        by_instance[row["id"]].append(row)
+    by_method: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
+    for rows in by_instance.values():
+        objectives = [float("inf") if row["objective"] is None else row["objective"] for row in rows]
+        if min(objectives) < float("inf"):
+            for row, percent in zip(rows, above(objectives, min(objectives)), strict=True):
+                by_method[row["method"]].append((percent, row))
+    near = {method: sum(percent <= NEAR for percent, _ in pairs) for method, pairs in by_method.items()}
     table = Table("method", "instances", "within 1 %", "worst", "on", "proven", "latest s", box=None)
-    for method, found in sorted(excesses.items(), key=lambda item: -sum(value <= 0.01 for value, _ in item[1]) / len(item[1])):
-        rows = [rows[method] for rows in by_instance.values() if method in rows]
-        proven = sum(row["status"] in ("optimal", "infeasible") for row in rows)
-        worst, where = max(found)
-        near = sum(value <= 0.01 for value, _ in found)
-        cells = (len(found), near, f"{100 * worst:.2f} %", where, proven, f"{max(row['seconds'] for row in rows):.2f}")
-        table.add_row(method, *map(str, cells))
+    for method, pairs in sorted(by_method.items(), key=lambda item: -near[item[0]] / len(item[1])):
+        worst, where = max(((percent, row["id"]) for percent, row in pairs))
+        proven = sum(row["status"] in PROVEN for _, row in pairs)
+        latest = max(row["seconds"] for _, row in pairs)
+        table.add_row(method, f"{len(pairs)}", f"{near[method]}", f"{worst:.2f} %", where, f"{proven}", f"{latest:.2f}")
     Console(width=140).print(table)
-
-
-def excess(objective: float | None, best: float) -> float:
-    """By how much an objective is above the best one, relative to that; infinite for none."""
-    return float("inf") if objective is None else (objective - best) / max(abs(best), 1e-12)
-
-
-def read(runs: Path) -> list[dict[str, Any]]:
-    """Runs made so far."""
-    return [json.loads(line) for line in runs.read_text(encoding="utf-8").splitlines()] if runs.exists() else []
 
 
 if __name__ == "__main__":

@@ -101,14 +101,6 @@ class Source:
                 if text and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
                     yield statement.lineno, text
 
-    def helps(self) -> Iterator[tuple[int, str]]:
-        """Line and text of what commands, options, methods and fields say about themselves."""
-        for node in self.nodes:
-            if isinstance(node, ast.keyword) and node.arg in ("help", "description", "summary"):
-                yield node.value.lineno, constant_text(node.value)
-            if isinstance(node, FUNCTIONS) and is_command(node):
-                yield node.lineno, ast.get_docstring(node) or ""
-
 
 def constant_text(node: ast.AST) -> str:
     """The text of a constant or of the constant parts of an f-string, otherwise nothing."""
@@ -140,7 +132,7 @@ class House:
         paths = [path for path in self.tracked if path.suffix == ".py"]
         self.sources = [Source(path, (checkout / path).read_text()) for path in paths]
         self.product = [source for source in self.sources if source.product]
-        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources", "house_words")]
+        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources")]
 
     @cached_property
     def imports(self) -> list[tuple[Source, int, Source]]:
