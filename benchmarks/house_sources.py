@@ -13,12 +13,13 @@ from pathlib import Path, PurePosixPath
 
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 TOPICS = ("placement", "migration", "enactment", "mapping")
-FRONT_DOOR = 8
+FRONT_DOOR = 7
 FLOORS = {
-    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1},
+    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1, "edrp/report": 1},
     **{f"edrp/{topic}": 2 for topic in TOPICS},
     **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3},
-    **{"validation/simulation": 4, "validation/oracles": 5, "validation/report": 6, "validation": 7, "edrp": FRONT_DOOR},
+    **{"validation/simulation": 4, "validation/oracles": 5, "validation/flink": 7, "validation/fuzzing": 7, "validation": 6},
+    **{"edrp": FRONT_DOOR},
 }
 """Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -22,7 +22,7 @@ from edrp.cli.terminal import errors, output, say, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
 from edrp.explorer.progress_bar import batch_count
-from edrp.validation.report.progress import counting
+from edrp.report.progress import counting
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")

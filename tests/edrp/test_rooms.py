@@ -1,7 +1,8 @@
 """A path is ROOM / TOPIC / SUBJECT, and nothing imports from a floor above its own.
 
-The floors are those of `benchmarks/house_sources.py`: core; backends and batches, which need the core only; topics; formulations,
-heuristics, migration over time, datasets and replanning; simulation; oracles; reports; papers and the benchmark; the front door.
+The floors are those of `benchmarks/house_sources.py`: core; backends, batches and reports, which need the core only; topics;
+formulations, heuristics, migration over time, datasets and replanning; simulation; oracles; papers and the benchmark; the front
+door.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FOLDERS = {
     "datasets": {*TOPICS, "families", "traces"},
     "datasets/families": set(TOPICS),
     "mdp": {"single_step", "sequence", "policy", "fitted", "chain", "transfer"},
-    "validation": {"simulation", "oracles", "papers", "benchmark", "report"},
+    "validation": {"simulation", "oracles", "papers", "benchmark", "flink", "fuzzing"},
     "validation/simulation": set(TOPICS),
     "validation/oracles": set(TOPICS),
     "edrp": {
@@ -40,8 +41,8 @@ FOLDERS = {
         "engines",
         "explanations",
         "explorer",
-        "fuzzing",
         "replanning",
+        "report",
         "cli",
     },
 }

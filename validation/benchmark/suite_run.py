@@ -19,10 +19,10 @@ from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.solution import GAP
 from edrp.datasets.families.registry import generate, own_families
+from edrp.report.page import require_packages
 from edrp.validation.benchmark.own_instances import stated_kind
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
-from edrp.validation.report.page import require_packages
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from edrp.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.simulation.enactment.timeline import HostTimeline, timeline
 from edrp.validation.simulation.timelines import time_unit
 

@@ -13,8 +13,8 @@ from edrp.core.arrays import Floats
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun, run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
-from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 
