@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
-from house_sources import FRONT_DOOR, LOOPS, ROOMS, House, Row, Source, is_command, name_words
+from house_sources import FRONT_DOOR, ROOMS, House, Row, Source, is_command, name_words
 
 MAX_LINES, MAX_FUNCTION, MAX_PARAMETERS = 400, 60, 8
 ROLES = {"__init__", "__main__", "problem", "solution", "kind", "method", "methods", "metrics", "claims", "report"}
@@ -36,8 +36,6 @@ PRIVATE_WORDS = {
     *("anew", "dear", "dearer", "dearest", "beside", "whoever", "asked", "said", "told", "given", "spot"),
 }
 """Parts of identifiers and of file names that the field does not use; plurals count too."""
-LOOP_NAMES = ("each", "place", "most", "least", "told", "said", "given", "asked")
-BOUND = re.compile(r"_?(MOST|LEAST|LARGEST|LONGEST|SHORTEST)_")
 ARCHAIC = re.compile(r"\b(anew|dear(?:er|est|ly)?|beside|whoever|its alone|no thought at all)\b", re.IGNORECASE)
 TEXT_TOKENS = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
@@ -222,24 +220,6 @@ def document(house: House, name: str) -> Row:
     return f"{path.stat().st_size:,}" if path.exists() else "–", [name]
 
 
-def bounds(house: House) -> Row:
-    """Constants whose names say most, least, largest … instead of max and min."""
-    stored = [(s, n) for s in house.worded for n in s.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return plain(source.at(node.lineno, node.id) for source, node in stored if BOUND.match(node.id))
-
-
-def endings(house: House) -> Row:
-    """Functions named ..._of."""
-    return plain(s.at(node.lineno, node.name) for s in house.worded for node in s.functions if node.name.endswith("_of"))
-
-
-def loops(house: House) -> Row:
-    """Loop variables that do not name their element."""
-    targets = ((s, node.target) for s in house.worded for node in s.nodes if isinstance(node, LOOPS))
-    names = ((s, name) for s, target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-    return plain(source.at(name.lineno, name.id) for source, name in names if name.id in LOOP_NAMES)
-
-
 def private_words(house: House) -> Row:
     """Identifiers with a word that the field does not use, each once per line."""
     return plain(
@@ -258,12 +238,6 @@ def archaic(house: House) -> Row:
             text = token.string if token.type in TEXT_TOKENS else ""
             rows += [source.at(token.start[0] + text[: m.start()].count("\n"), m[0]) for m in ARCHAIC.finditer(text)]
     return plain(rows)
-
-
-def openings(house: House) -> Row:
-    """Docstrings that begin with a bare genitive or question."""
-    texts = ((s, line, text) for s in house.worded for line, text in s.docstrings())
-    return plain(s.at(line, text.splitlines()[0]) for s, line, text in texts if re.match(r"(Of|What)\b", text))
 
 
 def facts(house: House) -> list[tuple[str, str, Row]]:
@@ -296,12 +270,8 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("constants", "named numbers", plain(s.at(name.lineno, f"{name.id} {v:g}") for s, name, v in _constants(house))),
         ("repeated", "names of numbers with several values", repeated_constants(house)),
         ("clocks", "uses of a clock outside validation", clocks(house)),
-        ("bounds", "constants MOST_, LEAST_, LARGEST_, LONGEST_, SHORTEST_", bounds(house)),
-        ("of", "functions named ..._of", endings(house)),
-        ("loops", f"loop variables {', '.join(LOOP_NAMES)}", loops(house)),
         ("words", "identifiers with private words", private_words(house)),
         ("archaic", "anew, dear(er), beside, whoever … in texts", archaic(house)),
-        ("openings", "docstrings that begin with Of or What", openings(house)),
         *((name, f"{name}, bytes", document(house, name)) for name in ("README.md", "ARCHITECTURE.md")),
     ]
 

@@ -23,8 +23,6 @@ FLOORS = {
 }
 """Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
-LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 Row = tuple[str, list[str]]
 """The cell of a row and the places behind it."""
 
@@ -92,21 +90,6 @@ class Source:
                 name = getattr(node, field, None)
                 if isinstance(name, str):
                     yield getattr(node, "lineno", 1), name.split(".")[-1]
-
-    def docstrings(self) -> Iterator[tuple[int, str]]:
-        """Line and text of docstrings, those of constants and attributes included, without those of commands."""
-        for node in self.nodes:
-            body = node.body if isinstance(node, DOCUMENTED) and not is_command(node) else []
-            for before, statement in zip([None, *body], body, strict=False):
-                text = constant_text(statement.value) if isinstance(statement, ast.Expr) else None
-                if text and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
-                    yield statement.lineno, text
-
-
-def constant_text(node: ast.AST) -> str:
-    """The text of a constant or of the constant parts of an f-string, otherwise nothing."""
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)).strip()
 
 
 def is_command(node: ast.AST) -> bool:

@@ -16,9 +16,7 @@ from typing import Any
 SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
 BENCHMARKS = {
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
-    "automatic_choice": ("quality", "`auto` beside every single method with the same time limit"),
     "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
-    "certificates": ("quality", "how many proofs are certified and checked; bytes and seconds of certificates"),
     "clusters": ("quality", "proofs and searches on clusters of equal nodes, and agreement with other methods"),
     "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
     "enactment_week": ("quality", "policies of enactment over a week of real departures"),
@@ -26,10 +24,9 @@ BENCHMARKS = {
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
     "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
-    "latency_aware_exact": ("quality", "agreement of exact methods for latency-aware placement; writes the reference optima"),
+    "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "modelling": ("speed", "the literal program built by edrp, Pyomo, CVXPY and linopy"),
-    "rescale": ("quality", "rescaling: agreement, answers, bounds and baselines, days of real keys"),
-    "speed": ("speed", "proofs of `eliminate` on the DEBS 2015 and layered applications, and the gap of annealing"),
+    "rescale": ("quality", "rescaling: agreement, answers, bounds and baselines, a day of real keys"),
     "time_limits": ("speed", "by how much time limits are missed, method by method, warm and cold"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
 }
