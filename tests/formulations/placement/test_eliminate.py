@@ -23,7 +23,8 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-SUPPORTED = [seed for seed in range(60) if edrp.methods()["eliminate"].refusal(random_problem(seed)) is None]
+SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 22, 24, 26, 28, 32, 33, 34, 36, 37, 39, 40, 41, 42, 43, 45)
+"""Seeds of random problems that `eliminate` takes."""
 
 
 @pytest.mark.parametrize("seed", SUPPORTED[:16])
@@ -60,7 +61,7 @@ def test_a_search_is_compiled_only_where_a_first_look_leaves_a_gap() -> None:
 
 
 @pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
-@pytest.mark.parametrize("seed", SUPPORTED[25:33])
+@pytest.mark.parametrize("seed", SUPPORTED[23:31])
 def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
     """States that the beam gives up are branched on until the optimum is proven."""
     problem = random_problem(seed)

@@ -156,7 +156,7 @@ def test_too_many_paths_for_the_literal_program():
     assert edrp.solve(problem, "highs").status == "optimal"
 
 
-@pytest.mark.parametrize("seed", [seed for seed in range(60) if random_problem(seed).current is not None][:12])
+@pytest.mark.parametrize("seed", [0, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15])
 def test_the_neighbourhood_is_one_step_wide(seed):
     """The paper's three conditions: at most one replica of difference per node, two in all, both ways only as a replacement."""
     problem = random_problem(seed)
