@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,6 +62,14 @@ class Run:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """For tests of changed kernels: to compile them takes longer than to interpret them on small problems."""
     parser.addoption("--interpreted", action="store_true", help="run kernels in Python, without compiling them")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Pages that are opened in a browser are for `make test-slow`."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +155,27 @@ def coins() -> Path:
     "densest-first".
     """
     return ROOT / "tests" / "plugins"
+
+
+@pytest.fixture
+def coin_batch(coins: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start `edrp batch … -m throw` in a process of its own, where the package of coins is installed.
+
+    Instances are given by name: a side of a coin, or a whole document.
+    """
+
+    def started(instances: dict[str, str], *arguments: object, out: Path) -> subprocess.Popen[str]:
+        texts = {
+            name: text if text.startswith("{") else json.dumps({"kind": "coin", "side": text}) for name, text in instances.items()
+        }
+        source = tmp_path / "instances.jsonl"
+        source.write_text("".join(json.dumps({"id": name, "instance": text}) + "\n" for name, text in texts.items()))
+        words = [sys.executable, "-m", "edrp", "batch", source, "-m", "throw", *arguments, "--out", out]
+        environment = {**os.environ, "PYTHONPATH": str(coins), "COLUMNS": "200"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*map(str, words)], env=environment, text=True, cwd=coins, **pipes)
+
+    return started
 
 
 @pytest.fixture
