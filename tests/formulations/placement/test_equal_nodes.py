@@ -355,7 +355,7 @@ def with_weight_of_a_peak_load(problem, metric, weight):
     return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))
 
 
-@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0), (23, 1.0)])
+@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0), pytest.param(23, 1.0, marks=pytest.mark.slow)])
 def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
     problem = random_contended_cluster(seed)
     peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
@@ -481,7 +481,7 @@ def test_a_dearer_operator_that_is_sooner_does_not_displace_one_on_a_path_that_i
     assert solution.objective == pytest.approx(brute_force(problem)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(19))
 def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
     """Against all feasible deployments, for the least, a middle and the longest of their downtimes."""
     problem = random_cluster(seed, running=True)
@@ -500,7 +500,7 @@ def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
                 assert (np.array(counts) >= stays).all()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(19))
 def test_programs_over_nodes_find_the_best_deployment_of_a_branch(seed):
     """Against all feasible deployments on the same classes, for a middle and the longest of their downtimes."""
     problem = random_cluster(seed, running=True)
