@@ -62,7 +62,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path, word_count):
 
 def test_solution_document_survives_the_file(tmp_path, reconfigure):
     for problem in (reconfigure, reconfigure.replace(limits=edrp.Limits(response_time=0.2, cost=1.0, downtime=1.0))):
-        solution = edrp.solve(problem, "annealing", time_limit=2.0, seed=7)
+        solution = edrp.solve(problem, "annealing", work_limit=0.2, seed=7)
         path = tmp_path / "solution.json"
         solution.save(path)
         assert load_solution(path) == solution
