@@ -24,10 +24,11 @@ from edrp.core.instances import load
 from edrp.core.kernels import interpreting
 from edrp.placement.edrp import EdrpProblem
 
-# No deadlines: on a busy machine they judge the machine. On CI the same examples every time: a change is judged by itself.
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+# No deadlines: on a busy machine they judge the machine. The same examples every time: a change is judged by itself. Who looks
+# for faults draws others: pytest --hypothesis-profile=search.
+settings.register_profile("test", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile("test")
 
 # Kernels that are not compiled yet are compiled where they are needed, once, not in a child for each solve with a time limit.
 compilation.patient = True
@@ -66,9 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Pages that are opened in a browser are for `make test-slow`."""
+    """What a session of Spark is shared by, and pages that are opened in a browser, are for `make test-slow`."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if {"spark", "browser"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
