@@ -240,7 +240,7 @@ class LabelSetting(Method):
         search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         interrupted = False
         try:
             search.run()
@@ -252,7 +252,7 @@ class LabelSetting(Method):
 def _reporter(options: Options) -> Callable[[float, float], None]:
     def report(cost: float, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, *(value if np.isfinite(value) else None for value in (cost, bound)))
+            options.progress(options.seconds, *(value if np.isfinite(value) else None for value in (cost, bound)))
 
     return report
 
