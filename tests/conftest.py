@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from edrp.core.budget import compilation
+from edrp.core.budget import compiling_under_limits
 from edrp.core.instances import load
 from edrp.core.kernels import interpreting
 from edrp.placement.edrp import EdrpProblem
@@ -30,15 +31,11 @@ settings.register_profile("test", deadline=None, derandomize=True, database=None
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("test")
 
-# Kernels that are not compiled yet are compiled where they are needed, once, not in a child for each solve with a time limit.
-compilation.patient = True
-
 # A shell that starts the tests in the background has them ignore Ctrl-C, and the processes that they start would, too.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
-DAY = 86_400.0
 EXAMPLES = ROOT / "examples"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -74,12 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def interpreted_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels in Python where `--interpreted` asks for it."""
-    if request.config.getoption("interpreted"):
-        with interpreting(DAY):
-            yield
-    else:
+def patient_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Time limits wait for the compiler; where `--interpreted` asks for it, kernels are run in Python."""
+    with compiling_under_limits(), interpreting() if request.config.getoption("interpreted") else nullcontext():
         yield
 
 
