@@ -38,7 +38,7 @@ test-timing: $(VENV)/.installed-test
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
-	  tests/edrp/engines/test_flink_watch_cluster.py tests/edrp/engines/test_flink_control_cluster.py
+	  tests/edrp/engines/test_flink_watch_cluster.py tests/validation/flink/test_control_cluster.py
 
 # The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
 # or, for the search, python -m http.server --directory site.
@@ -53,7 +53,7 @@ mutants: $(VENV)/.installed-test
 # Mutated documents of all kinds under all methods, 50,000 of them: stop with Ctrl-C, and the same command goes on. What does
 # not hold is written to fuzz/finds.
 fuzz: $(VENV)/.installed-test $(VENV)/.warm
-	$(BIN)/python -m edrp.fuzzing run --cases 50000 --processes 2 --also examples --also tests/edrp/fuzzing/hostile
+	$(BIN)/python -m edrp.validation.fuzzing run --cases 50000 --processes 2 --also examples --also tests/validation/fuzzing/hostile
 	$(BIN)/python benchmarks/wrong_optima.py
 	$(BIN)/python benchmarks/corrupted_certificates.py
 

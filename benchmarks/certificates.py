@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import edrp
+from edrp.certificates import checker
 from edrp.core.certificates import with_certificate
 from edrp.core.kinds import get_kind
-from edrp.validation.oracles import checker
 
 SIZES = {
     "edrp": (4, 6),

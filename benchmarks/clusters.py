@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES, SIZES, WEIGHTINGS, cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape, sequential
 from edrp.datasets.placement.capsys import capsys_together
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 METHOD = "equal-nodes"
 OPERATORS = (5, 10, 15, 20)

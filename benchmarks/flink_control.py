@@ -12,10 +12,10 @@ import json
 import sys
 from pathlib import Path
 
-from edrp.engines.flink.experiments.control import PEAK, SECONDS, ControlSettings, control_days
+from edrp.report.tables import markdown_table
+from edrp.validation.flink.control import PEAK, SECONDS, ControlSettings, control_days
 from edrp.validation.papers.flink.control import control_statements, control_table, day_table
 from edrp.validation.papers.flink.rows import load_text, read_rows
-from edrp.validation.report.tables import markdown_table
 
 
 def show(file: Path) -> None:

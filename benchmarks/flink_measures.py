@@ -12,13 +12,14 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
-from edrp.engines.flink.local import LabRun, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.metadata import read_key_groups
 from edrp.engines.goals import Goals
 from edrp.engines.key_groups import group_sizes, held_groups
 from edrp.engines.model import placement_problem
 from edrp.engines.observation import OperatorObservation
 from edrp.placement.deployment import Deployment
+from edrp.validation.flink.lab.job import LabRun
 
 GOALS = Goals(busy_limit=0.999)
 """With which every plan that keeps up is a plan of the model."""

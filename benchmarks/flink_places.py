@@ -31,7 +31,7 @@ from edrp.core.solve import solve
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink, LocalNode
+from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
@@ -39,6 +39,7 @@ from edrp.engines.model import placement_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SLOTS = 2
 """Slots of each site."""

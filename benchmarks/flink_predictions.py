@@ -32,12 +32,13 @@ from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.predictions import is_waiting, possible_share, predict, throughput
 from edrp.placement.deployment import Deployment
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SERVICE = {"parser": 0.006, "counter": 0.010, "enricher": 0.008, "join": 0.010}
 JOBS = {

@@ -13,17 +13,23 @@ from pathlib import Path, PurePosixPath
 
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 TOPICS = ("placement", "migration", "enactment", "mapping")
-FRONT_DOOR = 8
+FRONT_DOOR = 4
 FLOORS = {
-    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1},
+    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1, "edrp/report": 1},
     **{f"edrp/{topic}": 2 for topic in TOPICS},
     **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3},
-    **{"validation/simulation": 4, "validation/oracles": 5, "validation/report": 6, "validation": 7, "edrp": FRONT_DOOR},
+    **{"validation/simulation": 5, "validation/oracles": 6, "validation/fuzzing": 9, "validation": 7},
+    **{"edrp/cli": 8, "edrp/__main__.py": 9, "edrp/explorer/notebook.py": 9, "edrp": FRONT_DOOR},
 }
-"""Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door."""
+"""Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door.
+
+The laboratory (`validation`) stands on the product, and the command line, which opens both, on the laboratory.
+"""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+LAZY_NAME = re.compile(r"(edrp(?:\.\w+){2,})(?::\w+)?")
+"""A module of ours in a string, perhaps with what is taken from it."""
 Row = tuple[str, list[str]]
 """The cell of a row and the places behind it."""
 
@@ -55,6 +61,11 @@ class Source:
         """The name under which the file is imported; a package stands for its `__init__`."""
         parts = self.path.with_suffix("").parts
         return ".".join((() if parts[0] == "edrp" else ("edrp",)) + parts).removesuffix(".__init__")
+
+    @property
+    def package(self) -> str:
+        """The package that the file is in."""
+        return self.module if self.path.stem == "__init__" else self.module.rpartition(".")[0]
 
     @property
     def topic(self) -> str | None:
@@ -91,6 +102,16 @@ class Source:
                 name = getattr(node, field, None)
                 if isinstance(name, str):
                     yield getattr(node, "lineno", 1), name.split(".")[-1]
+
+    def named_modules(self) -> Iterator[tuple[int, str]]:
+        """Line and name of all that is imported, anywhere in the file, or named in a string to be imported when it is needed."""
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.Constant) and (lazy := LAZY_NAME.fullmatch(str(node.value))):
+                yield node.lineno, lazy[1]
 
     def docstrings(self) -> Iterator[tuple[int, str]]:
         """Line and text of docstrings, those of constants and attributes included, without those of commands."""
@@ -151,7 +172,8 @@ class House:
             for node in source.nodes:
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
                 if isinstance(node, ast.ImportFrom):
-                    names = [whole if (whole := f"{node.module}.{name}") in modules else str(node.module) for name in names]
+                    base = f"{source.package}.{node.module}" if node.level else str(node.module)
+                    names = [whole if (whole := f"{base}.{name}") in modules else base for name in names]
                 rows += [(source, node.lineno, modules[name]) for name in dict.fromkeys(names) if name in modules]
         return [row for row in rows if row[0] is not row[2]]
 

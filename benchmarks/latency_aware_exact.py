@@ -26,13 +26,13 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.methods import get_method
 from edrp.datasets.families.placement.random_latency_aware import random_deployment, random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, random_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.instance_paths import slowest_instance_path
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.latency_aware_optima import described_problem
 from edrp.validation.oracles.placement.path_latency_faces import path_latencies
 

@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
-from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 SIZES = (30, 60, 90, 120)
 """Servers, as in Fig. 7."""

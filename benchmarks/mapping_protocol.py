@@ -21,12 +21,12 @@ import typer
 from rich.console import Console
 
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
-from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Rules
 from edrp.mapping.costs import objective
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit
 from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
+from edrp.validation.simulation.mapping.agents import Exchange, ProtocolResult, Rules
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 console = Console(width=130)

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.certificates import checker
 from edrp.certificates.certify import certificate_text
 from edrp.core.budget import deadline, now
 from edrp.core.certificates import NotCertifiedError
@@ -38,7 +39,6 @@ from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.oracles import checker
 
 SECONDS = 60.0
 """For writing and checking one certificate."""

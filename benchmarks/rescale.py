@@ -31,13 +31,13 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.kinds import get_kind
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.registry import generate
 from edrp.migration.rescale.problem import RescaleSolution
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 
 SAME = 1e-7

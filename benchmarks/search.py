@@ -23,10 +23,10 @@ import edrp
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
 from edrp.heuristics.placement.search.instance_engine import InstanceEngine
 from edrp.placement.compilation import compile_problem
+from edrp.report.statements import print_statements
+from edrp.report.tables import print_tables
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
 from edrp.validation.papers.latency_aware import table_4
-from edrp.validation.report.statements import print_statements
-from edrp.validation.report.tables import print_tables
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()

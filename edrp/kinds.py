@@ -18,7 +18,7 @@ KINDS = (
         explain="edrp.cli.display.explanation:explanation_parts",
         explain_infeasibility="edrp.explanations.placement:explain_infeasibility",
         families="edrp.datasets.families.placement.edrp:FAMILIES",
-        check_problems="edrp.validation.oracles.placement.check_problems:EdrpCheckProblems",
+        check_problems="edrp.check_problems.placement.problems:EdrpCheckProblems",
     ),
     Kind(
         name="latency-aware",
@@ -32,7 +32,7 @@ KINDS = (
         explain="edrp.cli.display.explanation:explanation_parts",
         explain_infeasibility=None,
         families="edrp.datasets.families.placement.latency_aware:FAMILIES",
-        check_problems="edrp.validation.oracles.placement.check_problems:LatencyAwareCheckProblems",
+        check_problems="edrp.check_problems.placement.problems:LatencyAwareCheckProblems",
     ),
     Kind(
         name="migration",
@@ -46,7 +46,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.migration.families:FAMILIES",
-        check_problems="edrp.validation.oracles.migration.check_problems:MigrationCheckProblems",
+        check_problems="edrp.check_problems.migration.problems:MigrationCheckProblems",
     ),
     Kind(
         name="migration-sequence",
@@ -60,7 +60,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.migration.families:FAMILIES",
-        check_problems="edrp.validation.oracles.migration.check_problems:SequenceCheckProblems",
+        check_problems="edrp.check_problems.migration.problems:SequenceCheckProblems",
     ),
     Kind(
         name="migration-policy",
@@ -74,7 +74,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.migration.families:FAMILIES",
-        check_problems="edrp.validation.oracles.migration.check_problems:PolicyCheckProblems",
+        check_problems="edrp.check_problems.migration.problems:PolicyCheckProblems",
     ),
     Kind(
         name="rescale",
@@ -88,7 +88,7 @@ KINDS = (
         explain="edrp.cli.display.rescale_explanation:rescale_explanation_parts",
         explain_infeasibility="edrp.formulations.migration.rescale.formulation:explain_infeasibility",
         families="edrp.datasets.families.migration.rescale:FAMILIES",
-        check_problems="edrp.validation.oracles.migration.rescale_check_problems:RescaleCheckProblems",
+        check_problems="edrp.check_problems.migration.rescale_problems:RescaleCheckProblems",
     ),
     Kind(
         name="enactment",
@@ -102,7 +102,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.enactment.families:FAMILIES",
-        check_problems="edrp.validation.oracles.enactment.check_problems:EnactmentCheckProblems",
+        check_problems="edrp.check_problems.enactment.problems:EnactmentCheckProblems",
     ),
     Kind(
         name="leasing",
@@ -116,7 +116,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.enactment.families:FAMILIES",
-        check_problems="edrp.validation.oracles.enactment.check_problems:LeasingCheckProblems",
+        check_problems="edrp.check_problems.enactment.problems:LeasingCheckProblems",
     ),
     Kind(
         name="enactment-scenario",
@@ -130,7 +130,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.enactment.families:FAMILIES",
-        check_problems="edrp.validation.oracles.enactment.check_problems:ScenarioCheckProblems",
+        check_problems="edrp.check_problems.enactment.problems:ScenarioCheckProblems",
     ),
     Kind(
         name="mapping",
@@ -144,7 +144,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.mapping.path_mapping:FAMILIES",
-        check_problems="edrp.validation.oracles.mapping.check_problems:MappingCheckProblems",
+        check_problems="edrp.check_problems.mapping.problems:MappingCheckProblems",
     ),
     Kind(
         name="link-allocation",
@@ -158,7 +158,7 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.mapping.link_allocation:FAMILIES",
-        check_problems="edrp.validation.oracles.mapping.check_problems:LinkAllocationCheckProblems",
+        check_problems="edrp.check_problems.mapping.problems:LinkAllocationCheckProblems",
     ),
     Kind(
         name="bimodal-scenario",
@@ -172,6 +172,6 @@ KINDS = (
         explain=None,
         explain_infeasibility=None,
         families="edrp.datasets.families.mapping.scenarios:FAMILIES",
-        check_problems="edrp.validation.oracles.mapping.check_problems:BimodalScenarioCheckProblems",
+        check_problems="edrp.check_problems.mapping.problems:BimodalScenarioCheckProblems",
     ),
 )

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,20 @@ class Run:
     code: int
     out: str
     err: str
+
+
+class PageLinks(HTMLParser):
+    """Addresses that a page would fetch, and the number of its images that are inlined and described."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fetched, self.images = [], 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.fetched += [values[name] for name in ("src", "href") if values.get(name, "").startswith(("http", "//", "file"))]
+        self.images += tag == "img" and values["src"].startswith("data:image/svg+xml") and bool(values["alt"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -189,3 +204,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return to_file
+
+
+@pytest.fixture
+def links_of() -> Callable[[str], PageLinks]:
+    """Reads the links of a page."""
+    return PageLinks

@@ -49,7 +49,7 @@ HIGHS_WITH_TINY = {
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
-ROOT, NODE = 5e-5, 1e-5
+ROOT, NODE = 1e-5, 5e-6
 """Units of work per column, row and nonzero that HiGHS takes for the root and for a node of its search."""
 
 MAX_NODES = 2**31 - 2
@@ -164,8 +164,8 @@ class NodeBrake:
 
     Parameters
     ----------
-    arrays
-        The program.
+    size
+        Columns, rows and nonzeros of the program.
     units
         Units of work that are left.
 
@@ -174,14 +174,14 @@ class NodeBrake:
     nodes : that the solver may look at; None for any number. The root is not stopped.
     """
 
-    def __init__(self, arrays: Arrays, units: float) -> None:
-        size = arrays.matrix.nnz + sum(arrays.matrix.shape)
+    def __init__(self, size: int, units: float) -> None:
         self._root, self._node = ROOT * size, NODE * size
         self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
 
-    def release(self, nodes: int | None) -> None:
-        """Count the work of a run that has looked at so many nodes."""
+    def release(self, nodes: int | None) -> bool:
+        """Count the work of a run that has looked at so many nodes; whether it ended because there were as many as it may."""
         spend(self._root + self._node * max(0, nodes or 0))
+        return self.nodes is not None and (nodes or 0) >= self.nodes
 
 
 def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None) -> Any:

@@ -83,7 +83,7 @@ class PyomoBackend:
         if self.solver == "highs":
             # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
             settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-        brake = NodeBrake(arrays, units_for_solver(options))
+        brake = NodeBrake(arrays.size, units_for_solver(options))
         if brake.nodes is not None and self.solver == "highs":
             settings["solver_options"]["mip_max_nodes"] = brake.nodes
         started = perf_counter()
@@ -101,8 +101,10 @@ class PyomoBackend:
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
         model, answer = in_fresh_thread(work)
         seconds = perf_counter() - started
-        brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
+        braked = brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
+        if braked and stopped == "iteration_limit":
+            stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
             held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"

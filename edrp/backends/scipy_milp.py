@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
+    NodeBrake,
     ProgramResult,
     SolverOptions,
     bounds_prove,
     finite_or_none,
-    NodeBrake,
     in_fresh_thread,
     seconds_for_solver,
     units_for_solver,
@@ -31,7 +31,8 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     3: ("unbounded", "finished"),
     4: ("none", "error"),
 }
-"""Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
+LIMIT, OTHER = 1, 4
+"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible" becomes "none"."""
 
 
 MAX_COEFFICIENT = 1e4
@@ -75,13 +76,14 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     integral = arrays.integer.astype(int)
-    brake = NodeBrake(arrays, units_for_solver(options))
+    brake = NodeBrake(arrays.size, units_for_solver(options))
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
     if (seconds := seconds_for_solver()) is not None:
         settings["time_limit"] = seconds
     answer = in_fresh_thread(lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings))
-    brake.release(getattr(answer, "mip_node_count", None))
+    if brake.release(getattr(answer, "mip_node_count", None)) and answer.status == OTHER:
+        answer.status = LIMIT
     return answer
 
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pkgutil import resolve_name
 from typing import Any
 
+from edrp.certificates import checker
 from edrp.core.budget import deadline, look, now, units_left
 from edrp.core.certificates import Certified, NotCertifiedError, RawCertificate
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
-from edrp.validation.oracles import checker
 
 Writer = Callable[[Any, Any], RawCertificate]
 """Writes a certificate of a solution, or raises `NotCertifiedError`; it calls `budget.look`."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from edrp.certificates import checker
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
@@ -22,7 +23,6 @@ from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import Model, build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles import checker
 
 MARGIN = 0.01
 """Share of the objective by which prices are raised beyond it: the checker's relaxation is weaker than the method's."""

@@ -6,9 +6,9 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Any
 
+from edrp.certificates import checker
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
-from edrp.validation.oracles import checker
 
 MAX_LABELS = 300_000
 """Labels that the checker may have to look at in one search."""

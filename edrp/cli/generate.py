@@ -15,7 +15,7 @@ from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.files import refuse_place, save_instances
 from edrp.datasets.families.registry import all_families, choose_families, generate
-from edrp.validation.report.progress import Count, counting
+from edrp.report.progress import Count, counting
 
 
 def generate_instances(

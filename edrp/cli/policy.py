@@ -32,7 +32,7 @@ from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.validation.report.progress import Count, counting, working
+from edrp.report.progress import Count, counting, working
 
 DEFAULT_MASTER = "local[2]"
 """Spark master where the engine is Spark and no master is named."""

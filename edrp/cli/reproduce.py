@@ -14,7 +14,10 @@ from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
 from edrp.datasets.placement.capsys import CORES, SPEEDUP
-from edrp.engines.flink.experiments.short import short_rows
+from edrp.report.page import require_packages
+from edrp.report.progress import working
+from edrp.report.publication import WRITTEN
+from edrp.validation.flink.short import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
@@ -32,9 +35,6 @@ from edrp.validation.papers.latency_aware import (
 )
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
-from edrp.validation.report.page import require_packages
-from edrp.validation.report.progress import working
-from edrp.validation.report.publication import WRITTEN
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the figures; default: no figures.")]
 ReportFolder = Annotated[

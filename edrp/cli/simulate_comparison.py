@@ -21,11 +21,11 @@ from edrp.core.files import write_whole
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.problem import Problem
 from edrp.core.solve import solve
-from edrp.validation.report.comparison import PolicyComparison, Quantity
-from edrp.validation.report.page import Page, how_run, render, require_packages
-from edrp.validation.report.progress import Count, counting
-from edrp.validation.report.publication import write_records
-from edrp.validation.report.tables import print_tables
+from edrp.report.comparison import PolicyComparison, Quantity
+from edrp.report.page import Page, how_run, render, require_packages
+from edrp.report.progress import Count, counting
+from edrp.report.publication import write_records
+from edrp.report.tables import print_tables
 
 SEEDS = 10
 """Runs of each policy where several are compared."""

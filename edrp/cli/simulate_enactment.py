@@ -33,9 +33,9 @@ from edrp.datasets.enactment.departures import departures_scenario
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.datasets.traces.flights import DAY
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.timeline import save_timeline, timeline
 from edrp.validation.papers.enactment.figures import timeline_figure
 from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import save_timeline, timeline
 
 PATTERN, UNIT, DURATION, DAYS, POLICY = "stepwise", 600.0, 7200.0, 7, "btu"
 

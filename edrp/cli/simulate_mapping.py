@@ -30,9 +30,9 @@ from edrp.core.folders import refuse_folder
 from edrp.core.solve import solve
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, TASKS, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.mapping.bimodal_timeline import save_timeline, timeline
 from edrp.validation.papers.bimodal.figures import timeline_figure
 from edrp.validation.simulation.mapping.bimodal_simulator import SUFFIX
-from edrp.validation.simulation.mapping.bimodal_timeline import save_timeline, timeline
 
 METHOD = "public-hops-links"
 CARRIED = {"both": "dedicated links and the public network", "dedicated": "dedicated links", "public": "the public network"}

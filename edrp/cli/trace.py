@@ -25,7 +25,7 @@ from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
 from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.validation.report.progress import working
+from edrp.report.progress import working
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

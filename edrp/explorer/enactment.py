@@ -11,12 +11,12 @@ from edrp.enactment.leasing import LeasingProblem, LeasingSolution
 from edrp.enactment.run import EnactmentRun, billed_units
 from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
+from edrp.enactment.timeline import timeline
 from edrp.explorer.application import application_graph
 from edrp.explorer.hosts import Carried, host_graph
 from edrp.explorer.quantities import figure, quantity
 from edrp.explorer.summary import metric_table
 from edrp.explorer.view import Bar, Detail, Line, Panel, Row, Rows, Series, Table, Timeline, View
-from edrp.validation.simulation.enactment.timeline import timeline
 
 MAX_ROWS, MAX_STATES, MAX_POINTS = 120, 48, 1500
 LEASE_NOTE = "Labels and heights are numbers of instances; a frame marks where a billing time unit begins."

@@ -30,10 +30,10 @@ from edrp.explorer.view import (
 )
 from edrp.mapping.bimodal_run import BimodalRun, Span, hop_spans, late_share
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
+from edrp.mapping.bimodal_timeline import timeline
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem, LinkAllocationSolution
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.simulation.mapping.bimodal_timeline import timeline
 
 MAX_LIMITS, MAX_FLOWS, MAX_TASKS, MAX_STATES = 60, 120, 120, 48
 

@@ -16,7 +16,6 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import read_parameters
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
 from edrp.heuristics.mapping.flood_memory import (
     CAPPED,
@@ -35,6 +34,7 @@ from edrp.heuristics.mapping.flood_memory import (
     delays_differ,
     roomy,
 )
+from edrp.heuristics.mapping.rules import PruningName, Rules
 from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
@@ -148,7 +148,7 @@ MAX_MESSAGES = 1_000_000
 
 
 class Flood:
-    """Maps tasks on a network as the agents of `edrp.heuristics.mapping.agents` do: the same maps, the same messages.
+    """Maps tasks on a network as the agents of the mapping protocol do: the same maps, the same messages.
 
     The free capacities and rates are read again for every task, so that a simulator may change the arrays in between. Arrays of
     the size of the network and of the mapping are kept from one task to the next; a flood serves one thread at a time.

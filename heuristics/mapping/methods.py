@@ -11,8 +11,8 @@ from pydantic import Field
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
+from edrp.heuristics.mapping.rules import PruningName, Rules
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap

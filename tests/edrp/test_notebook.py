@@ -20,7 +20,7 @@ from edrp.core.kernels import interpreting
 from edrp.explanations.rescale import explain_rescale
 from edrp.explorer.progress_bar import progress_bar
 from edrp.migration.rescale.shares import range_text
-from edrp.validation.report import progress as report_progress
+from edrp.report import progress as report_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"

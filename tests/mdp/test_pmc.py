@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.check_problems.migration.plain_partitions import PolicyBruteForce
 from edrp.core.budget import clock_replaced, compiled_kernels_only
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options, get_method
@@ -23,7 +24,6 @@ from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.projected_costs import migration_costs
-from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce
 
 
 def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:

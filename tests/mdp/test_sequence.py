@@ -6,6 +6,7 @@ from time import process_time
 import numpy as np
 import pytest
 
+from edrp.check_problems.migration.plain_partitions import brute_force_sequence
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
 from edrp.mdp.matching import gain_between
@@ -21,7 +22,6 @@ from edrp.mdp.sequence.prices import PriceRelaxation
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
-from edrp.validation.oracles.migration.plain_partitions import brute_force_sequence
 
 WAYS = ("auto", "enumerated", "prices", "heuristic")
 

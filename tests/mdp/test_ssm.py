@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from edrp.check_problems.migration.single_step_brute_force import brute_force_migration, enumerate_migrations
 from edrp.core.kernels import interpreting, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
 from edrp.mdp.partitions import OldNodes, Tasks
@@ -21,7 +22,6 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration, enumerate_migrations
 
 _spec = spec_from_file_location("printed_ssm", Path(__file__).with_name("printed_ssm.py"))
 printed = module_from_spec(_spec)

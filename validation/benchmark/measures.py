@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from edrp.core.methods import methods
+from edrp.report.estimates import bootstrap_mean
 from edrp.validation.benchmark.statistics import TIE
-from edrp.validation.report.estimates import bootstrap_mean
 
 OPTIMAL = 1e-6
 """Relative: an answer this close to the proven optimum is optimal."""

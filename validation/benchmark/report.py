@@ -11,12 +11,12 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from edrp.core.files import write_whole, writing
+from edrp.report.page import Page, Section, how_run, render
+from edrp.report.tables import Table
 from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
 from edrp.validation.benchmark.sections import KindComparison
 from edrp.validation.benchmark.tables import reason_table
-from edrp.validation.report.page import Page, Section, how_run, render
-from edrp.validation.report.tables import Table
 
 SHOWN_ALARMS = 50
 REASONS = {

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 import plotly.io
 
 from edrp.core.methods import methods
+from edrp.report.page import Figure, Section
+from edrp.report.tables import Table
 from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
@@ -18,8 +20,6 @@ from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by
 from edrp.validation.benchmark.recommendations import recommend
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
-from edrp.validation.report.page import Figure, Section
-from edrp.validation.report.tables import Table
 
 CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}
 OBJECTIVE_FACTOR, TIME_FACTOR = 1.1, 10.0

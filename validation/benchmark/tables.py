@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from edrp.report.formatting import NONE
+from edrp.report.tables import Table
 from edrp.validation.benchmark.formatting import GLUE, duration, number, p_value, percent
 from edrp.validation.benchmark.measures import FamilyCell, answered_fewer
 from edrp.validation.benchmark.statistics import PairedTest
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.tables import Table
 
 NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
 """Reasons that differ only in numbers, such as those of operators o1 and o2, are one; the 2 of ds2 is part of a word."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.methods import Options
@@ -33,7 +34,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 pytestmark = pytest.mark.xdist_group("production")  # read once, not once per worker
 

@@ -15,11 +15,11 @@ import edrp
 from edrp.backends import BACKENDS, available_backends, get_backend, solve_program
 from edrp.backends.base import finite_or_none, in_fresh_thread
 from edrp.backends.highs import STOPPED
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.core.methods import Options
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ALL = sorted(BACKENDS)
 

@@ -16,8 +16,8 @@ from edrp.cli import simulate_enactment
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.datasets.enactment.departures import departures_scenario
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
+from edrp.enactment.timeline import timeline
 from edrp.validation.papers.enactment import week
-from edrp.validation.simulation.enactment.timeline import timeline
 
 SHORT = ("--duration", 1200)
 

@@ -12,7 +12,7 @@ import edrp
 from edrp.cli import simulate_mapping
 from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.validation.simulation.mapping.bimodal_timeline import timeline
+from edrp.mapping.bimodal_timeline import timeline
 
 SMALL = {"rate": 60.0, "servers": 20, "links": 12, "services": 6, "tasks": 30, "flow": "expected"}
 OPTIONS = [word for name, value in SMALL.items() for word in (f"--{name}", value)]

@@ -6,12 +6,12 @@ from dataclasses import fields
 
 import pytest
 
+from edrp.check_problems import CheckProblems
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
-from edrp.validation.oracles.check_problems import CheckProblems
 
 LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments, lexicographic_values
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.datasets.families.placement.random_contention import random_contention
 from edrp.placement.ceilings import ceiling
 from edrp.placement.metrics import EDRP_METRICS
-from edrp.validation.oracles.placement.enumeration import feasible_deployments, lexicographic_values
 
 
 def prioritised(problem: edrp.EdrpProblem, *priorities: tuple[str, float], **fields: object) -> edrp.EdrpProblem:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.kernels import interpreting
@@ -24,7 +25,6 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics import LATENCY_AWARE_METRICS
 from edrp.placement.network import Network
 from edrp.validation.oracles.placement.instance_paths import slowest_instance_path
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.path_latency_faces import path_latencies
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
@@ -20,7 +21,6 @@ from edrp.formulations.mapping.path_mapping import formulate_mapping
 from edrp.formulations.methods import solve_formulation
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
-from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 (LABELS,) = METHODS
 

@@ -7,6 +7,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.budget import KernelNotCompiledError, compilation
 from edrp.core.kernels import compiling_at_once
 from edrp.core.methods import Method, Options
@@ -27,7 +28,6 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxat
 from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.placement.latency import PolynomialLatency, TableLatency
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.methods import Options, methods
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
@@ -21,7 +22,6 @@ from edrp.formulations.placement.column_generation.tree import Search
 from edrp.formulations.placement.column_generation.windows import Window
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
 
 METHOD = methods()["column-generation"]

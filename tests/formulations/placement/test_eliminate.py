@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import KernelNotCompiledError, may_compile
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options
@@ -21,7 +22,6 @@ from edrp.formulations.placement.elimination.tree import EliminationParameters, 
 from edrp.heuristics.placement.annealing import Annealing
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 22, 24, 26, 28, 32, 33, 34, 36, 37, 39, 40, 41, 42, 43, 45)
 """Seeds of random problems that `eliminate` takes."""

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from edrp import solve
+from edrp.certificates import checker
 from edrp.certificates.elimination import certify_eliminate
 from edrp.core.errors import EdrpError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.validation.oracles import checker
 from edrp.validation.oracles.corruption import check_documents, try_corruptions
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.budget import clock_replaced
 from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.budget import compiled_kernels_only
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.methods import Options, get_method
@@ -27,8 +29,6 @@ from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 WEIGHTINGS = (
     {"response_time": 1.0},

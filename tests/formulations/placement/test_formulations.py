@@ -7,6 +7,7 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.datasets.families.placement.geometric import geometric
@@ -23,7 +24,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 
 def unlimited(problem: EdrpProblem) -> EdrpProblem:

@@ -4,11 +4,11 @@ import pytest
 
 import edrp
 from edrp.auto.choices import proofs
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 CLASHING = (3, 12, 14, 19, 24, 46, 47, 51)
 """Seeds of random problems that no deployment solves."""

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.core.solve import checked
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
-from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult
 from edrp.heuristics.mapping.methods import METHODS
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.costs import COSTS, CostName
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
-from edrp.validation.oracles.mapping.path_mapping_brute_force import brute_force_mapping
 
 BY_NAME = {method.name: method for method in METHODS}
 HEURISTICS = [name for name in BY_NAME if name != "process-map"]

@@ -7,6 +7,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.budget import compiled_kernels_only, deadline, now
 from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
@@ -20,7 +21,6 @@ from edrp.heuristics.migration.rescale.range_state import OBJECTIVE
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.starts import packed_start, present_start
 from edrp.migration.rescale.arrays import compile_rescale
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
 

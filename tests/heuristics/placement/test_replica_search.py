@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
@@ -25,7 +26,6 @@ from edrp.heuristics.placement.search.replica_engine import ReplicaEngine
 from edrp.heuristics.placement.start import overloaded, random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 METHODS = ("hill-climbing", "ant-system", "hybrid", "iterated-local-search")
 SMALL = {"operators": (3, 5), "nodes": (3, 5), "combinations_limit": 1e5}

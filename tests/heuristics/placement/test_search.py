@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import edrp
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.kernels import inner_loop, interpreting
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
@@ -41,7 +42,6 @@ from edrp.heuristics.placement.start import Placement, first_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
 from edrp.validation.papers.latency_aware import table_4
 

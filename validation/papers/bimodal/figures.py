@@ -9,13 +9,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats
+from edrp.core.timelines import time_unit
+from edrp.mapping.bimodal_timeline import TaskTimeline
+from edrp.report.estimates import estimate_share
+from edrp.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, save_figure, unclutter
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
-from edrp.validation.report.estimates import estimate_share
-from edrp.validation.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, save_figure, unclutter
-from edrp.validation.simulation.mapping.bimodal_timeline import TaskTimeline
-from edrp.validation.simulation.timelines import time_unit
 
 RUNNING, PUBLIC, SERVER_COLOUR, LINK_COLOUR = "#1f4e79", "#8a8a8a", "#c55a11", "#2e7d32"
 

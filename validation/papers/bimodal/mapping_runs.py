@@ -14,9 +14,9 @@ from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.papers.batches import batch_rows
 from edrp.validation.papers.bimodal.extent import Extent
 from edrp.validation.papers.bimodal.runs import COLUMNS
-from edrp.validation.report.batches import batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"

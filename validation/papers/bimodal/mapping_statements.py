@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import Estimate, estimate_mean, estimate_share
+from edrp.report.formatting import FACTOR, NUMBER, POINTS, SHARE
+from edrp.report.statements import Finding, Rule, Statement, judged
 from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.statistics import estimate_exponent
-from edrp.validation.report.estimates import Estimate, estimate_mean, estimate_share
-from edrp.validation.report.formatting import FACTOR, NUMBER, POINTS, SHARE
-from edrp.validation.report.statements import Finding, Rule, Statement, judged
 
 CLOSE, FAIRLY_CLOSE = 1.03, 1.5
 """Factors of the optimum and of the bound that are "very close" and "fairly close"; the paper has no numbers."""

@@ -12,6 +12,11 @@ from typing import Any
 import numpy as np
 
 from edrp.batch.progress import Report as ReportProgress
+from edrp.report.estimates import estimate_mean
+from edrp.report.page import Figure, Section, how_run, require_packages
+from edrp.report.publication import Report
+from edrp.report.statements import Statement, finding_table, statement_table
+from edrp.validation.papers.batches import DOCUMENTED, Overall
 from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
@@ -29,11 +34,6 @@ from edrp.validation.papers.bimodal.tables import (
     reallocation_tables,
     sensitivity_table,
 )
-from edrp.validation.report.batches import DOCUMENTED, Overall
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.page import Figure, Section, how_run, require_packages
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"
 AIM = "aim"

@@ -14,9 +14,9 @@ from edrp.core.arrays import Floats
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
+from edrp.report.formatting import Unit
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved, vary
 from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, Cell, Extent, Group, groups
-from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved, vary
-from edrp.validation.report.formatting import Unit
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """Columns of the result rows that reports read."""

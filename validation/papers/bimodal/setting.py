@@ -5,8 +5,8 @@ from __future__ import annotations
 from edrp.datasets.families.mapping import platforms
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.report.setting import COLUMNS, OURS, PAPER, constant_rows
-from edrp.validation.report.tables import Table
+from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows
+from edrp.report.tables import Table
 
 ORIGINS = {
     "max_empty_hops": OURS,

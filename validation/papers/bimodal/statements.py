@@ -10,6 +10,9 @@ from itertools import pairwise
 from math import inf
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import estimate_mean
+from edrp.report.formatting import FACTOR, POINTS, SHARE, Unit
+from edrp.report.statements import Finding, Rule, Statement, judged
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
     FIXED,
@@ -24,9 +27,6 @@ from edrp.validation.papers.bimodal.extent import (
 )
 from edrp.validation.papers.bimodal.runs import Samples, SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_crossing, estimate_crossing_ratio
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.formatting import FACTOR, POINTS, SHARE, Unit
-from edrp.validation.report.statements import Finding, Rule, Statement, judged
 
 LINKS, THROUGHPUT = Unit(1, ".0f", " links"), Unit(1, "+.2f", " tasks/h")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, percentile_estimate
+from edrp.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, percentile_estimate
 
 
 def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:

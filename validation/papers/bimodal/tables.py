@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import estimate_mean, estimate_share
+from edrp.report.formatting import FACTOR, NONE, NUMBER
+from edrp.report.tables import Table
 from edrp.validation.papers.bimodal.extent import (
     CHOICES,
     CHOSEN,
@@ -21,9 +24,6 @@ from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, RANDOM_2, Ma
 from edrp.validation.papers.bimodal.mapping_statements import messages_per_server
 from edrp.validation.papers.bimodal.runs import COUNT, MEASURES, PERCENT, Samples, SampleSweep
 from edrp.validation.papers.bimodal.statistics import estimate_exponent
-from edrp.validation.report.estimates import estimate_mean, estimate_share
-from edrp.validation.report.formatting import FACTOR, NONE, NUMBER
-from edrp.validation.report.tables import Table
 
 COMPARED = ("acceptance", "deviation", "elongation", "link_utilisation", "server_work", "messages")
 """Metrics by which choices of maps and settings are compared."""

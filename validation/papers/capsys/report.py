@@ -18,15 +18,15 @@ from edrp.datasets.placement.capsys import (
     inference_problem,
 )
 from edrp.placement.edrp import EdrpProblem
+from edrp.report.page import Section, how_run, require_packages
+from edrp.report.progress import Tell
+from edrp.report.publication import Report
+from edrp.report.statements import Statement
 from edrp.validation.papers.capsys.inference import PlanRow, joint_rows, plan_rows
 from edrp.validation.papers.capsys.queries import QueryRow, query_rows
 from edrp.validation.papers.capsys.setting import UNKNOWN, setting_table, unknown_table
 from edrp.validation.papers.capsys.statements import capsys_statements, improvable
 from edrp.validation.papers.capsys.tables import claim_table, plan_records, plan_table, query_records, query_table
-from edrp.validation.report.page import Section, how_run, require_packages
-from edrp.validation.report.progress import Tell
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement
 
 SCALED, SCALED_TASKS = "Q2", 256
 """A query that is placed with more tasks as well, and how many; each has a slot."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from edrp.datasets.placement.capsys import BANDWIDTH, DELAY, PROFILE_RATE, SLOTS, SPEEDUP, UNITS, WORKERS
 from edrp.placement.edrp import EdrpProblem
+from edrp.report.tables import Table, facts_table
 from edrp.validation.papers.capsys.inference import target_rate
-from edrp.validation.report.tables import Table, facts_table
 
 UNKNOWN = (
     f"The rate at which the queries were measured is not in the data. For Q3 it is taken to be {PROFILE_RATE:g} records/s, as in "

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edrp.datasets.placement.capsys import RESOURCES, UNITS
+from edrp.report.formatting import NONE, signed
+from edrp.report.statements import Statement
+from edrp.report.tables import Table
 from edrp.validation.papers.capsys.inference import PlanRow
 from edrp.validation.papers.capsys.queries import ALONE, DRAWS, OPTIMUM, QueryRow
-from edrp.validation.report.formatting import NONE, signed
-from edrp.validation.report.statements import Statement
-from edrp.validation.report.tables import Table
 
 DIGITS = {"compute": 1, "state": 0, "network": 2}
 """Decimals of each resource."""

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.simulation.placement.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"

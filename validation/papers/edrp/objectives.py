@@ -11,8 +11,8 @@ from joblib import Parallel, cpu_count, delayed
 from rich.console import Console
 
 from edrp.placement.edrp import Weights
+from edrp.report.progress import counting_several
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS
-from edrp.validation.report.progress import counting_several
 from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]

@@ -21,6 +21,10 @@ from edrp.datasets.traces.rates import Day, real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network
+from edrp.report.console import draw
+from edrp.report.progress import working
+from edrp.report.statements import print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.edrp.experiments import (
     ROUND,
     TABLE_III,
@@ -37,10 +41,6 @@ from edrp.validation.papers.edrp.experiments import (
 from edrp.validation.papers.edrp.figures import draw_hours
 from edrp.validation.papers.edrp.objectives import in_all_objectives
 from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
-from edrp.validation.report.console import draw
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import print_statements
-from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
 
 HOUR_FIGURE, DAY_FIGURE, STORM_FIGURE = "fig5-one-hour.png", "real-day.png", "fig6-storm-day.png"

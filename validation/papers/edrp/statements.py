@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edrp.report.statements import Statement, claim
 from edrp.validation.papers.edrp.experiments import TABLE_V, outcome, storm_outcome
-from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)

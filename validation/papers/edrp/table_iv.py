@@ -19,9 +19,9 @@ from edrp.placement.application import Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import Tell, working
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.formatting import NONE
+from edrp.report.progress import Tell, working
+from edrp.report.tables import Table, print_tables
 
 NODES = (8, 12, 16, 20, 24)
 MAX_REPLICAS = (2, 3, 4)

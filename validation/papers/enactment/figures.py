@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.timelines import time_unit
+from edrp.enactment.timeline import HostTimeline, timeline
+from edrp.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
-from edrp.validation.simulation.enactment.timeline import HostTimeline, timeline
-from edrp.validation.simulation.timelines import time_unit
 
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
 MANY = 5000

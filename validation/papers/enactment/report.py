@@ -10,7 +10,11 @@ from typing import Any
 
 from edrp.batch.progress import Report as ReportProgress
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
+from edrp.report.page import Figure, Section, how_run, require_packages
+from edrp.report.publication import Report
+from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
+from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
 from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
 from edrp.validation.papers.enactment.figures import draw_pattern
@@ -26,10 +30,6 @@ from edrp.validation.papers.enactment.tables import (
     paper_table,
     side_by_side,
 )
-from edrp.validation.report.batches import DOCUMENTED, Overall, vary
-from edrp.validation.report.page import Figure, Section, how_run, require_packages
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"
 SENSITIVITY_SEEDS = 2

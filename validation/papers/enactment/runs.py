@@ -13,10 +13,10 @@ from edrp.core.arrays import Floats
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun, run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.enactment.timeline import timeline
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
-from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import timeline
 
 BLIND = ("threshold", "static-peak")
 """Policies that do not look at the billing time unit: they are run once and billed by each unit."""

@@ -9,10 +9,10 @@ from typing import Any
 from edrp.core.methods import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
+from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows, value_text
+from edrp.report.tables import Table
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
-from edrp.validation.report.setting import COLUMNS, OURS, PAPER, constant_rows, value_text
-from edrp.validation.report.tables import Table
 
 FITTED_ON = ("stepwise", "two-level")
 FITTED = f"fitted on {' and '.join(FITTED_ON)}"

@@ -12,6 +12,9 @@ from itertools import pairwise, product
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.report.estimates import estimate_mean
+from edrp.report.formatting import Unit
+from edrp.report.statements import Finding, Statement, judged
 from edrp.validation.papers.enactment.cells import paper_samples
 from edrp.validation.papers.enactment.printed_values import (
     BTU,
@@ -25,9 +28,6 @@ from edrp.validation.papers.enactment.printed_values import (
     Column,
 )
 from edrp.validation.papers.enactment.runs import Samples
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.formatting import Unit
-from edrp.validation.report.statements import Finding, Statement, judged
 
 MARGIN = Unit(100, "+.1f", " %")
 """Per cent of another mean, or points of compliance."""

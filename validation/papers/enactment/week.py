@@ -15,12 +15,12 @@ from edrp.core.solve import solve
 from edrp.datasets.enactment.departures import FIRST_DAY, departures_scenario
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import LEVELS, EnactmentScenario
+from edrp.enactment.timeline import timeline
 from edrp.heuristics.enactment import POLICIES
 from edrp.validation.oracles.enactment.bounds import ClairvoyantBound, clairvoyant_bound
 from edrp.validation.papers.enactment.figures import timeline_figure
 from edrp.validation.papers.enactment.runs import BLIND
 from edrp.validation.simulation.enactment.methods import SUFFIX
-from edrp.validation.simulation.enactment.timeline import timeline
 
 UNITS = (600.0, 3600.0)
 """Seconds of the billing time units (BTU) compared."""

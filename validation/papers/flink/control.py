@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from edrp.report.estimates import Estimate, bootstrap_mean
+from edrp.report.formatting import Unit
+from edrp.report.statements import Finding, Statement
+from edrp.report.tables import Table
 from edrp.validation.papers.flink.rows import Row
-from edrp.validation.report.estimates import Estimate, bootstrap_mean
-from edrp.validation.report.formatting import Unit
-from edrp.validation.report.statements import Finding, Statement
-from edrp.validation.report.tables import Table
 
 STATIC, AUTOSCALER, WATCH = "static peak", "autoscaler", "watch"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from edrp.report.statements import Statement, claim
+from edrp.report.tables import Table
 from edrp.validation.papers.flink.rows import FlinkRows, Row
-from edrp.validation.report.statements import Statement, claim
-from edrp.validation.report.tables import Table
 
 RANK = 0.9
 """Aim for the rank correlation of predicted and measured latencies."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from edrp.report.formatting import NONE
+from edrp.report.statements import Statement, claim
+from edrp.report.tables import Table
 from edrp.validation.papers.flink.rows import Row
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.statements import Statement, claim
-from edrp.validation.report.tables import Table
 
 UNITS = {
     "throughput": "relative",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edrp.report.page import Section, how_run
+from edrp.report.publication import Record, Report
+from edrp.report.statements import Statement
+from edrp.report.tables import Table
 from edrp.validation.papers.flink.control import control_statements, control_table, day_table
 from edrp.validation.papers.flink.places import place_statements, place_table
 from edrp.validation.papers.flink.predictions import prediction_statements, prediction_table
 from edrp.validation.papers.flink.rows import FlinkRows, Row, load_text
-from edrp.validation.report.page import Section, how_run
-from edrp.validation.report.publication import Record, Report
-from edrp.validation.report.statements import Statement
-from edrp.validation.report.tables import Table
 
 SIDE_BY_SIDE = (
     "The policies of a day run side by side on clusters of their own, so that the load of the machine is the same for all. "

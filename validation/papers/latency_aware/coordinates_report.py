@@ -12,8 +12,8 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.latencies import estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 
 NETWORK_NODES, NETWORK_SEED = 100, 7
 UNITS = {"seconds": 1.0, "milliseconds": 1e3}

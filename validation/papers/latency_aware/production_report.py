@@ -18,11 +18,11 @@ from edrp.core.solve import solve
 from edrp.datasets.placement.production import production_instances
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.report.formatting import NONE
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
 
 TIME_LIMIT = 0.5
 """Seconds for each method and topology."""

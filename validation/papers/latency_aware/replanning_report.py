@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.replanning.replanner import ReplanningPolicy
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
 from edrp.validation.simulation.placement.replanning_world import (
     AWAY,

@@ -13,7 +13,7 @@ from edrp.heuristics.placement.simple_rules import Even, EvenParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.report.progress import Tell
+from edrp.report.progress import Tell
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import TRANSFER, carried
 

@@ -12,11 +12,11 @@ from rich.console import Console
 from edrp.core.solve import solve
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.report.formatting import NONE
+from edrp.report.progress import Tell, working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import Tell, working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
 
 HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
 RECOMMENDED = "iterated-local-search"

@@ -9,6 +9,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from edrp.report.console import draw
+from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.formatting import NONE
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.latency_aware.schedulers import (
     EVEN,
     LOADS,
@@ -20,12 +26,6 @@ from edrp.validation.papers.latency_aware.schedulers import (
     factors,
     placements,
 )
-from edrp.validation.report.console import draw
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
 
 Factors = dict[str, dict[str, float | None]]
 """Factors of throughput, by topology and method."""

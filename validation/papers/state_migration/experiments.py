@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
+from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
+from edrp.report.progress import Tell
 from edrp.validation.papers.state_migration.node_count_series import MigrationSeries
-from edrp.validation.report.estimates import RESAMPLES, Estimate, percentile_estimate
-from edrp.validation.report.progress import Tell
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.policy_runs import (
     Followed,
@@ -154,7 +154,7 @@ def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
 
     Examples
     --------
-    >>> from edrp.validation.report.formatting import SHARE
+    >>> from edrp.report.formatting import SHARE
     >>> def cost(value):
     ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
     >>> SHARE.with_interval(saving(cost(0.09), cost(0.1)))

@@ -7,6 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from edrp.report.console import draw
+from edrp.report.estimates import Estimate
+from edrp.report.formatting import NONE, SHARE
+from edrp.report.progress import working
+from edrp.report.statements import print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.state_migration import figures
 from edrp.validation.papers.state_migration.experiments import (
     DISCOUNT,
@@ -22,12 +28,6 @@ from edrp.validation.papers.state_migration.experiments import (
 )
 from edrp.validation.papers.state_migration.node_count_series import HIGH, LOW, MONTH, MigrationSeries, real_series
 from edrp.validation.papers.state_migration.statements import discount_statements, task_statements, tolerance_statements
-from edrp.validation.report.console import draw
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.formatting import NONE, SHARE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import print_statements
-from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP
 
 FIGURES = {

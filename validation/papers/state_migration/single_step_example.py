@@ -14,7 +14,7 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.migration.projected_costs import migration_costs
 from edrp.migration.sequence import MigrationSequence
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.tables import Table, print_tables
 
 TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.heuristics.mapping.agents.rules import Rules
 from edrp.heuristics.mapping.flood import Flood, FoundMap
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.bimodal_run import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName

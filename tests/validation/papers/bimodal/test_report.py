@@ -17,6 +17,9 @@ from edrp.batch.tasks import Task, read_choices
 from edrp.core.errors import EdrpError
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.report.estimates import Estimate
+from edrp.report.publication import MARKDOWN, PAGE
+from edrp.validation.papers import batches
 from edrp.validation.papers.bimodal import report
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
@@ -40,9 +43,6 @@ from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
 from edrp.validation.papers.bimodal.runs import VARIANTS, run_group, sensitivity, varied_scenario
 from edrp.validation.papers.bimodal.statements import RULES, statements
 from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio, estimate_exponent
-from edrp.validation.report import batches
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.publication import MARKDOWN, PAGE
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
 

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from edrp.formulations.methods import formulate
+from edrp.report.tables import console_table
 from edrp.validation.papers.edrp.table_iv import (
     PAPER_COLUMNS,
     ProgramSize,
@@ -16,7 +17,6 @@ from edrp.validation.papers.edrp.table_iv import (
     size_table,
     table_iv,
 )
-from edrp.validation.report.tables import console_table
 
 EXACT = {
     (8, 2): 9470,

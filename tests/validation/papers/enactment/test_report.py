@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 
 from edrp.heuristics.enactment import POLICIES
+from edrp.report.estimates import estimate_mean
+from edrp.report.formatting import SHARE
+from edrp.report.publication import PAGE
+from edrp.report.statements import Finding
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
@@ -33,10 +37,6 @@ from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES
 from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
 from edrp.validation.papers.enactment.statements import statements
 from edrp.validation.papers.enactment.tables import against_btu, side_by_side
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.formatting import SHARE
-from edrp.validation.report.publication import PAGE
-from edrp.validation.report.statements import Finding
 from edrp.validation.simulation.enactment.simulator import simulate
 
 pytestmark = pytest.mark.xdist_group("enactment-report")  # runs are simulated once, not once per worker
