@@ -16,16 +16,13 @@ from numba.core.registry import CPUDispatcher
 
 
 class PartLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
-    """The code of one helper, without that of the helpers it calls: each is linked once into the kernel on top of them."""
+    """The code of one helper and of those that it calls."""
 
     def finalize(self) -> None:
         """Leave it as it is."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
-
-    @property
-    def parts(self) -> list[Any]:
-        """It and all that it calls; libraries of helpers are added to it with their own parts."""
-        return list(dict.fromkeys([self, *self._linking_libraries]))
 
 
 class PartDispatcher(CPUDispatcher):  # type: ignore[misc]
@@ -46,7 +43,7 @@ class PartCompiler(Compiler):  # type: ignore[misc]
         state.flags.no_compile = True
         state.library = PartLibrary(state.targetctx.codegen(), function.__qualname__)
         compiled = super().compile_extra(function)._replace(entry_point=[].append)
-        state.targetctx.insert_user_function(compiled.entry_point, compiled.fndesc, compiled.library.parts)
+        state.targetctx.insert_user_function(compiled.entry_point, compiled.fndesc, [compiled.library])
         return compiled
 
 
