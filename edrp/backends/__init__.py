@@ -114,9 +114,8 @@ def solve_program(
     settings = SolverOptions(work_limit, **options)
     chosen = get_backend(backend)
     started = perf_counter()
-    with running(time_limit) if time_limit is not None else nullcontext():
-        with deadline(math.inf if work_limit is None else now() + work_limit):
-            result = _solved(program, chosen, settings)
+    with nullcontext() if time_limit is None else running(time_limit), deadline(now() + (math.inf if work_limit is None else work_limit)):
+        result = _solved(program, chosen, settings)
     return replace(result, seconds=perf_counter() - started, notes=result.notes + _ignored(chosen, settings))
 
 

@@ -164,8 +164,8 @@ class NodeBrake:
 
     Parameters
     ----------
-    arrays
-        The program.
+    size
+        Columns, rows and nonzeros of the program.
     units
         Units of work that are left.
 
@@ -174,8 +174,7 @@ class NodeBrake:
     nodes : that the solver may look at; None for any number. The root is not stopped.
     """
 
-    def __init__(self, arrays: Arrays, units: float) -> None:
-        size = arrays.matrix.nnz + sum(arrays.matrix.shape)
+    def __init__(self, size: int, units: float) -> None:
         self._root, self._node = ROOT * size, NODE * size
         self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
 

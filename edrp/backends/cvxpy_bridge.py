@@ -65,7 +65,7 @@ class CvxpyBackend:
             **highs_settings(options),
         }
         until, started = now() + units_for_solver(options), perf_counter()
-        brake = NodeBrake(arrays, until - now())
+        brake = NodeBrake(arrays.size, until - now())
         if brake.nodes is not None:
             settings["mip_max_nodes"] = brake.nodes
         with warnings.catch_warnings():

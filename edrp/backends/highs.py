@@ -249,7 +249,7 @@ class Brake:
 
     def __init__(self, arrays: Arrays, until: float) -> None:
         self.mixed = bool(arrays.integer.any())
-        self.size = arrays.matrix.nnz + sum(arrays.matrix.shape)
+        self.size = arrays.size
         self.pulled = False
         self._until, self._checks, self._iterations = until, 0, 0
 
@@ -307,6 +307,13 @@ def _configure(solver: Any, options: SolverOptions) -> None:
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses {name} = {value!r}")
+
+
+def run_counted(solver: Any) -> None:
+    """Let HiGHS solve a linear program that has been built row by row, and count its work."""
+    in_fresh_thread(solver.run, solver.cancelSolve)
+    size = solver.getNumNz() + solver.getNumRow() + solver.getNumCol()
+    spend(PASSED * size + ITERATION * size * max(0, solver.getInfo().simplex_iteration_count))
 
 
 def hand_over(solver: Any, arrays: Arrays) -> None:

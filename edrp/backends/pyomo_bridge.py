@@ -83,7 +83,7 @@ class PyomoBackend:
         if self.solver == "highs":
             # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
             settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-        brake = NodeBrake(arrays, units_for_solver(options))
+        brake = NodeBrake(arrays.size, units_for_solver(options))
         if brake.nodes is not None and self.solver == "highs":
             settings["solver_options"]["mip_max_nodes"] = brake.nodes
         started = perf_counter()

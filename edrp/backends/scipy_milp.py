@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from edrp.backends.base import (
+    NodeBrake,
     ProgramResult,
     SolverOptions,
     bounds_prove,
     finite_or_none,
-    NodeBrake,
     in_fresh_thread,
     seconds_for_solver,
     units_for_solver,
@@ -75,7 +75,7 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     integral = arrays.integer.astype(int)
-    brake = NodeBrake(arrays, units_for_solver(options))
+    brake = NodeBrake(arrays.size, units_for_solver(options))
     if brake.nodes is not None:
         settings["node_limit"] = brake.nodes
     if (seconds := seconds_for_solver()) is not None:

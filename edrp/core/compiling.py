@@ -24,6 +24,9 @@ from edrp.core.errors import OutOfTimeError
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
+FOR_WHEEL = "EDRP_KERNELS_FOR_WHEEL"
+"""Environment variable: folder to which machine code for a wheel is written, too."""
+
 LOW_PRIORITY = 10
 """Niceness of a process that goes on compiling when the answer has been given."""
 

@@ -26,10 +26,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 
 from edrp.core.budget import clock, compiles_patiently
-from edrp.core.compiling import compilation, compile_apart
-
-FOR_WHEEL = "EDRP_KERNELS_FOR_WHEEL"
-"""Environment variable: folder to which machine code for a wheel is written, too."""
+from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
 
 ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
 """Where kernels are."""

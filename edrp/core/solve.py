@@ -175,8 +175,8 @@ def solve(
         Called now and then with (seconds, incumbent objective, bound).
     certify
         Whether to write a certificate of an optimum, or of infeasibility, and have it checked, in what remains of the time
-        limits and at most 60 units of work. `solution.certificate` holds it, and `solution.proof` says "checked certificate"; where there
-        is none, a note says why.
+        limits and at most 60 units of work. `solution.certificate` holds it, and `solution.proof` says "checked certificate";
+        where there is none, a note says why.
     **parameters
         Parameters of the method, by name.
 

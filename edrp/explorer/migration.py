@@ -127,7 +127,6 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
 
 def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
     """The shortest schedule; where it would take long to find, one in which all transfers run together."""
-
     try:
         with interpreting(), at_most(SMALL):
             return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
