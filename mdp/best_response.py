@@ -23,7 +23,6 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
-
 RESPONSE, RESPONSE_AMONG = 2e-6, 5e-11
 """Units of work of a best response, and in addition per partition among which it is searched."""
 

@@ -26,7 +26,7 @@ from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
-from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_seconds
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
@@ -86,7 +86,7 @@ def precompute(
     refuse_folder(out)
     if not local:
         require_spark(spark or DEFAULT_MASTER)
-    limits = {"time_limit": time_limit, "work_limit": work_limit}
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with _engine(local, spark or DEFAULT_MASTER, memory, threads, tasks) as runs:
         if len(problems) == 1 and not problems[0].is_dir():
             _precompute_one(problems[0], out, runs, accuracy, limits)
@@ -94,10 +94,10 @@ def precompute(
             _precompute_all(_files(problems), out, runs, accuracy, limits)
 
 
-def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, float | None]) -> None:
+def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, Any]) -> None:
     model = _model(problem)
     states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
-    say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
+    say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_work(model):.1f} units of work a sweep")
     try:
         result = precompute_policy(
             model,
@@ -117,9 +117,7 @@ def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float
     say(output(), f"{out}: {states}; {figures}")
 
 
-def _precompute_all(
-    files: list[Path], out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, float | None]
-) -> None:
+def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, Any]) -> None:
     models: dict[str, PolicyModel] = {}
     unread = 0
     for file in files:

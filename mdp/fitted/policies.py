@@ -19,7 +19,6 @@ from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.ties import CELL, settle
 
-
 GAIN = 3e-9
 """Units of work per interval of two partitions, for the state that stays between them."""
 

@@ -17,7 +17,7 @@ from edrp.mdp.transfer.open_shop import open_shop_phases
 TICKS = 2.0**50
 """At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
 
-PHASE_EDGE = 2e-9
+PHASE_EDGE = 1e-9
 """Units of work per phase and transfer."""
 
 
