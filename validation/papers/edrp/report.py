@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import numbered
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
