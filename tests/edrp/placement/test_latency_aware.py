@@ -106,7 +106,7 @@ def crossing() -> LatencyAwareProblem:
 
 def latencies_by_faces(problem, deployment):
     """Kernels that are only ever parts of others are not compiled to be called alone."""
-    with interpreting(600.0):
+    with interpreting():
         return path_latencies(problem, deployment)
 
 
