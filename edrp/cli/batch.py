@@ -17,7 +17,7 @@ from edrp.batch.progress import Report
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.options import TimeLimit, finite
+from edrp.cli.options import TimeLimit, WorkLimit, finite
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
@@ -52,6 +52,7 @@ def solve_many(
     spark: Master = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
     gap: Annotated[
         float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
     ] = 1e-9,
@@ -82,6 +83,7 @@ def solve_many(
             method or "auto",
             out=out,
             time_limit=time_limit,
+            work_limit=work_limit,
             gap=gap,
             certify=certify,
             seed=seed or 0,

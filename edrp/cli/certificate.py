@@ -9,13 +9,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.terminal import output, say
-from edrp.core.certificates import with_certificate
 from edrp.core.files import naming_errors, read_whole, write_whole
-
-
-def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float, vipr: bool) -> Any:
-    """The solution with a certificate of the instance as its file states it; one of a program, if VIPR is to be written."""
-    return with_certificate(problem, solution, seconds, read_whole(file), program=vipr)
 
 
 def write_certificate(solution: Any, target: Path, force: bool) -> None:

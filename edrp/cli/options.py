@@ -40,6 +40,15 @@ TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: none."),
 ]
+WorkLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--work-limit",
+        min=0,
+        callback=finite,
+        help="Units of work for each instance, about seconds of an idle core, with which answers repeat; default: none.",
+    ),
+]
 BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves the problem; `edrp methods` lists the names.")]

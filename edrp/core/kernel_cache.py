@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from llvmlite import binding
@@ -25,7 +25,8 @@ from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 
-from edrp.core.budget import FOR_WHEEL, KernelNotCompiledError, compilation, may_compile
+from edrp.core.budget import clock, compiles_patiently
+from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
 
 ROOMS = ("edrp", "edrp.formulations", "edrp.heuristics", "edrp.mdp", "edrp.datasets", "edrp.validation")
 """Where kernels are."""
@@ -147,14 +148,15 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
 
         Raises
         ------
-        KernelNotCompiledError
-            Where it would have to be, and there is no time for that.
+        OutOfTimeError
+            Where it would have to be, and the time limit does not suffice.
         """
         found = None if self._own is None else self._own.load_overload(sig, target_context)
         if found is None:
             found = load_from_wheel(self._function, sig, target_context)
-        if found is None and not may_compile():
-            raise KernelNotCompiledError(self._function.__qualname__)
+        if found is None and self._own is not None and (seconds := clock().seconds_left()) < inf and not compiles_patiently():
+            compile_apart(self._function, sig, seconds)
+            found = self._own.load_overload(sig, target_context)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -166,22 +168,13 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
 
 
 class _CompilationListener(event.Listener):  # type: ignore[misc]
-    """Adds up the time that Numba spends on compiling; a kernel that is compiled for another one is a part of that one's."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._began = 0.0
+    """Tells the compilation of this process when Numba compiles."""
 
     def on_start(self, event: Any) -> None:
-        if not self._depth:
-            self._began = perf_counter()
-            compilation.begin()
-        self._depth += 1
+        compilation.begin()
 
     def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if not self._depth:
-            compilation.spent(perf_counter() - self._began)
+        compilation.end()
 
 
 event.register("numba:compile", _CompilationListener())

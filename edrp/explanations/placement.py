@@ -29,9 +29,6 @@ from edrp.placement.throughput import Throughput, predict_throughput
 MIN_ALIKE = 3
 """Equal nodes that are worth a word."""
 
-LOADING = 3.0
-"""Seconds below which nothing is asked whose kernels may have to be loaded first, which cannot be interrupted."""
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -209,13 +206,12 @@ def explain(
     )
 
 
-def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
-    """Why a problem of kind `edrp` is infeasible, by the proof that fits it best; by `highs` where time is short."""
-    short = time_limit < LOADING
+def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]:
+    """Why a problem of kind `edrp` is infeasible, by the proof that fits it best."""
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
     return infeasibility.explain_infeasibility(
-        problem, lambda part: [method for method in proofs(part) if not short or method.name == "highs"], time_limit
+        problem, proofs, units
     )
 
 

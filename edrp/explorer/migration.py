@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edrp.core.budget import KernelNotCompiledError, compiled_kernels_only
-from edrp.core.kernels import InterpretationTooSlowError, interpreting
+from edrp.core.budget import TooMuchWorkError, at_most
+from edrp.core.kernels import SMALL, interpreting
 from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
 from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
@@ -37,9 +37,6 @@ from edrp.report.tables import Table
 
 UPLINK = 1.25e8
 """Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
-
-PATIENCE = 0.3
-"""Seconds for interpreting the kernel that makes the schedule."""
 
 MAX_TASKS, MAX_NODES, MAX_MOVES, MAX_PHASES = 2000, 200, 300, 400
 
@@ -131,19 +128,10 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
 
 def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
     """The shortest schedule; where it would take long to find, one in which all transfers run together."""
-
-    def shortest() -> MigrationPlan:
-        return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
-
     try:
-        with interpreting(PATIENCE):
-            return shortest()
-    except InterpretationTooSlowError:
-        pass
-    try:
-        with compiled_kernels_only():
-            return shortest()
-    except KernelNotCompiledError:
+        with interpreting(), at_most(SMALL):
+            return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
+    except TooMuchWorkError:
         traffic = traffic_of(moves, max(len(after), len(problem.intervals)))
         return MigrationPlan((), (PlanStep(tuple(moves), schedule_transfers(traffic, UPLINK, exclusive=False), 0.0),))
 

@@ -30,6 +30,7 @@ MEANINGS = {
 
 STOPS = {
     "time_limit": "stopped by the time limit",
+    "work_limit": "stopped by the work limit",
     "iteration_limit": "stopped by the limit on iterations",
     "interrupted": "interrupted",
     "error": "stopped by an error of the solver",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import units_left
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.containers import MAX_INSTANCES
@@ -74,7 +74,7 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
     Where no item waits no host is leased, although free hosts would allow ever better mixtures of operators.
     """
     sizes = packing.sizes
-    while seconds_left() > 0:
+    while units_left() > 0:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
         value = terms.value(totals, capacity, leased)
         best, lowest = None, value

@@ -7,7 +7,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from edrp.core.budget import now, seconds_left
+from edrp.core.budget import now, units_left
 from edrp.core.certificates import RawCertificate
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
@@ -28,7 +28,7 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     if solution.status == "infeasible":
         return RawCertificate("pmc", [], {"unit": "1"})
     model = PolicyModel.of(problem, problem.reachable_counts)
-    objective, until = Fraction(solution.objective or 0.0), now() + seconds_left()
+    objective, until = Fraction(solution.objective or 0.0), now() + units_left()
     iteration = iterate(model, Threads(1), time_limit=until - now())
     error = max(MIN_ERROR, ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state

@@ -14,7 +14,7 @@ from edrp.core.budget import deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
-from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer
+from edrp.mdp.fitted.estimates import PREPARATION, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import ACCURACY, MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
@@ -72,10 +72,6 @@ class Pmc(Method):
         if answer.status == "feasible" and (iteration.sweeps == parameters.max_sweeps or at_accuracy):
             answer = replace(answer, stopped_because="iteration_limit")
         return replace(answer, build_seconds=build)
-
-    def run_without_kernels(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """The answer of SSM, interpreted."""
-        return interpreted_single_step_answer(problem, options)
 
 
 def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, limit: float, options: Options) -> Iteration:
@@ -180,7 +176,6 @@ class StoredPolicy(Method):
         policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
         opened = perf_counter()
         decision = policy.decide(problem.intervals, problem.nodes)
-        seconds = perf_counter() - opened
         bound = _bound(decision.objective, policy.costs.error_bound * problem.discount)
         return Answer(
             "optimal" if within_gap(decision.objective, bound + problem.resolution, options.gap) else "feasible",
@@ -190,7 +185,6 @@ class StoredPolicy(Method):
             bound,
             {"states": policy.costs.states},
             opened - began,
-            notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),
         )
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, units_left
 from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.kernels import carried, inner_loop
 from edrp.mdp.best_response import best_responses
@@ -92,7 +92,7 @@ class Threads:
         """Hand out chunks of states; the kernels release the interpreter lock."""
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
-        left = seconds_left()
+        left = units_left()
         chunk, until = (CHUNK, math.inf) if left == math.inf else (TIMED_CHUNK, budget.now() + left)
         jobs = [
             (source, order[first : first + chunk])
@@ -304,7 +304,7 @@ def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: flo
     goal = max(error * 1e-4, 1e-13 * model.total_state)
     for _ in range(EVALUATIONS):
         values, left = _centred(model, values, apply_sweep(model, sweep, values))
-        if left <= goal or seconds_left() <= 0:
+        if left <= goal or units_left() <= 0:
             break
     return values
 

@@ -148,7 +148,7 @@ def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearc
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:
-            options.progress(options.elapsed, cost, bound)
+            options.progress(options.seconds, cost, bound)
 
     result = search_by_prices(
         course,

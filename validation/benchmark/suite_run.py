@@ -61,6 +61,7 @@ class BenchmarkOptions(TypedDict, total=False):
     methods: Sequence[str] | None
     seeds: int | None
     time_limit: float | None
+    work_limit: float | None
     certify: bool
     spark: SparkSession | None
     n_jobs: int | None
@@ -94,7 +95,7 @@ def run_benchmark(
     progress
         As of `solve_batch`.
     **options
-        `methods`, `seeds`, `time_limit`: instead of the suite's. `certify`: whether proofs get certificates that are checked;
+        `methods`, `seeds`, `time_limit`: instead of the suite's; `work_limit`: instead of a time limit. `certify`: whether proofs get certificates that are checked;
         the report says what share of them has one. `spark`: session to solve on; without it, `n_jobs` processes.
 
     Raises
@@ -108,7 +109,9 @@ def run_benchmark(
     refuse_folder(out, WRITTEN, force=force)
     rows = Path(out) / ROWS
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
+    work_limit = tried.get("work_limit")
+    time_limit = tried.get("time_limit", suite.time_limit if work_limit is None else None)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": GAP}
     if tried.get("certify"):
         limits["certify"] = True
     choices = read_choices(tried.get("methods", suite.methods), **limits)
@@ -132,6 +135,7 @@ def _settings(
     return {
         "suite": suite.name,
         "time limit for each run": "none" if limits["time_limit"] is None else f"{limits['time_limit']:g} s",
+        **({} if limits["work_limit"] is None else {"work limit for each run": f"{limits['work_limit']:g} units"}),
         "gap that counts as proven": f"{limits['gap']:g}",
         "methods": ", ".join(choice.method for choice in choices),
         "seeds": ", ".join(map(str, seeds)),

@@ -43,6 +43,7 @@ VERDICTS = {
 }
 STOPS = {
     "time_limit": "the time limit",
+    "work_limit": "the work limit",
     "iteration_limit": "the limit on iterations",
     "interrupted": "an interrupt",
     "error": "an error of the solver",

@@ -161,7 +161,7 @@ class RangeSearch:
                 return "interrupted"
             moves += length
             if options.progress is not None and self.feasible:
-                options.progress(options.elapsed, self.objective, None)
+                options.progress(options.seconds, self.objective, None)
         return "finished"
 
     def _run(self, start: Replicas | None, random: UInts, schedule: tuple[int, float, float, float]) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import seconds_left
+from edrp.core.budget import units_left
 from edrp.heuristics.migration.rescale.starts import Replicas, boundaries, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
@@ -55,7 +55,7 @@ def repaired_starts(arrays: KeyedArrays) -> list[Replicas]:
     known: list[Replicas] = []
     for target in TARGETS:
         for begin in (None,) if present is None else (present, None):
-            if known and seconds_left() <= 0:
+            if known and units_left() <= 0:
                 return known
             start = repaired_start(arrays, begin, target)
             if start is not None and start not in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, units_left
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.notes import listed
@@ -115,7 +115,7 @@ def sequential_starts(arrays: KeyedArrays, places: Deployment) -> list[Replicas]
     nodes = [[index[node] for node in places[name]] for name in arrays.compiled.operators]
     found: list[Replicas] = []
     for tolerance in TOLERANCES:
-        if found and seconds_left() <= 0:
+        if found and units_left() <= 0:
             break
         look("the ranges on given nodes")
         replicas = [ranges_on(arrays, i, nodes[i], tolerance) for i in range(len(nodes))]

@@ -26,7 +26,7 @@ class Scripted(Method):
     def run(self, problem, options):
         self.asked.append(options)
         if options.progress is not None:
-            options.progress(options.elapsed, None, None)
+            options.progress(options.seconds, None, None)
         if self.error:
             raise self.error
         return self.answer
