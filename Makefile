@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow test-flink docs mutants fuzz lint types pytest clean
+.PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -22,13 +22,18 @@ wheel: $(VENV)/.installed-test
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
 check: lint types
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $$($(BIN)/python tests/own_change.py)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing" $$($(BIN)/python tests/own_change.py)
 
 test: lint types pytest
 
-# Larger random batches and long searches; before a release, or after a change of an algorithm.
+# Larger random batches, packages, the site, reports, browsers, killed workers, benchmarks once at their smallest sizes; before a
+# release, or after a change of an algorithm.
 test-slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests benchmarks
+
+# Promises about the clock, one at a time; on a machine that does nothing else.
+test-timing: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m timing tests/timing
 
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
@@ -52,10 +57,9 @@ fuzz: $(VENV)/.installed-test $(VENV)/.warm
 	$(BIN)/python benchmarks/wrong_optima.py
 	$(BIN)/python benchmarks/corrupted_certificates.py
 
-# Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says. Many wait for processes
-# that they have started, so there are two at a time more than two cores could keep busy.
+# Some tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadgroup -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

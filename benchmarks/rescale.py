@@ -36,6 +36,7 @@ from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import WORK, rescaled, zipf_tasks
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.registry import generate
+from edrp.migration.rescale.problem import RescaleProblem
 from edrp.validation.benchmark.suites import RESCALE
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 

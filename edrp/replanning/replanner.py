@@ -43,9 +43,14 @@ class ReplanningPolicy(DowntimePolicy):
         "pause-and-resume", description="whether only what changes stops, or all restart"
     )
     method: Name = Field("iterated-local-search", description="of the registry, to plan with")
-    time_limit: Positive | None = Field(1.0, description="to plan; null for none", json_schema_extra={"unit": "s"})
+    work_limit: Positive | None = Field(1.0, description="units of work to plan; null for none", json_schema_extra={"unit": "1"})
+    time_limit: Positive | None = Field(None, description="to plan; null for none", json_schema_extra={"unit": "s"})
     parameters: dict[Name, Any] = Field({}, description="of the method")
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Limits of a plan, as arguments of `edrp.solve`."""
+        return {"time_limit": self.time_limit, "work_limit": self.work_limit}
 
 class Replanner:
     """Decides again with every measurement, and remembers what runs.
@@ -133,7 +138,7 @@ def decide(
     seed: int = 0,
     known: Mapping[str, Node] | None = None,
 ) -> ReplanningDecision:
-    """Decide once: the same arguments give the same decision, as far as the method of the policy does.
+    """Decide once: without a time limit in the policy the same arguments give the same decision, at any load.
 
     Besides the plan that the method finds, these are considered: the plan with equal nodes exchanged such that more stays
     in place, both without their slowest moves, and what runs, if need be with as little changed as makes it work.
@@ -153,7 +158,7 @@ def decide(
     """
     before: Deployment | None = read_as(Deployment | None, running, "running")
     start, broken = (None, ()) if before is None else _working(problem, before)
-    solution = solve(problem.replace(current=start), policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
+    solution = solve(problem.replace(current=start), policy.method, seed=seed, **policy.limits, **policy.parameters)
     change = reconfiguration(
         problem, before, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )

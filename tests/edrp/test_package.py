@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 
-pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per worker
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # built once, not once per worker
 
 
 @pytest.fixture(scope="module")

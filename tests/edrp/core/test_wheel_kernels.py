@@ -14,7 +14,7 @@ from edrp.core.kernel_cache import runs_here
 from edrp.core.kernels import kernel
 from edrp.warm_up import FEATURES, TRIPLE
 
-pytestmark = pytest.mark.xdist_group("wheel kernels")  # they are made once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel kernels")]  # they are made once
 
 MAKE = """
 import sys

@@ -12,7 +12,7 @@ from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.edrp import EdrpProblem
 
-INSTANCES, QUICK = 300, 120
+INSTANCES, QUICK = 300, 60
 """Random instances; those from `QUICK` on are for `pytest -m slow`."""
 
 BLOCK = 20

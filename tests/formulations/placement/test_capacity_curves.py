@@ -114,7 +114,7 @@ class TestMethods:
         for seed in range(8):
             problem = with_capacity_curves(random_cluster(seed), seed)
             best, _ = brute_force(problem)
-            solution = edrp.solve(problem, method, time_limit=5)
+            solution = edrp.solve(problem, method, work_limit=0.1)
             if solution.deployment is not None:
                 assert solution.objective >= best - 1e-9
                 assert problem.evaluate(solution.deployment).feasible

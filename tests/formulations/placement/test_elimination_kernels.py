@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count, islice
+from collections.abc import Iterator
+from itertools import count
 from time import perf_counter
 from typing import Any
 
@@ -36,12 +36,6 @@ def small_latency_aware(seed: int) -> Any:
     return random_latency_aware_problem(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)
 
 
-def taken(problem: Callable[[int], Any], number: int) -> list[int]:
-    """The first seeds of problems that `eliminate` takes."""
-    method = edrp.methods()["eliminate"]
-    return list(islice((seed for seed in range(200) if method.refusal(problem(seed)) is None), number))
-
-
 LITTLE = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
 
 
@@ -52,12 +46,12 @@ def prove_with_little_effort(problem: Any, best: float | None) -> None:
     assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
 
 
-@pytest.mark.parametrize("seed", taken(small, 14))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 6, 7, 8, 9, 15, 17, 18, 19, 20])
 def test_the_optimum_is_that_of_enumeration(seed: int) -> None:
     prove_with_little_effort(small(seed), brute_force(small(seed))[0])
 
 
-@pytest.mark.parametrize("seed", taken(small_latency_aware, 6))
+@pytest.mark.parametrize("seed", [12, 22, 26, 32, 37, 49])
 def test_the_optimum_of_paths_through_instances_is_that_of_enumeration(seed: int) -> None:
     prove_with_little_effort(small_latency_aware(seed), brute_force_latency_aware(small_latency_aware(seed))[0])
 

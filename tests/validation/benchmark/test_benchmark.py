@@ -454,6 +454,7 @@ def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_pa
         run_benchmark(other, tmp_path, n_jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")  # one session for all, in one worker
 def test_on_spark_the_same_is_compared(tmp_path):
     suite = Suite(
