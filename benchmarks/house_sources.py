@@ -26,8 +26,6 @@ FLOORS = {
 The laboratory (`validation`) stands on the product, and the command line, which opens both, on the laboratory.
 """
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
-LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 LAZY_NAME = re.compile(r"(edrp(?:\.\w+){2,})(?::\w+)?")
 """A module of ours in a string, perhaps with what is taken from it."""
 Row = tuple[str, list[str]]
@@ -113,29 +111,6 @@ class Source:
             elif isinstance(node, ast.Constant) and (lazy := LAZY_NAME.fullmatch(str(node.value))):
                 yield node.lineno, lazy[1]
 
-    def docstrings(self) -> Iterator[tuple[int, str]]:
-        """Line and text of docstrings, those of constants and attributes included, without those of commands."""
-        for node in self.nodes:
-            body = node.body if isinstance(node, DOCUMENTED) and not is_command(node) else []
-            for before, statement in zip([None, *body], body, strict=False):
-                text = constant_text(statement.value) if isinstance(statement, ast.Expr) else None
-                if text and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
-                    yield statement.lineno, text
-
-    def helps(self) -> Iterator[tuple[int, str]]:
-        """Line and text of what commands, options, methods and fields say about themselves."""
-        for node in self.nodes:
-            if isinstance(node, ast.keyword) and node.arg in ("help", "description", "summary"):
-                yield node.value.lineno, constant_text(node.value)
-            if isinstance(node, FUNCTIONS) and is_command(node):
-                yield node.lineno, ast.get_docstring(node) or ""
-
-
-def constant_text(node: ast.AST) -> str:
-    """The text of a constant or of the constant parts of an f-string, otherwise nothing."""
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)).strip()
-
 
 def is_command(node: ast.AST) -> bool:
     """Whether a function is a command of a command line."""
@@ -161,7 +136,7 @@ class House:
         paths = [path for path in self.tracked if path.suffix == ".py"]
         self.sources = [Source(path, (checkout / path).read_text()) for path in paths]
         self.product = [source for source in self.sources if source.product]
-        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources", "house_words")]
+        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources")]
 
     @cached_property
     def imports(self) -> list[tuple[Source, int, Source]]:

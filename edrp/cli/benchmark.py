@@ -10,7 +10,7 @@ import typer
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite
-from edrp.cli.terminal import errors, output, say, table
+from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
@@ -153,7 +153,7 @@ def _print(found: Benchmark) -> None:
             )
             for method, own in summary.iterrows()
         ]
-        console.print(table(columns, rows, f"kind {kind}", right=columns[1:]))
+        show(console, [table(columns, rows, f"kind {kind}", right=columns[1:])])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
     failed = int((found.runs["outcome"] == "failed").sum())

@@ -209,6 +209,29 @@ def at_most(units: float) -> Iterator[None]:
         own.ceiling = before
 
 
+@contextmanager
+def counted_as(units: float) -> Iterator[None]:
+    """Count a block as so many units, where what it does depends on what the process has kept from before.
+
+    No limit ends the block.
+
+    Examples
+    --------
+    >>> with running(work_limit=5.0):
+    ...     with counted_as(2.0):
+    ...         spend(7.0)
+    ...     units_left()
+    3.0
+    """
+    spend(units)
+    tokens = _clock.set(Clock()), _deadline.set(inf)
+    try:
+        yield
+    finally:
+        _clock.reset(tokens[0])
+        _deadline.reset(tokens[1])
+
+
 CEILING = 4 * 2**30
 """Bytes that one table or set of documents may take on the largest of machines."""
 

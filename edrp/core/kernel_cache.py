@@ -118,7 +118,9 @@ def save_for_wheel(folder: Path, function: Callable[..., Any], sig: Any, compile
 
 def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """A function compiled by Numba, with the caches of this package."""
-    dispatcher = njit(**options)(function)
+    from edrp.core.kernel_parts import EntryCompiler
+
+    dispatcher = njit(**options, pipeline_class=EntryCompiler)(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher
 

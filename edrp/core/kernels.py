@@ -107,9 +107,10 @@ class Kernel:
 
         To unpack tuples of arrays for a call from Python takes as much code as many a helper itself.
         """
-        from numba import njit
+        from edrp.core.kernel_parts import PartCompiler, PartDispatcher
 
-        return njit(**{**self.options, "no_cpython_wrapper": True})(self.function)
+        options = {**self.options, "nopython": True, "no_cpython_wrapper": True}
+        return PartDispatcher(self.function, targetoptions=options, pipeline_class=PartCompiler)
 
     @property
     def _numba_type_(self) -> Any:

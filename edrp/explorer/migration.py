@@ -21,7 +21,6 @@ from edrp.explorer.view import (
     Row,
     Rows,
     State,
-    Table,
     Timeline,
     Token,
     View,
@@ -33,11 +32,14 @@ from edrp.migration.intervals import Interval, Move, load_limit
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
+from edrp.report.tables import Table
 
 UPLINK = 1.25e8
 """Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
 
 MAX_TASKS, MAX_NODES, MAX_MOVES, MAX_PHASES = 2000, 200, 300, 400
+
+STEP_COLUMNS = ("step", "nodes", "moved", "moves")
 
 ONE_CHIP = Room(1)
 
@@ -87,10 +89,9 @@ def migration_view(
         _strips("Tasks", held, problem.work, problem.state_size, details),
         *([_phases(plan, end)] if solution.moves else []),
         *([_moves(solution.moves)] if solution.moves else []),
-        metric_table(solution),
     ]
     note = f"A node may hold work {figure(limit, 4)}; times are for {quantity(UPLINK, 'bytes/s')} up and down."
-    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note])
+    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note], [metric_table(solution)])
 
 
 def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolution) -> View:
@@ -117,12 +118,11 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
     panels: list[Panel] = [
         _graph(boxes, states, ()),
         _strips("Tasks after each step", held, work, state, details),
-        Table("Steps", ("step", "nodes", "moved", "moves"), rows, (0, 1, 2, 3)),
-        metric_table(solution),
+        Table("Steps", STEP_COLUMNS, tuple(rows), STEP_COLUMNS),
     ]
     stops = [(0.0, "now"), *((float(index), f"step {index} of {len(steps)}") for index in range(1, len(steps) + 1))]
     line = Timeline("Steps", float(len(steps)), "", 0.0, stops, max(2.0, 1.2 * len(steps)))
-    return View(panels, details, line)
+    return View(panels, details, line, side=[metric_table(solution)])
 
 
 def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
@@ -285,4 +285,5 @@ def interval_text(interval: Interval | None) -> str:
 def _moves(moves: Sequence[Move]) -> Table:
     rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    return Table("Moves", ("tasks", "from node", "to node", "state"), rows, (1, 2, 3), note)
+    columns = ("tasks", "from node", "to node", "state")
+    return Table("Moves", columns, tuple(rows), columns[1:], note=note)

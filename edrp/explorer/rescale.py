@@ -11,11 +11,12 @@ from edrp.explorer.quantities import byte_figure, figure, percent, quantity
 from edrp.explorer.reconfiguration import Change
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
-from edrp.explorer.view import Bar, Detail, Limit, Limits, Panel, Row, Rows, Table, Timeline, Token, View
+from edrp.explorer.view import Bar, Detail, Limit, Limits, Panel, Row, Rows, Timeline, Token, View
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
 from edrp.placement.metrics.paths import PathMetric
+from edrp.report.tables import Table
 
 MAX_TASKS, MAX_MOVES = 600, 300
 
@@ -42,9 +43,8 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution) -> View:
         *([_limits(problem, solution)] if any(term.limit is not None for term in problem.terms) else []),
         _loads(problem, deployment),
         *([_moves(solution)] if solution.moves else []),
-        metric_table(solution),
     ]
-    return View(panels, scene.details, None if change is None else change.timeline)
+    return View(panels, scene.details, None if change is None else change.timeline, side=[metric_table(solution)])
 
 
 def _change(scene: Scene, solution: RescaleSolution) -> Change:
@@ -125,11 +125,12 @@ def _loads(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:
             tasks = "" if load.tasks is None else f"{load.tasks[0]}–{load.tasks[1] - 1}"
             rows.append((operator.name, load.node, tasks, percent(load.share), figure(load.rate, 4)))
     note = f"The first 200 of {len(rows):,}." if len(rows) > 200 else ""
-    return Table("Replicas", ("operator", "node", "tasks", "share", "tuples/s"), rows[:200], (2, 3, 4), note)
+    columns = ("operator", "node", "tasks", "share", "tuples/s")
+    return Table("Replicas", columns, tuple(rows[:200]), columns[2:], note=note)
 
 
 def _moves(solution: Any) -> Table:
     moves = solution.moves
     rows = [(m.operator, f"{m.first}–{m.end - 1}", f"{m.source} → {m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    return Table("Moves", ("operator", "tasks", "way", "state"), rows, (1, 3), note)
+    return Table("Moves", ("operator", "tasks", "way", "state"), tuple(rows), ("tasks", "state"), note=note)

@@ -1,4 +1,4 @@
-"""Tables of reports: one description, shown on a terminal, on a page and in Markdown."""
+"""Tables: one description, shown on a terminal, on pages, in notebooks and in Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Table:
     Attributes
     ----------
     caption, columns, rows
-        Its content.
+        Its content; an empty caption is not shown.
     right
         Columns that are aligned to the right.
     dim
@@ -49,22 +49,27 @@ def print_tables(console: Console, *tables: Table) -> None:
         console.print(console_table(table))
 
 
-def console_table(table: Table) -> RichTable:
-    """The table for a terminal; words are wrapped, numbers are not."""
+def console_table(table: Table, *, ruled: bool = True) -> RichTable:
+    """The table for a terminal: with a rule below its head and numbers that are not wrapped, or without both."""
     made = RichTable(
-        title=escape(table.caption),
+        title=escape(table.caption) or None,
         title_justify="left",
         title_style="bold",
         caption=escape(table.note) or None,
         caption_justify="left",
-        box=SIMPLE_HEAD,
+        box=SIMPLE_HEAD if ruled else None,
         pad_edge=False,
-        padding=(0, 1, 0, 0),
+        padding=(0, 1, 0, 0) if ruled else (0, 1),
     )
     for name in table.columns:
         right = name in table.right
-        style = "dim" if name in table.dim else None
-        made.add_column(escape(name), justify="right" if right else "left", no_wrap=right, style=style)
+        made.add_column(
+            escape(name),
+            justify="right" if right else "left",
+            no_wrap=right and ruled,
+            overflow="ellipsis" if ruled else "fold",
+            style="dim" if name in table.dim else None,
+        )
     for row in table.rows:
         made.add_row(*map(_first_line_bright, row))
     return made

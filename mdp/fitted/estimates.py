@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import numpy as np
 
-from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer

@@ -124,8 +124,7 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     known = counted["reference_is"] == OPTIMUM
     return (
         counted.assign(
-            optimal=(counted["gap"] <= OPTIMAL).astype(float).where(known),
-            near=(counted["gap"] <= NEAR).astype(float),
+            optimal=(counted["gap"] <= OPTIMAL).astype(float).where(known), near=(counted["gap"] <= NEAR).astype(float)
         )
         .groupby(["method", "id"])[
             ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]

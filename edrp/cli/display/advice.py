@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.table import Table
-
 from edrp.cli.display.placement import counted
 from edrp.cli.display.solution import STOPS
 from edrp.cli.terminal import table
@@ -13,6 +11,7 @@ from edrp.core.solution import Solution
 from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
+from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
 RIGHT = ("replicas", "proposed", "busy now", "predicted", "autoscaler")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
@@ -14,6 +12,7 @@ from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationPro
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
 from edrp.report.comparison import Quantity
 from edrp.report.formatting import SHARE, Unit
+from edrp.report.tables import Table
 
 RUN_QUANTITIES = (
     Quantity("objective", "lost revenue", Unit(1, ",.2f", " money")),

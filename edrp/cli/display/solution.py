@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.table import Table
 
 from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.report.tables import Table
 
 DIMENSIONLESS = "1"
 

@@ -14,11 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import units_left
+from edrp.core.budget import spend, units_left
 from edrp.heuristics.migration.rescale.starts import Replicas, boundaries, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import possible_replicas, range_fits
+
+RANGE = 1e-6
+"""Units of work per range that is made as long as possible."""
 
 NEW = -1
 """In place of a node: any will do."""
@@ -137,6 +140,7 @@ def _balanced(arrays: KeyedArrays, index: int, replicas: int, fits: Fits) -> lis
 
 def _filled(work: list[float], limit: float, replicas: int) -> list[int] | None:
     """Boundaries of ranges of at most so much work, each as long as possible but for one task for each that follows."""
+    spend(RANGE * replicas)
     tasks, ends = len(work) - 1, [0]
     for left in range(replicas - 1, -1, -1):
         end = min(bisect_right(work, work[ends[-1]] + limit) - 1, tasks - left)

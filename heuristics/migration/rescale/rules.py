@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
-from edrp.core.methods import Method, Options, get_method
+from edrp.core.methods import Method, Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
@@ -33,10 +34,10 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
 EDRP_WORK = 10.0
-"""Seconds that EDRP gets where there is no time limit."""
+"""Units of work that EDRP gets where there is no limit."""
 
 EDRP_SHARE = 0.6
-"""Share of a time limit that EDRP gets."""
+"""Share of a limit that EDRP gets."""
 
 
 class RescaleRule(Method):

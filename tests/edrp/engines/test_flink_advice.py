@@ -120,6 +120,11 @@ def test_goals_bound_replicas_and_raise_the_load(tmp_path, advised):
     assert [row(result, name)[2] for name in ("parser", "counter")] == ["3", "2"]
     goals.write_text(json.dumps({"busy_limit": 1.5, "operators": {"parsr": {}}}))
     assert "busy_limit" in advised(FakeFlink(), "--goals", goals).err
+    goals.write_text(json.dumps({"policy": {"horizon": 60, "method": "highs", "time_limit": 5, "parameters": {}}}))
+    refused = advised(FakeFlink(), "--goals", goals).err
+    for field in ("method", "time_limit", "parameters"):
+        assert f"policy.{field}" in refused
+    assert "unknown field; there are horizon, downtime_worth, hysteresis" in " ".join(refused.split())
     goals.write_text(json.dumps({"operators": {"parsr": {}}}))
     refused = advised(FakeFlink(), "--goals", goals)
     assert refused.code == 2

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from edrp.core.arrays import Floats
-from edrp.core.timelines import time_unit
-from edrp.mapping.bimodal_timeline import TaskTimeline
 from edrp.report.estimates import estimate_share
-from edrp.report.figures import Curve, Panel, blank_figure, draw_panels, mean_curve, save_figure, unclutter
+from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
 from edrp.validation.papers.bimodal.runs import MEASURES, SampleSweep
-
-RUNNING, PUBLIC, SERVER_COLOUR, LINK_COLOUR = "#1f4e79", "#8a8a8a", "#c55a11", "#2e7d32"
 
 RATES, LINKS, SERVERS = "tasks per hour", "dedicated links", "servers"
 
@@ -87,49 +80,3 @@ def _panel(letter: str, x: str, metric: str, curves: Mapping[str, Mapping[float,
     shown = {name: mean_curve(samples, measure.unit.scale) for name, samples in curves.items()}
     fixed = f"{SPANNING} links" if x == RATES else f"{RATE:g} tasks/h"
     return Panel(f"({letter}) {metric.replace('_', ' ')}, {fixed}", x, measure.title, shown)
-
-
-def timeline_figure(line: TaskTimeline, path: Path, *, title: str) -> None:
-    """Draw a run: tasks above, reserved shares of servers and links below.
-
-    Parameters
-    ----------
-    line
-        Timeline of the run.
-    path
-        Path of the figure; its ending says the format: .png or .svg.
-    title
-        Above everything.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
-    figure = blank_figure(7.6, 5.4)
-    seconds, unit = time_unit(line.time[-1])
-    time = line.time / seconds
-    above, below = figure.subplots(2, 1, sharex=True)
-    _draw_curves(
-        above, time, {"tasks running": (line.running, RUNNING), "hops over the public network": (line.public_hops, PUBLIC)}
-    )
-    above.set_ylabel("tasks, hops", fontsize=8.5)
-    reserved = {
-        "servers": (100 * line.server_utilisation, SERVER_COLOUR),
-        "dedicated links": (100 * line.link_utilisation, LINK_COLOUR),
-    }
-    _draw_curves(below, time, reserved)
-    below.set_ylabel("reserved [%]", fontsize=8.5)
-    below.set_xlabel(f"time [{unit}]", fontsize=8.5)
-    below.set_xlim(0, time[-1] or 1)
-    figure.suptitle(title, fontsize=11, x=0.02, ha="left")
-    figure.tight_layout()
-    save_figure(figure, path)
-
-
-def _draw_curves(ax: Any, time: Floats, curves: dict[str, tuple[NDArray[Any], str]]) -> None:
-    for name, (values, colour) in curves.items():
-        ax.step(time, values, where="post", color=colour, linewidth=1.1, label=name)
-    ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize=8.5, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    unclutter(ax)

@@ -38,16 +38,8 @@ MESSAGES = "map_messages"
 class Mapped(NamedTuple):
     """Tasks on networks of one size that can be mapped, in the order of their seeds.
 
-    Attributes
-    ----------
-    optimum
-        Proven least costs.
-    bound
-        The paper's: least costs where bandwidths do not matter.
-    costs
-        By heuristic; NaN where it finds no map.
-    messages
-        By heuristic: maps sent.
+    Proven least costs and the paper's bound, in which bandwidths do not matter; by heuristic its costs, NaN where it finds no
+    map, and the maps that it sends.
     """
 
     optimum: Floats
@@ -69,16 +61,7 @@ MappedBySize = Mapping[int, Mapped]
 
 
 def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int, Mapped]:
-    """Map tasks of ten components on networks of every size, exactly and by every heuristic.
-
-    Parameters
-    ----------
-    extent
-        How many of which size.
-    out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    how
-        Where to run, as of `batch_rows`.
+    """Map tasks of ten components on networks of every size, exactly and by every heuristic; arguments are those of `observe`.
 
     Raises
     ------

@@ -8,7 +8,6 @@ from typing import Any
 
 from edrp.datasets.placement.capsys import RESOURCES, UNITS
 from edrp.report.formatting import NONE, signed
-from edrp.report.statements import Statement
 from edrp.report.tables import Table
 from edrp.validation.papers.capsys.inference import PlanRow
 from edrp.validation.papers.capsys.queries import ALONE, DRAWS, OPTIMUM, QueryRow
@@ -76,22 +75,13 @@ def _predictions(row: PlanRow) -> Iterator[str]:
     yield "\n".join(filter(None, (row.bottleneck, *(words for words in row.broken if "overloaded" not in words))))
 
 
-def claim_table(statements: Sequence[Statement]) -> Table:
-    """Sentences with their verdicts and what was found."""
-    rows = tuple((statement.sentence, statement.verdict, statement.reason) for statement in statements)
-    return Table("Statement by statement", ("statement", "verdict", "found"), rows, open=True)
-
-
 def query_records(rows: Sequence[QueryRow]) -> Iterator[Mapping[str, Any]]:
     """Rows of a CSV file: uses in the unit of the resource, empty where the query has none."""
     for row in rows:
-        peaks = {f"{resource}_{kind}": values.get(resource) for kind, values in _kinds(row) for resource in RESOURCES}
+        kinds = {"peak": row.peaks, "worst": row.worst or {}}
+        peaks = {f"{resource}_{kind}": values.get(resource) for kind, values in kinds.items() for resource in RESOURCES}
         named = {"query": row.query, "tasks": row.tasks, "placement": row.placement}
         yield {**named, **peaks, "seconds": row.seconds, "proven": row.proven, "note": row.note}
-
-
-def _kinds(row: QueryRow) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    return (("peak", row.peaks), ("worst", row.worst or {}))
 
 
 def plan_records(rows: Sequence[PlanRow]) -> Iterator[Mapping[str, Any]]:

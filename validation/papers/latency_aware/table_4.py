@@ -17,13 +17,12 @@ from edrp.report.progress import Tell, working
 from edrp.report.statements import Statement, claim, print_statements
 from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
+from edrp.validation.papers.latency_aware.schedulers import METHODS, RESOURCE_AWARE
 
-HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
-RECOMMENDED = "iterated-local-search"
-METHODS = (HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE, RECOMMENDED)
+HILL_CLIMBING, HYBRID, RECOMMENDED = "hill-climbing", "hybrid", "iterated-local-search"
 
 PAPER: dict[str, dict[str, float]] = {
-    topology: dict(zip((HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE), values, strict=True))
+    topology: dict(zip(METHODS, values, strict=False))
     for topology, *values in (
         ("T-M1", 9, 75, 78, 16),
         ("T-M2", 45, 99, 130, 21),
@@ -61,14 +60,9 @@ OPTIMAL = 1e-7
 class SearchRuns:
     """Runs of one method on one topology, or on generated ones, at one load.
 
-    Attributes
-    ----------
-    topology, operators, load, method
-        The topology, its number of instances, the share of the cluster's cores that it needs, and the method that placed it.
-    milliseconds
-        Processor time of each run, from the problem to the checked answer; on an idle machine that is the time it takes.
-    gaps
-        Gap of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
+    The topology has so many operators, and needs that share of the cluster's cores. Milliseconds of the processor count from
+    the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where nothing
+    feasible was found.
     """
 
     topology: str
@@ -113,8 +107,6 @@ def cells(
 ) -> list[SearchRuns]:
     """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
 
-    Examples
-    --------
     >>> [cell.optimal for cell in cells(["T-M3"], loads=[0.2], seeds=1, methods=["iterated-local-search"])]
     [1.0]
     """
@@ -153,13 +145,7 @@ def fresh_cells(
 
 
 def proven(problem: LatencyAwareProblem) -> float:
-    """The optimum, from the reference data or by column generation; where that takes more than a minute, the bound.
-
-    Raises
-    ------
-    ValueError
-        When there is no bound either.
-    """
+    """The optimum, from the reference data or by column generation; where that takes more than a minute, the bound."""
     known = [reference.optimum for reference in latency_aware_optima() if reference.problem == problem]
     if known:
         return known[0]
@@ -210,13 +196,7 @@ def _table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns],
 
 
 def statements_4(found: Sequence[SearchRuns]) -> tuple[Statement, ...]:
-    """The sentences on the heuristics at the largest topology and over all that can be proven, judged.
-
-    Returns
-    -------
-    tuple
-        Those on which the cells have something to say.
-    """
+    """The sentences on the heuristics at the largest topology and over all that can be proven, judged where there are cells."""
     made = []
     for name, largest in ((LARGEST, _select(found, (LARGEST,))), ("generated topologies", _select(found, (FRESH,)))):
         climbs, hybrids, ours = (_select(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
@@ -256,17 +236,7 @@ def run(
     seeds: int = SEEDS,
     fresh: int = 0,
 ) -> list[SearchRuns]:
-    """Print our Table 4 next to the printed one, and the statements on it.
-
-    Parameters
-    ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Runs of each method on each.
-    fresh
-        Generated topologies in addition to the paper's, each of which needs a proof of its own.
-    """
+    """Print our Table 4 next to the printed one, and the statements on it; also of `fresh` generated topologies."""
     for method in METHODS:
         solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
     with working(console, "placing") as tell:

@@ -21,6 +21,7 @@ from edrp.report.estimates import Estimate
 from edrp.report.publication import MARKDOWN, PAGE
 from edrp.validation.papers import batches
 from edrp.validation.papers.bimodal import report
+from edrp.validation.papers.bimodal.claims import CLAIMS, MAPPING_CLAIMS
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
     FIXED,
@@ -38,11 +39,9 @@ from edrp.validation.papers.bimodal.extent import (
     quick_look,
 )
 from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped, map_all
-from edrp.validation.papers.bimodal.mapping_statements import RULES as MAPPING_RULES
-from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
-from edrp.validation.papers.bimodal.runs import VARIANTS, run_group, sensitivity, varied_scenario
-from edrp.validation.papers.bimodal.statements import RULES, statements
+from edrp.validation.papers.bimodal.runs import VARIANTS, SampleSweep, run_group, sensitivity, varied_scenario
 from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio, estimate_exponent
+from edrp.validation.papers.claims import judged
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
 
@@ -153,8 +152,8 @@ def test_the_growth_exponent_is_found_in_noise():
 
 @pytest.mark.parametrize("extent", [Extent(), replace(quick_look(Extent()), networks=30)], ids=["all", "quick"])
 def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
-    found = statements(supporting_samples(extent))
-    assert [statement.sentence for statement in found] == [sentence for sentence, _, _ in RULES]
+    found = judged(CLAIMS, SampleSweep(supporting_samples(extent)))
+    assert [statement.sentence for statement in found] == [sentence for _, sentence, *_ in CLAIMS]
     assert {statement.sentence: statement.verdict for statement in found if statement.verdict != "holds"} == {}
 
 
@@ -204,19 +203,20 @@ def test_a_sentence_does_not_hold_where_samples_contradict_it(sentence, where, m
     for cell, metrics in samples.items():
         if where(cell):
             metrics[metric] = factor * metrics[metric]
-    assert next(statement for statement in statements(samples) if statement.sentence == sentence).verdict == "does not hold"
+    verdicts = {statement.sentence: statement.verdict for statement in judged(CLAIMS, SampleSweep(samples))}
+    assert verdicts[sentence] == "does not hold"
 
 
 def test_sentences_on_heuristics_hold_and_fail_by_their_numbers():
     found = mapped_as_the_paper_says(Extent())
-    judged = {statement.sentence: statement.verdict for statement in mapping_statements(found)}
-    assert list(judged) == [sentence for sentence, _, _ in MAPPING_RULES]
-    assert set(judged.values()) == {"holds"}
+    verdicts = {statement.sentence: statement.verdict for statement in judged(MAPPING_CLAIMS, found)}
+    assert list(verdicts) == [sentence for _, sentence, *_ in MAPPING_CLAIMS]
+    assert set(verdicts.values()) == {"holds"}
     dear = {size: mapped._replace(optimum=mapped.optimum / 1.1, bound=mapped.bound / 2) for size, mapped in found.items()}
     for mapped in dear.values():
         mapped.costs[LEAST][:10] = np.nan
         mapped.messages[RANDOM_1][:] = mapped.messages[ANNEALED]
-    failed = [statement.sentence for statement in mapping_statements(dear) if statement.verdict == "does not hold"]
+    failed = [statement.sentence for statement in judged(MAPPING_CLAIMS, dear) if statement.verdict == "does not hold"]
     assert len(failed) == 6
     assert "LeastCostMap maps at least 98 % of what can be mapped" in failed
     assert "messages of LeastCostMap grow with an exponent of at most 1.3" not in failed

@@ -48,7 +48,7 @@ def test_no_node_holds_more_than_its_executors(rounds):
 
 def test_downtime_is_given_as_a_share_of_the_time_replayed(rounds):
     day = rounds["Baseline"]
-    assert storm_outcome(day).downtime_share == pytest.approx(day.downtime / (7 * ROUND))
+    assert storm_outcome(day).downtime == pytest.approx(day.downtime / (7 * ROUND))
 
 
 def test_the_same_seed_gives_the_same_day():

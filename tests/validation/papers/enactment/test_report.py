@@ -16,10 +16,12 @@ from edrp.report.formatting import SHARE
 from edrp.report.publication import PAGE
 from edrp.report.statements import Finding
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
+from edrp.validation.papers.claims import judged
 from edrp.validation.papers.enactment import bounds as report_bounds
 from edrp.validation.papers.enactment import report
 from edrp.validation.papers.enactment.bounds import Bounds
 from edrp.validation.papers.enactment.cells import measured_cells, paper_samples, setting_error
+from edrp.validation.papers.enactment.claims import CLAIMS
 from edrp.validation.papers.enactment.printed_values import (
     BTU,
     COLUMNS,
@@ -35,7 +37,6 @@ from edrp.validation.papers.enactment.printed_values import (
 )
 from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
-from edrp.validation.papers.enactment.statements import statements
 from edrp.validation.papers.enactment.tables import against_btu, side_by_side
 from edrp.validation.simulation.enactment.simulator import simulate
 
@@ -110,7 +111,7 @@ def test_statements_hold_where_the_papers_own_tables_say_so():
         cell: {name: value * (1 + generator.normal(0, 1e-4, 10)) for name, value in {**values, **extra}.items()}
         for cell, values in paper_samples().items()
     }
-    by_sentence = {statement.sentence: statement for statement in statements(samples)}
+    by_sentence = {statement.sentence: statement for statement in judged(CLAIMS, samples)}
     with_figures = [each for each in by_sentence.values() if each.paper_agrees[1]]
     assert len(with_figures) == 14
     contradicted = {

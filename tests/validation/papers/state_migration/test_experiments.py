@@ -191,7 +191,7 @@ def test_figures_and_tables_are_made_of_the_rows(
     console = Console(width=80, record=True, file=StringIO())
     made = migration_report.run(console, out=tmp_path / "figures", migrations=20, task_numbers=(64,))
     assert set(made) == {"tolerance", "tasks", "discount"}
-    for name in migration_report.FIGURES.values():
+    for name, _ in migration_report.FIGURES.values():
         assert (tmp_path / "figures" / name).stat().st_size > 10_000
     printed = console.export_text()
     assert "consistent hashing" in printed
