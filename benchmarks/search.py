@@ -1,6 +1,5 @@
-"""The searches on latency-aware placement: time, gap to the proven optimum, and hill climbing against plain Python.
+"""The searches on latency-aware placement: time, and gap to the proven optimum.
 
-    python benchmarks/search.py twin                # the compiled climb against its plain-Python twin, step by step
     python benchmarks/search.py table               # Table 4 of the paper and ours
     python benchmarks/search.py fresh --first 100   # 42 operators on generated topologies, nothing tuned on these seeds
     python benchmarks/search.py limit               # by how much a time limit is missed
@@ -11,58 +10,26 @@ Kernels are warm. Times are processor time, but for `limit`, which is about the 
 from __future__ import annotations
 
 from statistics import median
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem
-from edrp.heuristics.placement.search.instance_engine import InstanceEngine
-from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles.placement.plain_hill_climbing import PlainClimbing
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.validation.papers.latency_aware import table_4
 from edrp.validation.report.statements import print_statements
 from edrp.validation.report.tables import print_tables
 
 app = typer.Typer(add_completion=False, help=__doc__)
 console = Console()
-REPEATS = 50
 ENDLESS = {
     "ant-system": {"iterations": 10**9, "stagnation": 10**9},
     "hybrid": {"iterations": 10**9, "stagnation": 10**9},
     "iterated-local-search": {"kicks": 10**9},
 }
-
-
-@app.command()
-def twin(topology: str = table_4.LARGEST) -> None:
-    """Both climb from first fit and from everything on one node, and must end in the same placement."""
-    table = Table("load", "start", "steps", "compiled", "plain Python", "times", title=f"hill climbing, {topology}")
-    for load in LOADS:
-        problem = paper_problem(topology, load)
-        engine = InstanceEngine(compile_problem(problem))
-        for name in ("first fit", "one node"):
-            engine.reset(None, np.random.default_rng(0))
-            start = engine.best.copy() if name == "first fit" else np.zeros_like(engine.best)
-            seconds = []
-            for _ in range(REPEATS):
-                engine.best[:] = start
-                begin = process_time()
-                for _value in engine.climb("repaired"):
-                    pass
-                seconds.append(process_time() - begin)
-            begin = process_time()
-            steps = list(PlainClimbing(problem).climb(start.tolist()))
-            plain = process_time() - begin
-            assert (steps[-1] if steps else start.tolist()) == engine.best.tolist(), "the twins part"
-            ours = median(seconds)
-            cells = (f"{1e3 * ours:.3f} ms", f"{1e3 * plain:.0f} ms", f"{plain / ours:,.0f}")
-            table.add_row(f"{load:g}", name, str(len(steps)), *cells)
-    console.print(table)
 
 
 @app.command()

@@ -34,6 +34,15 @@ def skip(seconds: float) -> None:
     _skipped += seconds
 
 
+_spent = 0.0
+
+
+def spend(units: float) -> None:
+    """Advance the work clock by what was done; one unit is about a second of an idle core."""
+    global _spent
+    _spent += units
+
+
 def skipped() -> float:
     """Seconds that were skipped so far."""
     return _skipped
