@@ -41,7 +41,7 @@ def too_many_pairs(compiled: Compiled) -> str | None:
 
 
 class DeploymentEngine:
-    """An EDRP problem under search (see `SearchEngine`).
+    """A problem under search (see `SearchEngine`).
 
     Raises
     ------
@@ -87,7 +87,7 @@ class DeploymentEngine:
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._changes())
+        run = LocalSearchRun(parameters.kicks, parameters.tolerance / self.arrays.scale, COMPARED, self._changes())
         yield from self._iterate(run, seed)
 
     def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[Value]:
@@ -123,7 +123,8 @@ class DeploymentEngine:
 
     def value(self) -> Value:
         """The value of the best placement met since `reset`."""
-        return Value.from_array(self.memory.best_value)
+        value = Value.from_array(self.memory.best_value)
+        return value._replace(objective=value.objective * self.arrays.scale)
 
     def counts(self) -> Ints:
         """Replicas per operator and node of that placement."""

@@ -15,12 +15,15 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
+from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import deployment_engine
+from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.methods import make_engine
 from edrp.heuristics.placement.start import overloaded, random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -223,6 +226,20 @@ def test_numbers_of_replicas_that_cost_least_are_drawn_most() -> None:
     # Latencies 1/3, 3/16, 2/13 s with 2, 3, 4 replicas: shares 5/12, 15/32, 15/26 of the objective.
     prior = size_prior(placement_arrays(compile_problem(problem)))[0]
     np.testing.assert_allclose(prior, [0, 0, 1, (5 / 12) / (15 / 32), (5 / 12) / (15 / 26)])
+
+
+def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
+    """And where co-location does, in constant time."""
+    for weights, expected in ((None, CountEngine), ({"latency": 1.0}, DeploymentEngine)):
+        problem = paper_problem("T-R7", 0.4)
+        if weights is not None:
+            problem = problem.replace(weights=weights)
+        engine = make_engine(compile_problem(problem))
+        assert isinstance(engine, expected)
+        engine.reset(None, np.random.default_rng(0))
+        for _ in zip(range(3), engine.kicks(KickParameters(kicks=20), 0), strict=False):
+            pass
+        assert problem.evaluate(compile_problem(problem).deployment(engine.counts())).feasible
 
 
 def test_too_many_replicas_are_refused() -> None:
