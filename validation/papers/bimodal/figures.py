@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from edrp.core.arrays import Floats
-from edrp.report.estimates import estimate_share
+from edrp.report.estimates import Estimate, estimate_share
 from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
