@@ -9,7 +9,7 @@ import pytest
 
 import edrp
 from edrp.auto import choices as auto
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
 from edrp.datasets.families.placement.layered import layered
