@@ -234,7 +234,7 @@ def _is_limit(limit: object) -> bool:
 def _about_limits(answer: Answer, run: Clock, name: str, options: Options) -> Answer:
     """The answer; which of the limits has stopped the method, and whether it took any notice of a limit of work."""
     run.read()
-    if answer.stopped_because == "time_limit" and not run.over:
+    if answer.stopped_because == "time_limit" and options.work_limit is not None and not run.over:
         return replace(answer, stopped_because="work_limit")
     method = find_method(name)
     if options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
