@@ -9,10 +9,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
 
-# The demo compiles what it needs, and shows its first lines before; all other kernels come after it.
+# The demo compiles what it needs, seven kernels, and shows its first lines before.
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
-	$(MAKE) --no-print-directory $(VENV)/.warm
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
 wheel: $(VENV)/.installed-test
