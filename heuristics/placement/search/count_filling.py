@@ -206,11 +206,12 @@ class CountPheromone:
             useless=np.zeros(classes, np.bool_),
         )
 
-    def evaporate(self) -> None:
-        """Let pheromone evaporate, down to the minimum at most (eq. 4)."""
-        self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+    def evaporate(self, fresh: Floats) -> None:
+        """Let pheromone evaporate, down to the minimum at most, after the ants of an iteration have deposited `fresh` (eq. 4)."""
+        left = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+        self.trail[:] = left + self._parameters.deposit * fresh
 
     def deposit(self, held: Ints, score: float, times: float) -> None:
-        """Deposit the pheromone of an ant that built `held` (operators, nodes) (eq. 5), so many times."""
+        """Deposit the pheromone of the placement `held` (operators, nodes) (eq. 5), so many times."""
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail = self.trail + times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
+        self.trail += times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
