@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 from edrp.check_problems import CheckProblems
@@ -20,9 +19,11 @@ from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution
 
 TOLERANCE = 1e-9
-TIME_LIMIT = 0.5
-GRACE = 5.0
-"""Seconds beyond the limit for starting a solver and for what cannot be interrupted."""
+SEARCHED = 0.1
+"""Units of work of a method that proves nothing, on problems with a known optimum."""
+
+PART = slice(None)
+"""Which of these problems are solved."""
 
 WORK_LIMITS = (2 * LOOK, 0.1)
 """Units of work of which the first is gone while something is still being prepared."""
@@ -66,14 +67,14 @@ def check_described(method: Method) -> None:
 def check_feasible_problems(method: Method) -> None:
     """Answers hold what they claim, are never better than brute force, and proven ones are optimal."""
     for problems in _check_problems(method):
-        for label, problem in problems.feasible().items():
+        for label, problem in list(problems.feasible().items())[PART]:
             _check_against_brute_force(method, problems, problem, label)
 
 
 def check_infeasible_problems(method: Method) -> None:
     """Infeasibility is proven, or the method says honestly that it holds nothing."""
     for problems in _check_problems(method):
-        for label, problem in problems.infeasible().items():
+        for label, problem in list(problems.infeasible().items())[PART]:
             if method.refusal(problem) is None:
                 status = _run(method, problem).status
                 allowed = ("infeasible",) if method.exact else ("infeasible", "none")
@@ -83,20 +84,8 @@ def check_infeasible_problems(method: Method) -> None:
 def check_degenerate_problems(method: Method) -> None:
     """Problems at the edge of the model are ordinary problems."""
     for problems in _check_problems(method):
-        for label, problem in problems.degenerate().items():
+        for label, problem in list(problems.degenerate().items())[PART]:
             _check_against_brute_force(method, problems, problem, label)
-
-
-def check_time_limit(method: Method) -> None:
-    """It stops at its time limit with an honest answer."""
-    for problems in _check_problems(method):
-        problem = problems.large()
-        if method.refusal(problem) is None:
-            _run(method, next(iter(problems.feasible().values())))  # compiles kernels, imports solvers
-            start = perf_counter()
-            _run(method, problem, time_limit=TIME_LIMIT)
-            seconds = perf_counter() - start
-            assert seconds <= TIME_LIMIT + GRACE, f"{method.name} took {seconds:.1f} s with a limit of {TIME_LIMIT} s"
 
 
 def check_work_limit(method: Method) -> None:
@@ -155,7 +144,6 @@ CHECKS: dict[str, Callable[[Method], None]] = {
         check_feasible_problems,
         check_infeasible_problems,
         check_degenerate_problems,
-        check_time_limit,
         check_work_limit,
         check_repeatable,
         check_leaves_input_alone,
@@ -198,9 +186,10 @@ def _check_against_brute_force(method: Method, problems: CheckProblems, problem:
         assert answer.bound <= optimum + slack, f"{method.name} bounds {label!r} by {answer.bound!r}, but {optimum!r} exists"
 
 
-def _run(method: Method, problem: Any, **options: Any) -> Answer:
-    with running(options.get("time_limit"), options.get("work_limit")):
-        answer = run_method(method, problem, Options(**options))
+def _run(method: Method, problem: Any, *, work_limit: float | None = None, **options: Any) -> Answer:
+    limit = SEARCHED if work_limit is None and not method.exact else work_limit
+    with running(work_limit=limit):
+        answer = run_method(method, problem, Options(work_limit=limit, **options))
     try:
         checked_solution(problem, method.name, replace(answer, method=method.name), Seconds(0.0))
     except VerificationError as error:

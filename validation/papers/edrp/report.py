@@ -239,8 +239,6 @@ def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) 
 def moment(minutes: int) -> str:
     """A time in words.
 
-    Examples
-    --------
     >>> moment(8), moment(380)
     ('8 min', '6 h 20 min')
     """
