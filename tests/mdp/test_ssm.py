@@ -196,7 +196,7 @@ def overlaps(state: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     return np.array([[state[max(a, c) : min(b, d)].sum() for c, d in pairwise(old)] for a, b in pairwise(new)])
 
 
-@interpreting(600.0)  # parts of other kernels: they are not compiled to be called alone
+@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_matching_is_the_best_assignment() -> None:
     """The walk along two partitions against SciPy's assignment, on real numbers."""
     rng = np.random.default_rng(5)
@@ -257,7 +257,7 @@ def test_real_numbers_and_many_intervals_agree_with_the_quadratic_program() -> N
             assert (np.diff(boundaries) > 0).all() or allow_empty
 
 
-@interpreting(600.0)  # parts of other kernels: they are not compiled to be called alone
+@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_layers_that_are_computed_twice_give_the_same_partition() -> None:
     """Memory is bounded by keeping some layers only; the way back must not notice."""
     rng = np.random.default_rng(7)
