@@ -60,6 +60,8 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
                 yield from _made_of(value.function.__code__, value.function, known)
         elif isinstance(value, int | float | str | tuple | np.generic):
             yield repr(value)
+        elif isinstance(value, np.ndarray):
+            yield value.tobytes().hex()
         else:  # a class of named tuples, or something of Numba's
             yield repr(getattr(value, "_fields", None))
 
