@@ -32,7 +32,8 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     4: ("none", "error"),
 }
 LIMIT, OTHER = 1, 4
-"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible" becomes "none"."""
+"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible"
+becomes "none"."""
 
 
 MAX_COEFFICIENT = 1e4

@@ -14,7 +14,7 @@ import numpy as np
 
 from edrp.certificates import checker
 from edrp.core.arrays import Floats
-from edrp.core.budget import look
+from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
 from edrp.report.tables import Table, console_table
 

@@ -161,7 +161,7 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
         shares=objective_shares(problem, evaluation),
         critical_path=path,
         cost_parts=cost_parts(problem, target, KeyedCost()),
-        margins=(*limit_margins(problem, evaluation), *nodes),
+        margins=(*limit_margins(problem, evaluation.metrics), *nodes),
         heaviest=heaviest,
         fullest=fullest,
         longest=longest,

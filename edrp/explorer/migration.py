@@ -11,6 +11,7 @@ from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_widt
 from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
 from edrp.explorer.summary import metric_table
+from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import (
     Bar,
     Box,
@@ -229,20 +230,15 @@ def _strips(
     details: dict[str, Detail],
 ) -> Rows:
     """Tasks from left to right, as high as their work, in the colour of the node that holds them; those that move are framed."""
-    heaviest, count = max(work) or 1.0, len(work)
-    rows = []
+    count, rows = len(work), []
     before: list[int] = []
+    single = count <= MAX_TASKS / len(held)
+    if single:
+        details.update(task_details(work, state))
     for label, at, intervals in held:
         owners = owners_of(intervals, count)
-        bars = []
-        if count <= MAX_TASKS / len(held):
-            for task, node in enumerate(owners):
-                height = 0.25 + 0.75 * work[task] / heaviest
-                moved = bool(before) and before[task] != node
-                details.setdefault(
-                    f"k{task}", Detail(f"Task {task}", [("work", figure(work[task], 4)), ("state", byte_figure(state[task], 4))])
-                )
-                bars.append(Bar(task, task + 1.0, str(node) if count <= 60 else "", node, height, moved, f"k{task}"))
+        if single:
+            bars = task_bars(owners, before, work, colours={node: node for node in range(len(intervals))}, labelled=count <= 60)
         else:
             bars = [Bar(i[0], i[1], f"node {n}", n) for n, i in enumerate(intervals) if i is not None and i[1] > i[0]]
         rows.append(Row(label, bars, at))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edrp.explanations.placement import Explanation, explain
+from edrp.explanations.placement import Explanation, Margin, explain
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
 from edrp.explorer.quantities import figure, percent, quantity
@@ -51,7 +51,7 @@ def placement_view(problem: PlacementProblem, solution: EdrpSolution | LatencyAw
             problem.application, scene.operator_notes(solution.deployment), scene.details, hot=hot, hot_streams=streams
         ),
         *([change.rows] if change is not None and change.rows.rows else []),
-        *([limits_panel(problem, explanation, small)] if explanation.margins else []),
+        *([limits_panel(explanation.margins, limit_prices(problem) if small else {})] if explanation.margins else []),
         *_tables(explanation),
     ]
     timeline, lines = None if change is None else change.timeline, list(_sentences(explanation))
@@ -65,10 +65,9 @@ def unplaced_view(problem: StreamPlacement) -> View:
     return View([graph, application_graph(problem.application, scene.operator_notes(None), scene.details)], scene.details)
 
 
-def limits_panel(problem: PlacementProblem, explanation: Explanation, small: bool) -> Limits:
-    """Every limit with what is used and left of it and, of limits on metrics, its price."""
-    prices = limit_prices(problem) if small else {}
-    fullest = sorted(explanation.margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
+def limits_panel(margins: Sequence[Margin], prices: Mapping[str, float]) -> Limits:
+    """Every limit with what is used and left of it and, of those that have one, its price."""
+    fullest = sorted(margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
     rows = []
     for margin in fullest[:MAX_LIMITS]:
         left = margin.limit - margin.value

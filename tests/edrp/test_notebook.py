@@ -81,7 +81,7 @@ def test_an_explanation_is_shown_with_its_critical_path():
 
 def test_an_explanation_of_a_rescaling_is_shown_with_what_would_help():
     problem = example("rescale")
-    with interpreting(600.0):
+    with interpreting():
         explanation = explain_rescale(problem, problem.current, time_limit=1.0)
     shown = explanation._repr_html_()
     assert "Heaviest replica: " in shown

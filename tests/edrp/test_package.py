@@ -71,9 +71,9 @@ with kernels_for_wheel(Path(sys.argv[1])):
 SOLVE = """
 import sys
 import edrp
-from edrp.core.kernels import compiling_at_once
+from edrp.core.kernels import interpreting
 problem = edrp.load(sys.argv[1])
-with compiling_at_once():
+with interpreting(False):
     solution = edrp.solve(problem, "greedy-reallocation")
 print(edrp.__file__, solution.status, solution.seconds["compile"])
 """

@@ -70,12 +70,8 @@ TERMS = {
 
 def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
     """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
-    lines = [
-        {"kind": comparison.kind, **line}
-        for comparison in comparisons
-        for line in comparison.summary.reset_index().to_dict("records")
-    ]
-    pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
+    lines = [{"kind": own.kind, **line} for own in comparisons for line in own.summary.reset_index().to_dict("records")]
+    pairs = [{"kind": own.kind, **asdict(test)} for own in comparisons for test in own.tests]
     tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
     for name, table in tables.items():
         with writing(out / f"{name}.parquet") as file:
@@ -136,9 +132,8 @@ def _alarm_section(alarms: Sequence[Alarm]) -> Section:
 def counts_text(runs: pd.DataFrame) -> str:
     """How much was run."""
     names = {"instance": "id", "method": "method", "seed": "run_seed"}
-    return (
-        ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items()) + f": {counted(len(runs), 'run')}"
-    )
+    counts = ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items())
+    return f"{counts}: {counted(len(runs), 'run')}"
 
 
 def reason_tables(runs: pd.DataFrame) -> list[Table]:

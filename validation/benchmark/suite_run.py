@@ -95,8 +95,9 @@ def run_benchmark(
     progress
         As of `solve_batch`.
     **options
-        `methods`, `seeds`, `time_limit`: instead of the suite's; `work_limit`: instead of a time limit. `certify`: whether proofs get certificates that are checked;
-        the report says what share of them has one. `spark`: session to solve on; without it, `n_jobs` processes.
+        `methods`, `seeds`, `time_limit`: instead of the suite's; `work_limit`: instead of a time limit.
+        `certify`: whether proofs get certificates that are checked; the report says what share of them has one. `spark`:
+        session to solve on; without it, `n_jobs` processes.
 
     Raises
     ------

@@ -22,13 +22,13 @@ def run(
     processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     folder: Folder = Path("fuzz"),
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases.")] = 0,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each method.")] = 0.2,
+    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method.")] = 0.2,
     kind: Annotated[list[str] | None, typer.Option(help="Kind of problems; default: all.")] = None,
     also: Annotated[list[Path] | None, typer.Option(help="Folder of documents to begin with, too.")] = None,
 ) -> None:
     """Draw cases and judge them; stop with Ctrl-C, and go on by the same command."""
     files = tuple(sorted(file for place in also or () for file in place.glob("*.json")))
-    campaign = Campaign(folder.absolute(), seed, tuple(kind or ()), files, time_limit)
+    campaign = Campaign(folder.absolute(), seed, tuple(kind or ()), files, work_limit)
     summary = Summary()
     try:
         for summary in run_campaign(campaign, cases, processes):

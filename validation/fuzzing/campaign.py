@@ -17,7 +17,7 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
-from edrp.core.budget import compilation
+from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.cases import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
@@ -43,7 +43,7 @@ class Campaign:
     seed : chunk i depends on the seed and i alone.
     kinds : kinds of problems, none for all.
     files : further documents to begin with.
-    time_limit : seconds for each method.
+    work_limit : units of work for each method.
     chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
         kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
     """
@@ -52,7 +52,7 @@ class Campaign:
     seed: int = 0
     kinds: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
-    time_limit: float = 0.2
+    work_limit: float = 0.2
     chunk: int = 500
 
     @property
@@ -109,7 +109,7 @@ def run_chunk(
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @hypothesis.given(cases(campaign.kinds, campaign.files, campaign.time_limit))
+    @hypothesis.given(cases(campaign.kinds, campaign.files, campaign.work_limit))
     def each(case: Case) -> None:
         if summary.cases == count:
             return
@@ -170,7 +170,6 @@ def _started(campaign: Campaign, number: int) -> Any:
 def _guarded(campaign: Campaign, number: int) -> None:
     """Run a chunk in a process that ends when a case hangs; the case is on disk then, the stack too. The result is a file."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    compilation.patient = True  # kernels are compiled where they are needed, as clocks do not count it
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     current = _current(campaign, number)
     with current.with_suffix(".stack").open("w") as stack:
@@ -179,7 +178,8 @@ def _guarded(campaign: Campaign, number: int) -> None:
             current.write_text(json.dumps({"number": done, **asdict(case)}))
             faulthandler.dump_traceback_later(HANGING, exit=True, file=stack)
 
-        chunk = run_chunk(campaign, number, campaign.chunk, before_each)
+        with compiling_under_limits():  # kernels are compiled where they are needed, and limits wait
+            chunk = run_chunk(campaign, number, campaign.chunk, before_each)
         faulthandler.cancel_dump_traceback_later()
     _result(campaign, number).write_text(json.dumps(chunk) + "\n")
 

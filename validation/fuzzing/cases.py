@@ -27,8 +27,8 @@ def methods_for(kind: str) -> tuple[str, ...]:
 
 
 @st.composite
-def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), time_limit: float = 0.2) -> Case:
+def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), work_limit: float = 0.2) -> Case:
     """A case of these kinds (default: all): a mutated document, solved by `auto` and by one other method."""
     document: dict[str, Any] = draw(mutated(base_documents(tuple(chosen) or tuple(kinds()), files)))
     method = draw(st.sampled_from(methods_for(document["kind"])))
-    return Case(draw(written(st.just(document))), ("auto", method), time_limit, draw(st.integers(0, 3)))
+    return Case(draw(written(st.just(document))), ("auto", method), work_limit, draw(st.integers(0, 3)))

@@ -9,14 +9,13 @@ import traceback
 import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 from rich.console import Console
 
 from edrp.cli.app import ExitCode, outcome_code
 from edrp.cli.display.solution import print_solution
-from edrp.core.budget import now
+from edrp.core.budget import running
 from edrp.core.errors import EdrpError
 from edrp.core.instances import loads
 from edrp.core.problem import Problem
@@ -25,7 +24,7 @@ from edrp.core.solve import solve
 from edrp.mdp.fitted.estimates import ESTIMATED
 
 GRACE = 2.0
-"""Seconds of work beyond the time limit within which an answer must be there."""
+"""Units of work beyond the limit within which an answer must be there."""
 
 AGREEMENT = 1e-8
 """Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
@@ -33,19 +32,16 @@ AGREEMENT = 1e-8
 NARROWING = 0.9e-9
 """By how much, relatively, limits are narrower where a decision may not live on the slack of a billionth for rounding."""
 
-WAITING = 30.0
-"""Seconds beyond the time limit within which it must be there on a machine that is too busy to let the process work."""
-
 ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One document, and how it is solved: by each of several methods under one time limit."""
+    """One document, and how it is solved: by each of several methods under one work limit."""
 
     text: str
     methods: tuple[str, ...] = ("auto",)
-    time_limit: float = 1.0
+    work_limit: float = 1.0
     seed: int = 0
 
 
@@ -112,38 +108,26 @@ def _judged(case: Case) -> Verdict:
 
 def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solution | None:
     """The checked and shown answer of one method, or None where it has none to give."""
-    late = ""
-    for _ in range(2):  # a machine may be busy once
-        started, worked = now(), process_time()
-        try:
-            solution: Solution = solve(problem, method, time_limit=case.time_limit, seed=case.seed)
-            code = outcome_code(solution)
-            late = _lateness(now() - started, process_time() - worked, case)
-            _show(problem, solution)
-        except EdrpError as error:
-            solution, code = None, outcome_code(error)  # type: ignore[assignment]
-            late = _lateness(now() - started, process_time() - worked, case)
-            if code not in ALLOWED:
-                verdict.finds.append(Find(case, _crash(case, method).signature, f"{method}: {error}"))
-        except Exception:
-            verdict.finds.append(_crash(case, method))
-            return None
-        if not late:
-            break
-    else:
-        signature = f"time limit: {method} of {problem.kind}"
-        verdict.finds.append(Find(case, signature, f"{signature} {late}"))
+    solution: Solution | None = None
+    try:
+        with running() as run:
+            solution = solve(problem, method, work_limit=case.work_limit, seed=case.seed)
+        code = outcome_code(solution)
+        _show(problem, solution)
+    except EdrpError as error:
+        code = outcome_code(error)
+        if code not in ALLOWED:
+            verdict.finds.append(Find(case, _crash(case, method).signature, f"{method}: {error}"))
+    except Exception:
+        verdict.finds.append(_crash(case, method))
+        return None
+    if run.work > case.work_limit + GRACE:
+        signature = f"work limit: {method} of {problem.kind}"
+        verdict.finds.append(Find(case, signature, f"{signature}: {run.work:.1f} units with a limit of {case.work_limit:g}"))
     verdict.codes.append(code)
     if solution is not None and code not in ALLOWED:
         verdict.finds.append(Find(case, f"exit code {code}: {method}", f"{method}: {solution.status}"))
     return solution
-
-
-def _lateness(seconds: float, worked: float, case: Case) -> str:
-    """By how much an answer is late, empty if it is not; seconds in which other processes had the machine do not count."""
-    if min(seconds, worked) <= case.time_limit + GRACE and seconds <= case.time_limit + WAITING:
-        return ""
-    return f"took {seconds:.1f} s, {worked:.1f} s of them at work, with a limit of {case.time_limit:g} s"
 
 
 def _show(problem: Problem, solution: Solution) -> None:

@@ -31,20 +31,8 @@ Found = TypeVar("Found")
 class Overall:
     """Progress of several batches in a row as if they were one.
 
-    Attributes
-    ----------
-    report
-        Called with the progress of all of them.
-    total
-        Rows of all batches, those solved by an earlier call included.
-    done, failed
-        Rows of the batches that have ended.
-    since
-        When the first began, by `perf_counter`.
-
-    Examples
-    --------
-    Two batches of five rows, of which the first had three left to solve:
+    The total counts all rows, those solved by an earlier call included; done and failed ones are of the batches that have
+    ended, and the first began at `since`. Two batches of five rows, of which the first had three left to solve:
 
     >>> seen = []
     >>> overall = Overall(lambda now: seen.append((now.total, now.done)), total=10)
@@ -88,22 +76,14 @@ def batch_rows(
     n_jobs: int | None = None,
     progress: Overall | None = None,
 ) -> list[dict[str, Any]]:
-    """Run methods on instances and return these columns of the result rows.
+    """Run methods on instances and return these columns of the result rows, `method` among them.
 
     Parameters
     ----------
-    instances
-        Problems by id.
-    methods
-        As `solve_batch` takes them.
-    columns
-        Columns of the rows, `method` among them; the others stay in their files.
-    out
-        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    spark, n_jobs
-        Where to run, as in `solve_batch`.
-    progress
-        Over this batch and others.
+    instances : problems by id.
+    out : folder for the rows; the same call again runs only what is missing. None keeps nothing.
+    methods, spark, n_jobs : what to run and where, as in `solve_batch`.
+    progress : over this batch and others.
     """
     where: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
     with nullcontext() if progress is None else progress.batch(len(instances) * len(methods)) as report:
@@ -117,13 +97,7 @@ def batch_rows(
 
 
 def require_solved(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row itself.
-
-    Raises
-    ------
-    EdrpError
-        When it holds no answer, with the reason.
-    """
+    """The row itself, which must hold an answer; otherwise the reason is raised as EdrpError."""
     if row["outcome"] != "solved":
         raise EdrpError(f"{row['method']} on {row['id']}: {row['outcome']}: {row['error_message']}")
     return row

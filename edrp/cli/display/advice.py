@@ -92,13 +92,10 @@ def verdict_sentence(advice: Advice) -> str:
 
 def proof_sentence(advice: Advice) -> str:
     """Whether the plan is proven."""
-    if advice.keyed is not None and advice.solution.kind != "rescale-solution":
-        return (
-            f"The plan is the best that {advice.solution.method} found as if load were even; as load is, a better one may exist."
-        )
+    method = advice.solution.method.removeprefix("auto: ")
     if advice.solution.status == "optimal":
-        return f"The plan is the best of the model, as {advice.solution.method} has proven."
-    return f"The plan is the best that {advice.solution.method} found; {_how_far(advice.solution)}."
+        return f"The plan is the best of the model, as {method} has proven."
+    return f"The plan is the best that {method} found; {_how_far(advice.solution)}."
 
 
 def _how_far(solution: Solution) -> str:

@@ -186,6 +186,12 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
     return longest
 
 
+@inlined
+def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
+    """Seconds of the slowest path through instances, as it is."""
+    return path_latency(p, c, np.int64(NOBODY), np.int64(0), np.int64(0), np.int64(0))
+
+
 class CountArrays(NamedTuple):
     """Arrays over operators a, nodes s, resources m and classes of nodes k.
 

@@ -1,4 +1,4 @@
-"""The engine for topologies of many instances, which represents a placement by counts per operator and node."""
+"""The engine for latency-aware placement, which represents a placement by counts per operator and node."""
 
 from __future__ import annotations
 
@@ -6,47 +6,49 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from edrp.core import budget
 from edrp.core.arrays import Ints
+from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
 from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
-from edrp.heuristics.placement.search.count_filling import CountPheromone, FillingRule
+from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_moves import MIN_GAIN
-from edrp.heuristics.placement.search.count_state import CountState, put
+from edrp.heuristics.placement.search.count_state import OPEN, CountState, put
 from edrp.heuristics.placement.search.engine import Value, random_stream
-from edrp.heuristics.placement.search.local_search import LocalSearchRun
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 
-WORK = 40_000
-"""Places compared in one step, which takes up to about 2 ms."""
+PLACE_UNITS = 4e-8
+"""Units of work of comparing one place to go, or of one operator's look at a node in use when nodes are filled.
+
+Calibrated on topologies of 42 to 3,000 instances; within a factor of two.
+"""
 
 FILLINGS = 20
 """Fillings with noise that are tried after the greedy one while nodes are overloaded."""
 
-MANY_INSTANCES = 500
-"""Number of instances from which counts pay on any network."""
 
-MANY_NODES = 64
-"""Number of nodes from which counts pay on networks described by zones, where many nodes are equal."""
+LATENCY_SHARE = 0.1
+"""Largest part of the score that latency may decide, relative to that of all instances apart, for which this engine is made."""
 
 
-def prefers_counts(compiled: Compiled) -> bool:
-    """Whether this engine is made for a problem: many instances, or a cluster of many equal nodes.
+def suits_counts(compiled: Compiled) -> bool:
+    """Whether co-location decides the score of a latency-aware problem, which this engine evaluates in constant time.
+
+    Where latency decides, a change has to be evaluated whole to be valued. Measured on random topologies of 8 and 20
+    operators with no other weight than that of latency: this engine's answers are 13 % worse than what evaluates all.
 
     Examples
     --------
     >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.latency_aware import LatencyAwareProblem
-    >>> racks = {"nodes": [{"name": f"host{u}", "zone": f"rack{u % 4}"} for u in range(80)]}
-    >>> racks |= {"within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}
-    >>> problem = LatencyAwareProblem(application={"operators": [{"name": "read", "instances": 3}]}, network=racks)
-    >>> prefers_counts(compile_problem(problem))
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+    >>> suits_counts(compile_problem(paper_problem("T-R7", 0.7)))
     True
     """
-    cluster = bool(compiled.problem.network.classes) and len(compiled.nodes) >= MANY_NODES
-    return cluster or int(compiled.max_replicas.sum()) >= MANY_INSTANCES
+    return count_paths(compiled).span <= LATENCY_SHARE * float(compiled.stream_rate.sum())
 
 
 class CountEngine:
@@ -60,6 +62,7 @@ class CountEngine:
         self._compiled = compiled
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
+        self._work = int(CHUNK_UNITS / PLACE_UNITS)
         self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
@@ -78,12 +81,12 @@ class CountEngine:
 
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb: batches move, trade places, or leave a node for an empty one of another class, until nothing is better."""
-        run = LocalSearchRun(0, np.inf, OVERLOAD_RULES[rule].value, WORK)
+        run = LocalSearchRun(0, np.inf, OVERLOAD_RULES[rule].value, self._work)
         yield from self._iterate(FillingRule.greedy(self._arrays, np.zeros(1, np.uint64)), run)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, WORK)
+        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._work)
         yield from self._iterate(FillingRule.greedy(self._arrays, random_stream(seed)), run)
 
     def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
@@ -131,6 +134,9 @@ class CountEngine:
 
     def _build(self, rule: FillingRule) -> None:
         build(self._search(rule))
+        operators = self._arrays.instances.size
+        parts = np.minimum(self._arrays.instances, PARTS).sum()
+        budget.spend(PLACE_UNITS * operators * (int(parts) + int(self._now.counters[OPEN])))
 
     def _adopt(self, counts: Ints) -> None:
         self._now = CountState.nothing(self._arrays)
@@ -145,4 +151,5 @@ class CountEngine:
         search, ended = self._search(rule), False
         while not (ended or self._nothing_is_better()):
             ended = iterate(search, run)
+            budget.spend(PLACE_UNITS * float(search.progress[WORK]))
             yield self.value()

@@ -10,11 +10,11 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
-from edrp.heuristics.placement.search.count_arrays import NOBODY, CountArrays, CountPaths, path_latency
+from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
 from edrp.heuristics.placement.search.count_filling import FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
-from edrp.heuristics.placement.search.local_search import LocalSearchRun, compile_loop
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
 
 BEST_CLOCK, HOME_CLOCK = range(2)
 """Indices of `CountMemory.clocks`: when each copy was made."""
@@ -58,7 +58,7 @@ class CountMemory(NamedTuple):
 class CountSearch(NamedTuple):
     """A search over counts: the problem, the placement, what is remembered, and how nodes are filled after a kick.
 
-    `progress` (2,) is as in `local_search`; work is counted in places compared.
+    `progress` (2,) is as in `local_search`; work is counted in places compared, and for a kick in operators times nodes in use.
     """
 
     arrays: CountArrays
@@ -89,7 +89,7 @@ def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) 
         value[VIOLATIONS] += violations
         value[OVERLOAD] += overload
     if p.price > 0:
-        value[OBJECTIVE] += p.price * path_latency(p, c.counts, NOBODY, 0, 0, 0)
+        value[OBJECTIVE] += p.price * latency_now(p, c.counts)
     if better(value, memory.best_value):
         _copy(c, memory.best, memory.clocks[BEST_CLOCK])
         memory.clocks[BEST_CLOCK] = c.counters[CLOCK]
@@ -111,7 +111,7 @@ def build(search: CountSearch) -> None:
     t, c = search.arrays, search.now
     while c.counters[OPEN] > 0:
         empty_node(t, c, c.opened[c.counters[OPEN] - 1])
-    fill(t, c, search.rule, -1)
+    fill(t, c, search.rule, np.int64(-1))
     appraise(t, c, search.paths, search.memory)
 
 
@@ -156,13 +156,16 @@ def kick(search: CountSearch, run: LocalSearchRun) -> None:
                 empty_node(t, c, c.opened[below(rule.random, c.counters[OPEN])])
     else:
         a = below(rule.random, c.counts.degree.size)
-        _remove(t, c, a)
-        if t.start[a + 1] > t.start[a]:
-            _remove(t, c, t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])])
+        for step in range(2):
+            if step == 1 and t.start[a + 1] > t.start[a]:
+                a = t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])]
+            _remove(t, c, a)
     k = below(rule.random, c.spare.size)
     fresh = uniform(rule.random) < FRESH and c.spare[k] > 0
     rule.noise[0] = MAX_NOISE * uniform(rule.random)
-    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else -1)
+    rule.first[0] = below(rule.random, c.counters[OPEN])
+    search.progress[WORK] += c.counts.degree.size * c.counters[OPEN]
+    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else np.int64(-1))
 
 
 iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
-from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
+from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, latency_now, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
     CLOCK,
@@ -50,18 +50,38 @@ def _price(price: np.ndarray, total: np.ndarray, s: int, d: int, q: int) -> floa
 @inlined
 def _relief(t: CountArrays, c: CountState, a: int, b: int, s: int, d: int, q: int, back: int) -> tuple[int, float]:
     """Decrease in broken limits and in overload when q of a go from s to d and `back` of b the other way."""
-    violations, overload = strain(t.capacity, c.counts.used, s)
-    there, load = strain(t.capacity, c.counts.used, d)
-    violations, overload = violations + there, overload + load
+    violations, overload = 0, 0.0
+    for step in range(4):  # both nodes before, then after: one place in the code, because each takes seconds to compile
+        if step % 2 == 0:
+            for m in range(c.counts.used.shape[1]):
+                more = q * t.demand[a, m] - back * t.demand[b, m]
+                c.counts.used[s, m] -= more if step == 2 else 0.0
+                c.counts.used[d, m] += more if step == 2 else 0.0
+        broken, over = strain(t.capacity, c.counts.used, s if step % 2 == 0 else d)
+        violations += broken if step < 2 else -broken
+        overload += over if step < 2 else -over
     for m in range(c.counts.used.shape[1]):
-        c.counts.used[s, m] -= q * t.demand[a, m] - back * t.demand[b, m]
-        c.counts.used[d, m] += q * t.demand[a, m] - back * t.demand[b, m]
-    left, rest = strain(t.capacity, c.counts.used, s)
-    there, load = strain(t.capacity, c.counts.used, d)
-    for m in range(c.counts.used.shape[1]):
-        c.counts.used[s, m] += q * t.demand[a, m] - back * t.demand[b, m]
-        c.counts.used[d, m] -= q * t.demand[a, m] - back * t.demand[b, m]
-    return violations - left - there, overload - rest - load
+        more = q * t.demand[a, m] - back * t.demand[b, m]
+        c.counts.used[s, m] += more
+        c.counts.used[d, m] -= more
+    return violations, overload
+
+
+@inlined
+def _latency_gain(c: CountState, p: CountPaths, mover: int, q: int, s: int, d: int) -> float:
+    """How much lower the score is by the latency when q instances of an operator, or all of s, go from s to d."""
+    saved = 0.0
+    for after in range(2):
+        seconds = path_latency(p, c.counts, mover if after == 1 else np.int64(NOBODY), q, s, d)
+        saved += -seconds if after == 1 else seconds
+    return p.price * saved
+
+
+@inlined
+def _transfer(t: CountArrays, c: CountState, a: int, s: int, d: int, q: int) -> None:
+    """q instances of operator a go from node s to node d."""
+    for side in range(2):
+        put(t, c, a, d if side == 0 else s, q if side == 0 else -q)
 
 
 @inlined
@@ -100,7 +120,7 @@ def _move(
     Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
     """
     span = _span(t, p)
-    best, number, fewer, less, max_value = -1, 0, 0, 0.0, -span
+    best, number, fewer, less, max_value = np.int64(-1), np.int64(0), 0, 0.0, -span
     held, everywhere = c.counts.held[a, s], c.changed[s] > c.looked[a]
     violations, _ = strain(t.capacity, c.counts.used, s)
     for k in range(c.counters[OPEN] + c.spare.size if everywhere else recent):
@@ -129,12 +149,10 @@ def _move(
         return False
     if fewer == 0 and less <= MIN_GAIN:
         if span > 0 and max_value <= span:
-            max_value += p.price * path_latency(p, c.counts, NOBODY, 0, s, best)
-            max_value -= p.price * path_latency(p, c.counts, a, number, s, best)
+            max_value += _latency_gain(c, p, a, number, s, best)
         if max_value <= MIN_GAIN * t.everything:
             return False
-    put(t, c, a, best, number)
-    put(t, c, a, s, -number)
+    _transfer(t, c, a, s, best, number)
     return True
 
 
@@ -169,7 +187,8 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
     strained = strain(t.capacity, c.counts.used, s)[0] > 0
-    max_gain, best, other, number, number_back = _span(t, p) + MIN_GAIN * t.everything, -1, -1, 0, 0
+    max_gain = _span(t, p) + MIN_GAIN * t.everything
+    best, other, number, number_back = np.int64(-1), np.int64(-1), np.int64(0), np.int64(0)
     everywhere = c.changed[s] > c.looked[a]
     for k in range(c.counters[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
@@ -192,10 +211,9 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
                 max_gain, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
         return False
-    put(t, c, a, best, number)
-    put(t, c, other, s, number_back)
-    put(t, c, a, s, -number)
-    put(t, c, other, best, -number_back)
+    for back in range(2):
+        moved, left = (other, best) if back == 1 else (a, s)
+        _transfer(t, c, moved, left, s if back == 1 else best, number_back if back == 1 else number)
     return True
 
 
@@ -235,7 +253,7 @@ def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
 @inlined
 def _replace(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, work: int) -> bool:
     """Move everything on some node to an empty one of another class, where only that shortens paths or costs less."""
-    now = path_latency(p, c.counts, NOBODY, 0, 0, 0)
+    now = latency_now(p, c.counts)
     while c.counters[SWEEP] < c.counters[OPEN]:
         s = c.opened[c.counters[SWEEP]]
         c.counters[SWEEP] += 1
@@ -250,13 +268,12 @@ def _replace(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray,
             ):
                 continue
             progress[WORK] += c.counters[OPEN] + p.source.size
-            value += p.price * (now - path_latency(p, c.counts, EVERYBODY, 0, s, d))
+            value += _latency_gain(c, p, np.int64(EVERYBODY), np.int64(0), s, d)
             if value > MIN_GAIN * t.everything:
                 for a in range(c.counts.held.shape[0]):
                     q = c.counts.held[a, s]
                     if q > 0:
-                        put(t, c, a, d, q)
-                        put(t, c, a, s, -q)
+                        _transfer(t, c, a, s, d, q)
                 return True
         if progress[WORK] >= work:
             return False

@@ -8,7 +8,9 @@ import pytest
 
 import edrp
 from edrp.auto.portfolio import Portfolio, Stage
+from edrp.core.budget import running
 from edrp.core.compiling import STILL_COMPILING
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 
@@ -81,18 +83,13 @@ def test_it_stopped_for_the_reason_of_the_last_method():
     assert (asked_at_last.decision, asked_at_last.stopped_because) == ("rule", "time_limit")
 
 
-def test_kernels_that_were_not_compiled_in_time_are_told_with_the_answer_of_a_rule():
-    rule = Scripted("rule", "feasible", "finished", decision="rule", objective=5.0)
-    late = Scripted("late", "none", "time_limit", notes=(STILL_COMPILING,))
-    answer = Portfolio(stages(rule, late)).run(None, Options())
-    assert (answer.method, answer.notes) == ("rule", (STILL_COMPILING,))
-
-
 def test_stages_share_the_work_and_the_last_one_has_the_rest():
-    first, last = feasible("first", 5.0), feasible("last", 4.0)
-    Portfolio(stages(first, last)).run(None, Options(work_limit=1000.0))
-    assert first.asked[0].limit == pytest.approx(500.0, rel=0.01)
-    assert last.asked[0].limit == pytest.approx(1000.0, rel=0.01)
+    for limits in ({"work_limit": 1000.0}, {"time_limit": 1000.0}):
+        first, last = feasible("first", 5.0), feasible("last", 4.0)
+        with running(**limits):
+            Portfolio(stages(first, last)).run(None, Options(**limits))
+        assert first.asked[0].limit == pytest.approx(500.0, rel=0.01)
+        assert last.asked[0].limit == pytest.approx(1000.0, rel=0.01)
     first, last = feasible("first", 5.0), feasible("last", 4.0)
     Portfolio(stages(first, last)).run(None, Options())
     assert (first.asked[0].limit, last.asked[0].limit) == (10.0, math.inf)
@@ -112,6 +109,12 @@ def test_under_a_limit_a_rule_has_answered_before_anything_else_begins():
     answer = Portfolio(stages(late), [rule]).run(Named(), Options(work_limit=100.0))
     assert (answer.status, answer.decision, answer.method, answer.bound) == ("feasible", "rule", "rule", 2.0)
     assert late.asked[0].start is None, "others begin as they do without a limit"
+
+
+def test_a_method_that_has_to_wait_for_the_compiler_costs_nothing_that_is_held():
+    cold = Scripted("cold", error=OutOfTimeError(STILL_COMPILING))
+    answer = Portfolio(stages(feasible("first", 5.0), cold)).run(None, Options(work_limit=100.0))
+    assert (answer.decision, answer.method, answer.notes) == ("first", "first", (STILL_COMPILING,))
 
 
 def test_a_rule_is_not_asked_where_it_has_the_first_turn_or_there_is_no_hurry():
@@ -141,12 +144,12 @@ def test_without_a_limit_proofs_and_a_search_take_turns():
 
 
 def test_under_a_limit_a_short_search_comes_before_elimination():
-    """Elimination begun twice, or a program that takes as long to be built as it lasts, would be wasted work."""
+    """Elimination begun twice, or a program that takes as long to be built as it lasts, would be wasted time."""
     from edrp.datasets.families.placement.layered import layered
 
     told = []
-    problem = layered(8, 0)
-    edrp.solve(problem, work_limit=0.3, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
+    problem = layered(12, 0)
+    edrp.solve(problem, work_limit=2.0, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
     stages = [stage for stage in edrp.methods()["auto"].resolve(problem).stages if stage.share]
     assert [stage.method.name for stage in stages] == ["iterated-local-search", "eliminate"]
     first = next((incumbent, bound) for incumbent, bound in told if incumbent is not None)

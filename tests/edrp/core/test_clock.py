@@ -1,21 +1,32 @@
-"""Limits: whatever happens between call and answer looks at the clock, and is given up when its work is done."""
+"""The clock of a run counts work; seconds end a run and decide nothing else."""
 
 from __future__ import annotations
 
+import math
 import threading
+from itertools import count
+from time import perf_counter
 
 import numpy as np
 import pytest
 
 import edrp
 from edrp.backends.base import in_fresh_thread
-from edrp.core.budget import LOOK, deadline, look, now, running, spend, units_left
-from edrp.core.errors import OutOfTimeError
+from edrp.core import budget
+from edrp.core.budget import LOOK, OVER, deadline, look, now, running, spend, units_left
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError
+from edrp.core.methods import Options
 from edrp.datasets.families.placement.layered import layered
 from edrp.placement.compiled import BLOCK, LinkArrays
 from edrp.placement.network import Network
 
 YEAR = 3e7
+
+
+def jump_after(looks, monkeypatch):
+    """Let a year pass after so many looks at the seconds."""
+    looked = count()
+    monkeypatch.setattr(budget, "perf_counter", lambda: perf_counter() + (YEAR if next(looked) >= looks else 0.0))
 
 
 def cluster(nodes):
@@ -41,53 +52,84 @@ def test_a_step_that_would_end_too_late_is_not_begun():
             look("the cake", expected=200.0)
 
 
+def test_without_a_time_limit_no_seconds_are_read(monkeypatch):
+    monkeypatch.setattr(budget, "perf_counter", lambda: pytest.fail("seconds were read"))
+    with running(work_limit=2.0):
+        options = Options(work_limit=2.0)
+        spend(0.5)
+        assert options.remaining == pytest.approx(1.5, abs=2 * LOOK)
+        assert options.within(1.0).remaining == pytest.approx(1.0, abs=2 * LOOK)
+        look("the cake")
+    with running():
+        assert Options().remaining == math.inf
+
+
+def test_work_of_a_run_inside_another_counts_for_both_and_keeps_to_both_limits():
+    with running(work_limit=3.0) as outer:
+        spend(1.0)
+        with running(work_limit=10.0) as inner:
+            assert units_left() == 2.0
+            spend(1.5)
+        assert (inner.work, outer.work) == (1.5, 2.5)
+        assert units_left() == 0.5
+
+
+def test_seconds_end_a_run_wherever_its_work_is_and_work_alone_does_not_end_one_with_a_time_limit(monkeypatch):
+    with running(time_limit=5.0) as run:
+        spend(1000.0)
+        assert units_left() > 0
+        jump_after(0, monkeypatch)
+        assert now() == OVER
+        assert run.over
+
+
+def test_the_limit_that_comes_first_ends_a_run_and_is_named(monkeypatch):
+    problem = layered(8, 0)
+    assert edrp.solve(problem, "eliminate", work_limit=0.05, time_limit=YEAR).stopped_because == "work_limit"
+    jump_after(2, monkeypatch)
+    assert edrp.solve(problem, "eliminate", work_limit=1e9, time_limit=5.0).stopped_because == "time_limit"
+
+
+@pytest.mark.parametrize("limit", [-1.0, math.nan, "2", True])
+@pytest.mark.parametrize("name", ["work_limit", "time_limit"])
+def test_limits_that_cannot_be_are_refused(word_count, name, limit):
+    with pytest.raises(InvalidInstanceError, match=f"{name}: must be a number of at least 0"):
+        edrp.solve(word_count, "greedy", **{name: limit})
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
-@pytest.mark.parametrize("looks", [1, 5, 20])
-def test_work_that_is_over_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
+@pytest.mark.parametrize("looks", [3, 20])
+def test_a_limit_that_passes_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
     solution = edrp.solve(layered(15, 0), backend, work_limit=looks * LOOK)
     assert (solution.status, solution.stopped_because, solution.bound) == ("none", "work_limit", None)
     assert any("the limit passed during the preparation of" in note for note in solution.notes)
 
 
-def test_the_limit_that_comes_first_ends_a_run_and_is_named():
-    stopped = [
-        edrp.solve(layered(15, 0), "highs", **limits).stopped_because for limits in ({"work_limit": 0.0}, {"time_limit": 0.0})
-    ]
-    assert stopped == ["work_limit", "time_limit"]
-    assert edrp.solve(layered(15, 0), "highs", work_limit=LOOK, time_limit=YEAR).stopped_because == "work_limit"
-
-
-def test_what_runs_is_answered_where_there_was_no_work_for_a_program(word_count):
-    running = edrp.solve(word_count, "first-fit").deployment
-    solution = edrp.solve(word_count.replace(current=running), "highs", work_limit=0.0)
-    assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "work_limit", running)
+def test_what_runs_is_answered_where_there_was_no_time_for_a_program(word_count):
+    runs = edrp.solve(word_count, "first-fit").deployment
+    solution = edrp.solve(word_count.replace(current=runs), "highs", work_limit=2 * LOOK)
+    assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "work_limit", runs)
 
 
 @pytest.mark.parametrize("method", ["annealing", "iterated-local-search"])
-def test_a_search_without_work_for_its_tables_answers_with_first_fit(word_count, method):
+def test_a_search_without_time_for_its_tables_answers_with_first_fit(word_count, method):
     solution = edrp.solve(word_count, method, work_limit=0.0)
     assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
 
 
-def test_the_work_of_a_part_counts_for_the_whole_and_ends_with_it():
-    with running(work_limit=5.0) as whole:
-        spend(2.0)
-        with running(work_limit=10.0) as part:
-            assert units_left() == 3.0
-            spend(3.0)
-            with pytest.raises(OutOfTimeError):
-                look("the cake")
-        assert (part.work, whole.work) == (3.0 + LOOK, 5.0 + LOOK)
-        assert units_left() < 0
+def test_a_solver_that_does_not_hear_is_left_to_itself():
+    begun, let_go = threading.Event(), threading.Event()
 
+    def deaf():
+        begun.set()
+        let_go.wait(60)
 
-def test_a_solver_that_does_not_hear_is_left_to_itself(monkeypatch):
-    monkeypatch.setattr("edrp.backends.base.PATIENCE", 0.0)
-    asked, end = threading.Event(), threading.Event()
-    with running(time_limit=0.0), pytest.raises(OutOfTimeError, match="cannot be interrupted"):
-        in_fresh_thread(lambda: end.wait(300), asked.set)
-    assert asked.is_set()
-    end.set()
+    try:
+        with running(time_limit=0.0), pytest.raises(OutOfTimeError, match="cannot be interrupted"):
+            in_fresh_thread(deaf)
+    finally:
+        let_go.set()
+    assert begun.wait(60)
 
 
 def test_looks_inside_a_solvers_thread_know_the_deadline():

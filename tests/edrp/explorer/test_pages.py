@@ -73,7 +73,7 @@ def solved():
     def get(name: str):
         if name not in known:
             problem = problem_named(name)
-            with nullcontext() if "-" in METHODS.get(name, "") else interpreting(600.0):  # small ones need no compiler
+            with nullcontext() if "-" in METHODS.get(name, "") else interpreting():  # small ones need no compiler
                 known[name] = (problem, edrp.solve(problem, METHODS.get(name, "auto")))
         return known[name]
 

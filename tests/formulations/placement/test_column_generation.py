@@ -69,7 +69,7 @@ def test_optimum_of_small_problems(seed):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_exact_methods_agree_where_latency_decides(seed):
-    """Little room makes operators spread; `python benchmarks/latency_aware_exact.py agree` compares 300 problems."""
+    """Little room makes operators spread."""
     drawn = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4), room=0.7)
     problem = drawn.replace(weights={"latency": 1.0, "supervisors": 0.1 * (seed % 2), "colocation": 0.1, "events": 0.0})
     best, _ = brute_force_latency_aware(problem)

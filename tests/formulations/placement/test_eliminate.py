@@ -5,21 +5,17 @@ import pytest
 
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
-from edrp.core.budget import KernelNotCompiledError, may_compile
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.methods import Options
-from edrp.core.solution import Answer
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.box import Box, Prices
-from edrp.formulations.placement.elimination.method import Eliminate, roots
+from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
-from edrp.heuristics.placement.annealing import Annealing
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
@@ -37,27 +33,6 @@ def test_equals_brute_force_from_any_start(seed: int) -> None:
         assert solution.status == ("infeasible" if best is None else "optimal")
         if best is not None:
             assert solution.objective == pytest.approx(best, abs=1e-9)
-
-
-class Uncompiled(Annealing):
-    """Annealing of which the kernel would have to be compiled first."""
-
-    compiled = 0
-
-    def run(self, problem, options: Options) -> Answer:
-        if not may_compile():
-            raise KernelNotCompiledError("anneal")
-        self.compiled += 1
-        return super().run(problem, options)
-
-
-def test_a_search_is_compiled_only_where_a_first_look_leaves_a_gap() -> None:
-    """It takes longer than most proofs, and the proof is the same."""
-    for problem, needed in ((debs2015(120.0), 0), (layered(8, seed=3), 1)):
-        search = Uncompiled()
-        answer = Eliminate(heuristic=search).run(problem, Options())
-        assert (answer.status, search.compiled) == ("optimal", needed)
-        assert answer.objective == pytest.approx(edrp.solve(problem, "eliminate").objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])

@@ -13,9 +13,8 @@ import pytest
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.enumeration import feasible_deployments
-from edrp.core.budget import compiled_kernels_only
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.methods import Options, get_method
+from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
@@ -428,16 +427,6 @@ def test_a_peak_load_that_no_proof_keeps_from_zero_is_bracketed():
     search.ranges = [search.ranges[0]._replace(low=0.0, high=1.0)]
     answer = search.run()
     assert (answer.status, answer.bound) == ("none", 0.0)
-
-
-def test_a_small_cluster_is_answered_while_kernels_are_being_compiled():
-    problem = cluster(chain(3), {"response_time": 0.7, "cost": 0.3}, nodes=3, slots=4, replicas=3)
-    with compiled_kernels_only():
-        answer = get_method("equal-nodes").run_without_kernels(problem, Options(time_limit=30.0))
-    assert (answer.status, answer.method) == ("optimal", "equal-nodes, highs")
-    assert answer.objective == pytest.approx(brute_force(problem)[0])
-    large = cluster(chain(5), {"response_time": 1.0})
-    assert get_method("equal-nodes").run_without_kernels(large, Options(time_limit=30.0)).status == "none"
 
 
 def test_a_limit_on_a_peak_load_spreads_replicas():

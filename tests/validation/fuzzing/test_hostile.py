@@ -54,7 +54,7 @@ def judged_by_all_methods(text: str, patient: Collection[str] = ()) -> dict[str,
     """The exit code of each method, patient ones without a limit that counts; nothing may be wrong with any of them."""
     codes = {}
     for method in ("auto", *methods_for(json.loads(text)["kind"])):
-        verdict = judge(Case(text, (method,), time_limit=60.0 if method in patient else 1.0))
+        verdict = judge(Case(text, (method,), work_limit=60.0 if method in patient else 1.0))
         assert not verdict.finds, f"{method}: {verdict.finds[0].reason}"
         (codes[method],) = verdict.codes
     return codes

@@ -91,8 +91,6 @@ class Extent:
     sizes, instances : servers of the networks of Fig. 7, and tasks to map for each.
     sensitive : networks on which constants are changed one at a time; 0 for none.
 
-    Examples
-    --------
     >>> Extent(networks=3).folder
     '3-networks-500-tasks-drawn'
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from edrp.core.arrays import Floats
-from edrp.report.estimates import estimate_share
+from edrp.report.estimates import Estimate, estimate_share
 from edrp.report.figures import Curve, Panel, draw_panels, mean_curve
 from edrp.validation.papers.bimodal.extent import CHOSEN, FIXED, NETWORKS, RATE, SPANNING
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, Mapped, MappedBySize
@@ -21,13 +21,10 @@ def draw_mapping(mapped: MappedBySize, path: Path) -> None:
     def curves(values: Callable[[Mapped, str], Floats]) -> dict[str, Curve]:
         return {name: mean_curve({size: values(tasks, name) for size, tasks in mapped.items()}) for name in HEURISTICS}
 
-    shares: dict[str, Curve] = {
-        name: {
-            size: estimate_share(int(tasks.found(name).sum()), tasks.optimum.size).transformed(lambda share: 100 * share)
-            for size, tasks in mapped.items()
-        }
-        for name in HEURISTICS
-    }
+    def share(mapped: Mapped, name: str) -> Estimate:
+        return estimate_share(int(mapped.found(name).sum()), mapped.optimum.size).transformed(lambda share: 100 * share)
+
+    shares: dict[str, Curve] = {name: {size: share(tasks, name) for size, tasks in mapped.items()} for name in HEURISTICS}
     to_optimum = curves(lambda tasks, name: tasks.ratio(name, tasks.optimum))
     to_bound = curves(lambda tasks, name: tasks.ratio(name, tasks.bound))
     messages = curves(lambda tasks, name: tasks.messages[name])
@@ -43,35 +40,25 @@ def draw_mapping(mapped: MappedBySize, path: Path) -> None:
 def draw_reallocation(sweep: SampleSweep, path: Path) -> None:
     """Fig. 8: throughput, use of dedicated links and deviation over the rate, with and without re-allocation."""
     ways = {"re-allocated every 10 s": CHOSEN, "never re-allocated": FIXED}
-    metrics = {"a": "throughput", "b": "link_utilisation", "c": "deviation"}
     panels = [
         _panel(letter, RATES, metric, {name: sweep.by_rate(metric, way=way) for name, way in ways.items()})
-        for letter, metric in metrics.items()
+        for letter, metric in (("a", "throughput"), ("b", "link_utilisation"), ("c", "deviation"))
     ]
     draw_panels(panels, path, columns=3)
 
 
 def draw_networks(sweep: SampleSweep, path: Path) -> None:
     """Fig. 9: both networks and each alone, over the rate (at the spanning tree) and over the number of links."""
-
-    def by_rate(letter: str, metric: str, networks: Sequence[str] = NETWORKS) -> Panel:
-        return _panel(letter, RATES, metric, {name: sweep.by_rate(metric, name) for name in networks})
-
-    def by_links(letter: str, metric: str, networks: Sequence[str] = NETWORKS) -> Panel:
-        return _panel(letter, LINKS, metric, {name: sweep.by_links(metric, name) for name in networks})
-
-    with_links = ("both", "dedicated")
-    panels = [
-        by_links("a", "throughput"),
-        by_links("b", "acceptance"),
-        by_rate("c", "server_utilisation"),
-        by_links("d", "server_utilisation"),
-        by_rate("e", "link_utilisation", with_links),
-        by_links("f", "link_utilisation", with_links),
-        by_rate("g", "deviation"),
-        by_links("h", "deviation"),
-        by_rate("i", "elongation"),
-    ]
+    varied = {RATES: sweep.by_rate, LINKS: sweep.by_links}
+    shown = (
+        *((LINKS, "throughput"), (LINKS, "acceptance"), (RATES, "server_utilisation"), (LINKS, "server_utilisation")),
+        *((RATES, "link_utilisation"), (LINKS, "link_utilisation"), (RATES, "deviation"), (LINKS, "deviation")),
+        (RATES, "elongation"),
+    )
+    panels = []
+    for letter, (x, metric) in zip("abcdefghi", shown, strict=True):
+        networks = ("both", "dedicated") if metric == "link_utilisation" else NETWORKS
+        panels.append(_panel(letter, x, metric, {name: varied[x](metric, name) for name in networks}))
     draw_panels(panels, path, columns=3)
 
 

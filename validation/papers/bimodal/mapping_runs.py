@@ -63,10 +63,7 @@ MappedBySize = Mapping[int, Mapped]
 def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int, Mapped]:
     """Map tasks of ten components on networks of every size, exactly and by every heuristic; arguments are those of `observe`.
 
-    Raises
-    ------
-    EdrpError
-        When a method failed, or an optimum is not proven; naming the first.
+    The first method that fails is named, and so is the first optimum that is not proven.
     """
     found = {}
     for servers in extent.sizes:

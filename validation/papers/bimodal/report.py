@@ -75,19 +75,8 @@ class BimodalResults:
 def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProgress | None = None, **how: Any) -> BimodalResults:
     """Run everything that Figs. 7 to 9 need, and judge the paper's sentences on it.
 
-    Parameters
-    ----------
-    extent : how much is run.
-    out : folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    progress : called with the progress of all batches together.
-    how : where to run, as in `solve_batch`: `spark` or `n_jobs`.
-
-    Raises
-    ------
-    BackendUnavailableError
-        Before any run: without a package that the report needs, where there is a folder for it.
-    EdrpError
-        When a run failed, naming the first.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` says where to run, as in
+    `solve_batch`. Packages that the report needs are missed before any run, and the first run that fails is named.
     """
     if out is not None:
         require_packages(jinja2="report", matplotlib="plot")

@@ -117,18 +117,9 @@ class SampleSweep(NamedTuple):
 
 
 def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
-    """Run everything that Figs. 8 and 9 and the comparison of choices need.
+    """Run everything that Figs. 8 and 9 and the comparison of choices need; the first run that fails is named.
 
-    Parameters
-    ----------
-    extent : how much is run.
-    out : folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how : where to run, as in `batch_rows`.
-
-    Raises
-    ------
-    EdrpError
-        When a run failed, naming the first.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` is as in `batch_rows`.
     """
     samples: dict[Cell, Mapping[str, Floats]] = {}
     for group in groups(extent):

@@ -59,15 +59,8 @@ def investigate(
     ----------
     data : folder that holds `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json`; default: what EDRP_DATA names.
     slack : share of its optimum by which later stages may worsen an earlier one.
-    speedup : how much faster the plans' workers are than those on which Q3 was measured.
-    cores : cores of a worker of the plans.
+    speedup, cores : of the plans' workers, against those on which Q3 was measured.
     out : folder of the report; packages that it needs are looked for before anything runs.
-    tell : called with what is being done.
-
-    Raises
-    ------
-    InvalidInstanceError
-        A file is missing or of another form.
     """
     if out is not None:
         require_packages(jinja2="report")

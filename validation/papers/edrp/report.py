@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import numbered
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
@@ -239,8 +239,6 @@ def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) 
 def moment(minutes: int) -> str:
     """A time in words.
 
-    Examples
-    --------
     >>> moment(8), moment(380)
     ('8 min', '6 h 20 min')
     """

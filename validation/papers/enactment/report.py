@@ -72,21 +72,11 @@ def investigate(
     progress: ReportProgress | None = None,
     **how: Any,
 ) -> EnactmentResults:
-    """Run the policies under all patterns and units, and judge the paper's sentences on them.
+    """Run the paper's policies and others (by default all) under all patterns and units, and judge the paper's sentences on them.
 
-    Parameters
-    ----------
-    seeds : number of runs of each cell.
-    policies : names of policies besides the paper's two; None for all there are.
-    out : folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    sensitive : whether constants are changed one at a time as well.
-    progress : called with the progress of all batches together.
-    how : where to run, as in `solve_batch`: `spark` or `n_jobs`.
-
-    Raises
-    ------
-    BackendUnavailableError
-        Before any run: without a package that the report needs, where there is a folder for it.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` says where to run, as in
+    `solve_batch`. Packages that the report needs are missed before any run. `sensitive` asks for constants that are changed one
+    at a time.
     """
     if out is not None:
         require_packages(jinja2="report", matplotlib="plot")

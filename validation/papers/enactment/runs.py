@@ -107,23 +107,10 @@ def enact(
     out: Path | None = None,
     **how: Any,
 ) -> list[Enacted]:
-    """Run policies under all patterns and units, once for each seed.
+    """Run policies, named without the suffix of their methods, under all patterns and units (minutes), once for each seed.
 
-    Parameters
-    ----------
-    policies : by name, without the suffix of their methods.
-    seeds : seeds of the random walks; what happens in a run follows from pattern, unit and seed.
-    setting : None for the documented one.
-    patterns, units : which of them; units in minutes.
-    out : folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how : where to run, and progress, as in `batch_rows`.
-
-    Raises
-    ------
-    EdrpError
-        When a run failed, naming the first.
-    InvalidInstanceError
-        Before any run: unknown policies or parameters, a folder of other runs.
+    What happens in a run follows from pattern, unit and seed; the first run that fails is named. Rows are kept in a folder, if
+    any, where the same call again runs only what is missing; `how` is as in `batch_rows`.
     """
     chosen = Setting() if setting is None else setting
     enacted: list[Enacted] = []
@@ -160,13 +147,7 @@ def row_count(policies: Sequence[str], seeds: Sequence[int]) -> int:
 
 
 def samples_by_cell(enacted: Iterable[Enacted]) -> Samples:
-    """Each metric over the seeds, by pattern and column.
-
-    Raises
-    ------
-    ValueError
-        When a seed is missing somewhere: differences are taken seed by seed.
-    """
+    """Each metric over the seeds, by pattern and column; none may be missing, because differences are taken seed by seed."""
     grouped: dict[tuple[str, Column], dict[int, Mapping[str, float]]] = {}
     for run in enacted:
         grouped.setdefault((run.pattern, run.column), {})[run.seed] = run.metrics

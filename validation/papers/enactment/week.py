@@ -61,15 +61,7 @@ def follow_week(
     units: Sequence[float] = UNITS,
     seed: int = 1,
 ) -> list[WeekRow]:
-    """Run policies, by name and with their defaults, through days of departures under each billing time unit (s).
-
-    Raises
-    ------
-    InvalidInstanceError
-        When the days do not lie in 2013, or a unit is shorter than hosts take to start.
-    EdrpError
-        For an unknown policy.
-    """
+    """Run policies, by name and with their defaults, through days of 2013 under each billing time unit (s)."""
     scenarios = _scenarios(first_day, days, units)
     rows: list[WeekRow] = []
     for policy in policies:

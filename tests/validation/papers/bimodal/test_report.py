@@ -235,6 +235,7 @@ def test_every_point_is_run_once_and_folders_are_apart():
     assert len({Extent(**{name: value}).folder for name, value in (("networks", 3), ("tasks", 9), ("flow", "expected"))}) == 3
 
 
+@pytest.mark.slow
 def test_runs_go_through_the_batch_layer_and_are_not_repeated(tmp_path):
     group = Group("one", ("dedicated", "public"), 60.0, SPANNING, (CHOSEN,))
     first = run_group(group, TINY, out=tmp_path / "rows", n_jobs=1)
@@ -256,6 +257,7 @@ def test_a_run_that_fails_is_named(monkeypatch):
         run_group(Group("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
 
 
+@pytest.mark.slow
 def test_tasks_are_mapped_by_every_heuristic_and_none_beats_the_optimum(monkeypatch):
     monkeypatch.setattr(batches, "solve_batch", in_this_process)
     ((size, mapped),) = map_all(TINY, n_jobs=1).items()
@@ -268,6 +270,7 @@ def test_tasks_are_mapped_by_every_heuristic_and_none_beats_the_optimum(monkeypa
     assert mapped.found(LEAST).any()
 
 
+@pytest.mark.slow
 def test_sensitivity_changes_the_constant_that_it_names(monkeypatch):
     seen = []
 

@@ -12,7 +12,7 @@ from edrp import datasets
 from edrp.validation.papers.edrp import report
 from edrp.validation.papers.edrp.experiments import ROUND, WEIGHTINGS, run_storm_day, storm_outcome
 
-pytestmark = pytest.mark.xdist_group("storm")  # computed once, not once per worker
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("storm")]  # computed once, not once per worker
 
 RATES = [60.0, 20.0, 60.0, 160.0, 240.0, 300.0, 300.0, 150.0]
 

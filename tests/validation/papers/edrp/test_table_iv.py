@@ -42,6 +42,7 @@ def test_counts_are_those_of_the_program_that_is_built():
     assert formulate(problem, "literal").program.columns == count_columns(problem)
 
 
+@pytest.mark.slow
 def test_a_cell_is_counted_and_timed():
     seen = []
     (cell,) = table_iv(time_limit=30.0, literal=False, progress=seen.append, nodes=(8,), max_replicas=(2,))

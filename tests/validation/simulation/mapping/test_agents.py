@@ -93,7 +93,7 @@ def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
 
 
 def test_races_of_tasks_keep_reservations_and_accepted_tasks_equal() -> None:
-    """After every message that can change a reservation; the thousand races are in benchmarks/mapping_protocol.py."""
+    """After every message that can change a reservation."""
     races = [race(seed) for seed in range(50)]
     assert [outcome.faults for outcome in races if outcome.faults] == []
     assert sum(outcome.accepted for outcome in races) > 100

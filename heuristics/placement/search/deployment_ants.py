@@ -11,15 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.deployment_metrics import BREACH
+from edrp.heuristics.placement.deployment_metrics import PENALTY as EXCESS
+from edrp.heuristics.placement.deployment_state import DeploymentState, shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_state import BREACH, ReplicaState, fits, occupy
-from edrp.heuristics.placement.replica_state import PENALTY as EXCESS
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.placement.search.change_lists import SLACK
+from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory, DeploymentSearch, adopt
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
-from edrp.heuristics.placement.search.replica_memory import ReplicaMemory, ReplicaSearch, adopt
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2) by the printed rule."""
@@ -31,7 +34,7 @@ NEARNESS = 3.0
 """Doublings next to the neighbours. Measured: on random layered applications 3 or 4 are better than eq. 3's own 1."""
 
 
-class ReplicaPheromone(NamedTuple):
+class Pheromone(NamedTuple):
     """Pheromone between operators and nodes, and on numbers of replicas, and the constants of eqs. 2 to 5.
 
     Attributes
@@ -41,8 +44,8 @@ class ReplicaPheromone(NamedTuple):
     node_pull, size_pull : the products of eq. 2 as far as they are the same for a whole iteration.
     size_prior : η of a number of replicas.
     distance : shape (nodes, nodes); the delay over the mean delay.
-    chance, order, nearness, total, placed : scratch; cumulated weights, operators in random order, how near each node is to
-        neighbours, replicas on each node, and operators that are placed.
+    chance, order, nearness, total : scratch; cumulated weights, operators in random order, how near each node is to
+        neighbours, and replicas on each node.
     power, prior_power : α and β of eq. 2.
     persistence, deposit, minimum, elitist : as in `ColonyParameters`.
     restricted : whether ants choose among nodes that still fit.
@@ -61,7 +64,6 @@ class ReplicaPheromone(NamedTuple):
     order: Ints
     nearness: Floats
     total: Ints
-    placed: Bools
     power: float
     prior_power: float
     persistence: float
@@ -73,7 +75,7 @@ class ReplicaPheromone(NamedTuple):
     overload_rule: int
 
     @classmethod
-    def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> ReplicaPheromone:
+    def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> Pheromone:
         """Pheromone before the first ant."""
         operators, nodes = arrays.candidate.shape
         sizes = arrays.latency.shape[1]
@@ -94,7 +96,6 @@ class ReplicaPheromone(NamedTuple):
             order=np.arange(operators),
             nearness=np.zeros(nodes),
             total=np.zeros(nodes, np.int64),
-            placed=np.zeros(operators, np.bool_),
             power=parameters.pheromone_power,
             prior_power=parameters.heuristic_power,
             persistence=parameters.persistence,
@@ -124,7 +125,7 @@ def relative_load(arrays: PlacementArrays) -> float:
 
 
 @inlined
-def _average_nearness(t: PlacementArrays, s: ReplicaState, f: ReplicaPheromone, i: int) -> None:
+def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int) -> None:
     """Nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay; 0 without any."""
     for u in range(f.nearness.size):
         f.nearness[u] = 0.0
@@ -132,34 +133,34 @@ def _average_nearness(t: PlacementArrays, s: ReplicaState, f: ReplicaPheromone, 
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         sends = t.source[t.adjacent[k]] == i
         j = t.target[t.adjacent[k]] if sends else t.source[t.adjacent[k]]
-        for q in range(s.degree[j] if f.placed[j] else 0):
-            v = s.place[j, q]
-            count += 1
+        for b in range(c.number[j]):
+            v = c.hosts[j, b]
+            count += c.held[j, v]
             for u in range(f.nearness.size):
-                f.nearness[u] += 1.0 - (f.distance[u, v] if sends else f.distance[v, u])
+                f.nearness[u] += c.held[j, v] * (1.0 - (f.distance[u, v] if sends else f.distance[v, u]))
     if count > 0:
         for u in range(f.nearness.size):
             f.nearness[u] /= count
 
 
 @inlined
-def _weigh(t: PlacementArrays, s: ReplicaState, f: ReplicaPheromone, i: int, only_fitting: bool) -> float:
+def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitting: bool) -> float:
     """The numerators of eq. 2 for one replica of operator i into `chance`, summed up from node to node; their sum."""
     total = 0.0
     start = t.candidate_start[i]
     for k in range(start, t.candidate_start[i + 1]):
         u = t.candidate_list[k]
-        if not only_fitting or fits(t, s.used, i, u):
+        if not only_fitting or room(t.demand, t.capacity, c.used, i, u, np.int64(1), SLACK) > 0:
             doublings = NEARNESS * f.nearness[u] + (1.0 if f.shared and f.total[u] > 0 else 0.0)
             for m in range(t.demand.shape[1]):
-                doublings -= s.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + 1e-9)
+                doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + SLACK)
             total += f.node_pull[i, u] * np.exp2(f.prior_power * doublings)
         f.chance[k - start] = total
     return total
 
 
 @inlined
-def _drawn(f: ReplicaPheromone, random: np.ndarray, total: float, count: int) -> int:
+def _drawn(f: Pheromone, random: np.ndarray, total: float, count: int) -> int:
     """An index of `chance`, drawn by its weight."""
     drawn = uniform(random) * total
     k = 0
@@ -169,7 +170,7 @@ def _drawn(f: ReplicaPheromone, random: np.ndarray, total: float, count: int) ->
 
 
 @inlined
-def _draw_size(t: PlacementArrays, f: ReplicaPheromone, random: np.ndarray, i: int) -> int:
+def _draw_size(t: PlacementArrays, f: Pheromone, random: np.ndarray, i: int) -> int:
     total = 0.0
     for r in range(t.latency.shape[1]):
         total += f.size_pull[i, r]
@@ -178,41 +179,44 @@ def _draw_size(t: PlacementArrays, f: ReplicaPheromone, random: np.ndarray, i: i
 
 
 @inlined
-def _construct(t: PlacementArrays, s: ReplicaState, f: ReplicaPheromone, random: np.ndarray) -> None:
+def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.ndarray) -> None:
     """Let one ant construct a deployment: operators in random order, a number of replicas and their nodes drawn by eq. 2."""
-    for u in range(s.used.shape[0]):
+    for i in range(c.degree.size):
+        for a in range(c.number[i] - 1, -1, -1):
+            u = c.hosts[i, a]
+            shift(t, c, i, u, np.int64(-1), c.held[i, u])
+    for u in range(f.total.size):
         f.total[u] = 0
-        for m in range(s.used.shape[1]):
-            s.used[u, m] = 0.0
-    for i in range(f.placed.size):
-        f.placed[i] = False
+        for m in range(c.used.shape[1]):
+            c.used[u, m] = 0.0
     for k in range(f.order.size):
         other = k + below(random, f.order.size - k)
         f.order[k], f.order[other] = f.order[other], f.order[k]
         i = f.order[k]
-        s.degree[i] = _draw_size(t, f, random, i)
-        _average_nearness(t, s, f, i)
-        for p in range(s.degree[i]):
-            total = _weigh(t, s, f, i, True) if f.restricted else 0.0
-            if total == 0:
-                total = _weigh(t, s, f, i, False)
+        replicas = _draw_size(t, f, random, i)
+        _average_nearness(t, c, f, i)
+        for _ in range(replicas):
+            total = 0.0
+            for loose in range(0 if f.restricted else 1, 2):  # among nodes that still fit, then among all
+                if total == 0:
+                    total = _weigh(t, c, f, i, loose == 0)
             start = t.candidate_start[i]
             u = t.candidate_list[start + _drawn(f, random, total, t.candidate_start[i + 1] - start)]
-            s.place[i, p] = u
-            occupy(t, s.used, i, u, 1.0)
+            shift(t, c, i, np.int64(-1), u, np.int64(1))
             f.total[u] += 1
-        f.placed[i] = True
 
 
 @inlined
-def _deposit(f: ReplicaPheromone, place: np.ndarray, degree: np.ndarray, value: np.ndarray, times: float) -> None:
+def _deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
     """Deposit the pheromone of one deployment (eq. 5), so many times."""
     score = value[OBJECTIVE] + (BREACH if f.overload_rule > 0 else PENALTY) * value[VIOLATIONS] + EXCESS * value[OVERLOAD]
     amount = times * f.deposit / max(score, MIN_SCORE)
-    for i in range(degree.size):
-        f.new_size[i, degree[i]] += amount
-        for p in range(degree[i]):
-            f.new_node[i, place[i, p]] += amount
+    for i in range(held.shape[0]):
+        replicas = 0
+        for u in range(held.shape[1]):
+            replicas += held[i, u]
+            f.new_node[i, u] += amount * held[i, u]
+        f.new_size[i, replicas] += amount
 
 
 @inlined
@@ -225,7 +229,7 @@ def _evaporate(trail: np.ndarray, fresh: np.ndarray, persistence: float, minimum
 
 
 @inner_loop
-def update_pheromone(f: ReplicaPheromone, persistence: float) -> None:
+def update_pheromone(f: Pheromone, persistence: float) -> None:
     """End an iteration: evaporate, add the deposits, and compute the products that the next ants use."""
     _evaporate(f.node, f.new_node, persistence, f.minimum)
     _evaporate(f.size, f.new_size, persistence, f.minimum)
@@ -237,26 +241,26 @@ def update_pheromone(f: ReplicaPheromone, persistence: float) -> None:
 
 
 @inner_loop
-def deposit_current(s: ReplicaState, m: ReplicaMemory, f: ReplicaPheromone, times: float) -> None:
+def deposit_current(d: DeploymentState, m: DeploymentMemory, f: Pheromone, times: float) -> None:
     """Let the deployment under search deposit pheromone, before the first ant."""
-    _deposit(f, s.place, s.degree, m.value, times)
+    _deposit(f, d.counts.held, m.value, times)
 
 
 @inner_loop
-def run_ants(search: ReplicaSearch, f: ReplicaPheromone, ants: int, last: bool) -> bool:
+def run_ants(search: DeploymentSearch, f: Pheromone, ants: int, last: bool) -> bool:
     """Let some ants construct deployments, with `last` to the end of the iteration; whether one is the best so far.
 
     A best one that breaks as much and is better by rounding only does not count.
     """
-    t, s, m = search.arrays, search.now, search.memory
+    t, now, m = search.arrays, search.now, search.memory
     improved = False
     for _ in range(ants):
-        violations, objective = m.best[VIOLATIONS], m.best[OBJECTIVE]
-        _construct(t, s, f, search.random)
-        adopt(t, s, m, f.overload_rule)
-        improved |= m.best[VIOLATIONS] < violations or m.best[OBJECTIVE] < objective - NOISE
-        _deposit(f, s.place, s.degree, m.value, 1.0)
+        violations, objective = m.best_value[VIOLATIONS], m.best_value[OBJECTIVE]
+        _construct(t, now.counts, f, search.random)
+        adopt(t, now, m, f.overload_rule)
+        improved |= m.best_value[VIOLATIONS] < violations or m.best_value[OBJECTIVE] < objective - NOISE
+        _deposit(f, now.counts.held, m.value, 1.0)
     if last:
-        _deposit(f, m.best_place, m.best_degree, m.best, f.elitist)
+        _deposit(f, m.best, m.best_value, f.elitist)
         update_pheromone(f, f.persistence)
     return improved
