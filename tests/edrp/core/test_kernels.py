@@ -39,6 +39,7 @@ def run(folder: Path) -> list[int]:
     return [int(word) for word in found.stdout.split()]
 
 
+@pytest.mark.slow
 def test_a_changed_helper_is_compiled_into_the_kernel(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
@@ -73,6 +74,7 @@ print(main.twice(getattr(main, "{name}")(np.array([21]))))
 """
 
 
+@pytest.mark.slow
 def test_a_cache_that_names_types_which_are_gone_is_compiled_again(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
