@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from edrp.core.budget import Clock, deadline, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
+from edrp.core.combining import combined
 from edrp.core.compiling import compilation
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
@@ -268,10 +269,10 @@ def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Ans
         if wrong := contradiction(answer):
             raise VerificationError(f"method {name}: {wrong}", answer)
         answer = resolved.named(answer)
-    return _compared_with_what_was_given(problem, options, answer)
+    return _no_worse_than_given(problem, options, answer)
 
 
-def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
+def _no_worse_than_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
     """The answer; where the method had to stop early, the better of start and current decision if that is better and feasible.
 
     Raises
@@ -279,8 +280,8 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
     VerificationError
         When one of these refutes the answer, or the evaluator does before it is replaced.
     """
-    given = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
-    rated = [(evaluation.objective, decision) for decision in given if (evaluation := problem.evaluate(decision)).feasible]
+    known = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
     if not rated:
         return answer
     objective, decision = min(rated, key=lambda pair: pair[0])
@@ -295,8 +296,8 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
         return answer
     what = "nothing" if found is None else "nothing better"
     notes = (*answer.notes, f"{what} was found before the method had to stop; this is what was given")
-    bound = None if answer.bound is None else min(answer.bound, objective)
-    return replace(answer, status="feasible", decision=decision, objective=objective, bound=bound, notes=notes)
+    given = replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
+    return replace(combined(answer, given, options.gap), status="feasible", stopped_because=answer.stopped_because)
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     problem = base if keyed is None else keyed
     assert base.current is not None
     current = base.current
-    solution: EdrpSolution | RescaleSolution = solve(problem, work_limit=ADVICE_WORK)
+    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     running = problem.evaluate(problem.current)
     plans = [] if solution.deployment is None else list(_plans(solution.deployment, problem, current))
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none

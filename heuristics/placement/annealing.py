@@ -249,7 +249,7 @@ class AnnealingRun:
 
     def _report(self) -> None:
         if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
-            self.options.progress(self.options.elapsed, float(self.best.energy[0]) * self.arrays.scale, None)
+            self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
 
 
 class Annealing(Method):

@@ -44,7 +44,7 @@ class SearchRun:
         if value.violations == 0 and value.objective < self.reported:
             self.reported = value.objective
             if self.options.progress is not None:
-                self.options.progress(self.options.elapsed, value.objective, None)
+                self.options.progress(self.options.seconds, value.objective, None)
 
 
 class SearchMethod(Method):
