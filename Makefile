@@ -23,7 +23,9 @@ wheel: $(VENV)/.installed-test
 check: lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing" $$($(BIN)/python tests/own_change.py)
 
-test: lint types pytest
+# Lint and types are checked next to the tests, to the end even when one of them fails.
+test: $(VENV)/.installed-test
+	$(MAKE) --no-print-directory --jobs=3 --keep-going lint types pytest
 
 # Larger random batches, packages, the site, reports, browsers, killed workers, benchmarks once at their smallest sizes; before a
 # release, or after a change of an algorithm.
