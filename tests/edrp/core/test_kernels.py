@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edrp.core.kernels import compiling_at_once, inlined, kernel
+from edrp.core.kernels import inlined, interpreting, kernel
 
 HELPER = """
 from edrp.core.kernels import inlined
@@ -103,7 +103,7 @@ def quarters(x):
 
 
 def test_a_helper_is_compiled_once_for_constants_and_variables():
-    with compiling_at_once():
+    with interpreting(False):
         assert quarters(8) == 3.0
     assert len(half.part.signatures) == 2  # whole numbers and floats
 
