@@ -9,10 +9,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
 
-# The demo compiles what it needs, and shows its first lines before; all other kernels come after it.
+# The demo compiles what it needs, seven kernels, and shows its first lines before.
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
-	$(MAKE) --no-print-directory $(VENV)/.warm
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
 wheel: $(VENV)/.installed-test
@@ -24,7 +23,9 @@ wheel: $(VENV)/.installed-test
 check: lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing" $$($(BIN)/python tests/own_change.py)
 
-test: lint types pytest
+# Lint and types are checked next to the tests, to the end even when one of them fails.
+test: $(VENV)/.installed-test
+	$(MAKE) --no-print-directory --jobs=3 --keep-going lint types pytest
 
 # Larger random batches, packages, the site, reports, browsers, killed workers, benchmarks once at their smallest sizes; before a
 # release, or after a change of an algorithm.

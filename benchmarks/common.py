@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 import edrp
-from edrp.core.kinds import get_kind
 
 Rows = Annotated[Path, typer.Argument(help="JSON lines, one for each run; the same command continues a stopped run.")]
 PROVEN = ("optimal", "infeasible")
@@ -42,16 +41,6 @@ def timed(call: Callable[[], Any], clock: Callable[[], float] = perf_counter, re
         call()
         seconds.append(clock() - begin)
     return result, median(seconds)
-
-
-def warm(kind: str, methods: Iterable[str]) -> None:
-    """Compile or load the kernels of methods on a small problem of a kind."""
-    make = get_kind(kind).check_problems
-    small = next(iter(make().feasible().values())) if make else None
-    known = edrp.methods(kind)
-    for name in methods if small is not None else ():
-        if known[name].refusal(small) is None:
-            edrp.solve(small, name)
 
 
 def is_proven(solution: edrp.Solution) -> bool:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import io
 import re
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -36,8 +34,6 @@ PRIVATE_WORDS = {
     *("anew", "dear", "dearer", "dearest", "beside", "whoever", "asked", "said", "told", "given", "spot"),
 }
 """Parts of identifiers and of file names that the field does not use; plurals count too."""
-ARCHAIC = re.compile(r"\b(anew|dear(?:er|est|ly)?|beside|whoever|its alone|no thought at all)\b", re.IGNORECASE)
-TEXT_TOKENS = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 
 def size(house: House, *folders: str) -> Row:
@@ -113,6 +109,11 @@ def circles(house: House) -> Row:
     return f"{len(house.circles)} of {sum(map(len, house.circles))} modules", places
 
 
+def _may_enter(source: Source) -> bool:
+    """Whether a file is one of the commands that exist for the laboratory."""
+    return source.path.parent.name == "cli" and source.path.stem.startswith(("benchmark", "demo", "reproduce", "simulate"))
+
+
 def crossing(house: House, way: str) -> Row:
     """Imports `up` to a higher floor, from the `front door`, `across` between rooms of one floor, or of the `laboratory`."""
     rows: dict[str, list[str]] = {"up": [], "front door": [], "across": [], "laboratory": []}
@@ -122,7 +123,7 @@ def crossing(house: House, way: str) -> Row:
             rows["front door" if imported.floor == FRONT_DOOR else "up"].append(place)
         elif imported.floor == importing.floor and imported.folder != importing.folder:
             rows["across"].append(place)
-        if imported.path.parts[0] == "validation" and importing.path.parts[0] not in ("validation", "datasets"):
+        if imported.path.parts[0] == "validation" != importing.path.parts[0] and not _may_enter(importing):
             rows["laboratory"].append(place)
     return plain(rows[way])
 
@@ -230,16 +231,6 @@ def private_words(house: House) -> Row:
     )
 
 
-def archaic(house: House) -> Row:
-    """Archaic words in docstrings, other strings and comments."""
-    rows = []
-    for source in house.worded:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            text = token.string if token.type in TEXT_TOKENS else ""
-            rows += [source.at(token.start[0] + text[: m.start()].count("\n"), m[0]) for m in ARCHAIC.finditer(text)]
-    return plain(rows)
-
-
 def facts(house: House) -> list[tuple[str, str, Row]]:
     """Key, title and row of everything that is counted."""
     return [
@@ -259,7 +250,7 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("up", "imports from a higher floor", crossing(house, "up")),
         ("front-door", "imports from the front door", crossing(house, "front door")),
         ("across", "imports between rooms of one floor", crossing(house, "across")),
-        ("laboratory", "imports of validation outside validation and datasets", crossing(house, "laboratory")),
+        ("laboratory", "imports of validation elsewhere than in its own commands", crossing(house, "laboratory")),
         ("kernels", "kernels", decorated(house, "kernel")),
         ("helpers", "functions that kernels inline or call", decorated(house, "inlined", "inner_loop")),
         ("states", "search states of placements (classes …State, …Evaluation)", placement_classes(house, "(State|Evaluation)$")),
@@ -271,7 +262,6 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("repeated", "names of numbers with several values", repeated_constants(house)),
         ("clocks", "uses of a clock outside validation", clocks(house)),
         ("words", "identifiers with private words", private_words(house)),
-        ("archaic", "anew, dear(er), beside, whoever … in texts", archaic(house)),
         *((name, f"{name}, bytes", document(house, name)) for name in ("README.md", "ARCHITECTURE.md")),
     ]
 

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from common import PROVEN, SAME, Rows, above, add_row, agrees, median_and_worst, objective, read_rows, warm
+from common import PROVEN, SAME, Rows, above, add_row, agrees, median_and_worst, objective, read_rows
 from rich.console import Console
 from rich.table import Table
 
@@ -125,7 +125,8 @@ def run(
     """Solve what is not in the file yet, instance 0 of every family first."""
     done = {tuple(row[name] for name in KEY) for row in read_rows(rows)}
     end, methods = perf_counter() + 60 * minutes, tuple(method or RESCALE)
-    warm("rescale", methods)
+    for solver in methods:
+        edrp.solve(next(problem for _, problem in generate("rescale", 1, 0, size=8)), solver)
     for name, index, problem in instances(count, seed, tasks, family):
         for solver, limit in product(methods, map(float, limits.split(","))):
             row = dict(zip(KEY, (name, index, seed, tasks, solver, limit), strict=True))

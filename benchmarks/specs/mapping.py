@@ -78,20 +78,9 @@ def reallocated(problem: LinkAllocationProblem) -> Callable[[], object]:
     return run
 
 
-def settled(problem: LinkAllocationProblem) -> Callable[[], object]:
-    """Re-allocation where nothing is left to change."""
-    network = network_arrays(problem.network)
-    flows = flow_arrays(problem, network)
-    hold_what_fits(network, flows, problem)
-    while reallocate(network, flows, problem.max_links):
-        pass
-    return partial(reallocate, network, flows, problem.max_links)
-
-
 FLOWS = {"50 flows": (50, 99), "150 flows": (150, 99), "150 flows, 130 links": (150, 130)}
 register(BenchSpec("paths program", platform, FLOWS, program_phases("paths", solve=True)))
 register(BenchSpec("re-allocation", platform, FLOWS, {"solve": reallocated}))
-register(BenchSpec("re-allocation without change", platform, FLOWS, {"solve": settled}))
 
 
 def trace(tasks: int) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -151,16 +151,6 @@ def claim(sentence: str, holds: bool, found: str) -> Statement:
     'holds'
     """
     return Statement(sentence, certain=(bool(holds), found))
-
-
-Rule = tuple[str, str, Callable[[Any], Iterable[Finding]]]
-"""A sentence, the section it stands in, and what gives its findings on some evidence."""
-
-
-def judged(rules: Iterable[Rule], evidence: Any) -> tuple[Statement, ...]:
-    """Judge sentences on evidence; those on which it has nothing to say are left out."""
-    made = (Statement(sentence, section, tuple(findings(evidence))) for sentence, section, findings in rules)
-    return tuple(statement for statement in made if statement.findings)
 
 
 def print_statements(console: Console, statements: Iterable[Statement]) -> None:

@@ -10,10 +10,7 @@ from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
 from edrp.heuristics.placement.deployment_state import DeploymentState, plan
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
-
-SLACK = 1e-9
-"""Relative overload of a node that counts as rounding."""
+from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
 
 TRIES = 4
 """Operators that are drawn for one to trade places with, and nodes for a near one."""
@@ -98,9 +95,9 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
     if kind < mix.move:
-        free = room(t.demand, t.capacity, c.used, i, v, q, SLACK)
+        free = room(t.demand, t.capacity, c.used, i, v, q, FIT_SLACK)
         if free > 0:
-            plan(d, 0, i, u, v, free)
+            plan(d, variable(0), i, u, v, free)
             return 1
     return _plan_swap(t, d, random, i, u, v, q)
 
@@ -110,19 +107,19 @@ def _replicate_or_retire(
     t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool
 ) -> int:
     """Operator i gets one replica more, on node v or u, or one less on node u."""
-    c, none = d.counts, np.int64(-1)
+    c, first, none, one = d.counts, variable(0), variable(-1), variable(1)
     r = c.degree[i]
     if more:
         w = u if uniform(random) < 0.5 else v
         if r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]):
             return 0
-        if room(t.demand, t.capacity, c.used, i, w, r, SLACK) == 0:
+        if room(t.demand, t.capacity, c.used, i, w, r, FIT_SLACK) == 0:
             return 0
-        plan(d, 0, i, none, w, np.int64(1))
+        plan(d, first, i, none, w, one)
     else:
         if r == 1 or not np.isfinite(t.latency[i, r - 1]):
             return 0
-        plan(d, 0, i, u, none, np.int64(1))
+        plan(d, first, i, u, none, one)
     return 1
 
 
@@ -131,7 +128,7 @@ def _plan_gathering(t: PlacementArrays, d: DeploymentState, i: int, v: int) -> i
     """All replicas of operator i go to node v, if they fit there together."""
     c = d.counts
     others = c.degree[i] - c.held[i, v]
-    if others == 0 or room(t.demand, t.capacity, c.used, i, v, others, SLACK) < others:
+    if others == 0 or room(t.demand, t.capacity, c.used, i, v, others, FIT_SLACK) < others:
         return 0
     changes = 0
     for k in range(c.number[i]):
@@ -157,12 +154,12 @@ def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: in
         returning = min(c.held[j, v], int(min(back, 1e9)))
         for m in range(t.demand.shape[1]):
             more = q * t.demand[i, m] - returning * t.demand[j, m]
-            if more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + SLACK):
+            if more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + FIT_SLACK):
                 return 0
-            if more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + SLACK):
+            if more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + FIT_SLACK):
                 return 0
-        plan(d, 0, i, u, v, q)
-        plan(d, 1, j, v, u, returning)
+        plan(d, variable(0), i, u, v, q)
+        plan(d, variable(1), j, v, u, returning)
         return 2
     return 0
 
@@ -172,7 +169,7 @@ def _plan_exchange(t: PlacementArrays, d: DeploymentState, u: int, v: int) -> in
     """Everything on u goes to v, and everything on v to u, if both fit."""
     c = d.counts
     for m in range(c.used.shape[1]):
-        if c.used[u, m] > t.capacity[v, m] * (1 + SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + SLACK):
+        if c.used[u, m] > t.capacity[v, m] * (1 + FIT_SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + FIT_SLACK):
             return 0
     changes = 0
     for i in range(c.degree.size):

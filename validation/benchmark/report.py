@@ -88,21 +88,7 @@ def write_page(
     command: str,
     settings: Mapping[str, str],
 ) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    path
-        HTML file.
-    title
-        Title and summary of the suite.
-    runs, comparisons, alarms
-        Findings.
-    command
-        Repeats the run.
-    settings
-        Names and values.
-    """
+    """Write the findings as an HTML page, with the title and summary of the suite and the command that repeats the run."""
     reasons = reason_tables(runs)
     none = () if reasons else ("There are none: every method answered every instance that has an answer.",)
     sections = [

@@ -154,24 +154,10 @@ def write_benchmark(
     *,
     force: bool = False,
 ) -> Benchmark:
-    """Compare rows and write tables and report.
+    """Compare rows of the schema `RESULT_SCHEMA` and write tables and report into a folder, which is made if needed.
 
-    Parameters
-    ----------
-    rows
-        Rows of the schema `RESULT_SCHEMA`.
-    instances
-        Problems or their text by id: every answer is evaluated once more.
-    out
-        Folder, made if needed.
-    suite
-        For the title.
-    settings
-        Names and values, for the report.
-    command
-        That repeats the run.
-    force
-        Whether to replace files of the same names that others wrote.
+    Instances are problems or their text by id: every answer is evaluated once more. The suite gives the title; settings (names
+    and values) and the command that repeats the run are part of the report. `force` replaces files that others wrote.
     """
     require_report_packages()
     from edrp.validation.benchmark import report

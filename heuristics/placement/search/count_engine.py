@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from edrp.core import budget
-from edrp.core.arrays import Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
 from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
 from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_moves import MIN_GAIN
-from edrp.heuristics.placement.search.count_state import OPEN, CountState, put
+from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.engine import Value, random_stream
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
@@ -63,6 +63,9 @@ class CountEngine:
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
         self._work = int(CHUNK_UNITS / PLACE_UNITS)
+        parts = int(np.minimum(self._arrays.instances, PARTS).sum())
+        self._ant_units = PLACE_UNITS * len(compiled.operators) * (parts + len(compiled.nodes))
+        self._ants = max(1, int(CHUNK_UNITS / self._ant_units))
         self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
@@ -99,17 +102,15 @@ class CountEngine:
         """
         best, pheromone = self._memory, CountPheromone(self._arrays, parameters)
         pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.current_deposits)
-        random = random_stream(seed)
-        stagnant = 0
+        rule, stagnant = pheromone.rule(random_stream(seed)), 0
         for _ in range(parameters.iterations):
-            before, built = self.value(), []
-            for _ in range(parameters.ants):
-                self._build(pheromone.rule(random))
-                built.append((self._now.counts.held.copy(), float(best.value[OBJECTIVE])))
+            before, fresh, left = self.value(), np.zeros_like(pheromone.trail), parameters.ants
+            while left > 0:
+                ants = min(left, self._ants)
+                self._build(rule, ants, 1.0, fresh)
+                left -= ants
                 yield self.value()
-            pheromone.evaporate()
-            for held, objective in built:
-                pheromone.deposit(held, objective, 1.0)
+            pheromone.evaporate(fresh)
             if parameters.rule == "repaired":
                 pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.elitist_deposits)
             stagnant = 0 if self.value() < before else stagnant + 1
@@ -132,11 +133,9 @@ class CountEngine:
     def _search(self, rule: FillingRule) -> CountSearch:
         return CountSearch(self._arrays, self._now, self._paths, self._memory, rule, np.zeros(2, np.int64))
 
-    def _build(self, rule: FillingRule) -> None:
-        build(self._search(rule))
-        operators = self._arrays.instances.size
-        parts = np.minimum(self._arrays.instances, PARTS).sum()
-        budget.spend(PLACE_UNITS * operators * (int(parts) + int(self._now.counters[OPEN])))
+    def _build(self, rule: FillingRule, ants: int = 1, amount: float = 0.0, fresh: Floats | None = None) -> None:
+        build(self._search(rule), ants, amount, np.zeros((0, 0)) if fresh is None else fresh)
+        budget.spend(ants * self._ant_units)
 
     def _adopt(self, counts: Ints) -> None:
         self._now = CountState.nothing(self._arrays)

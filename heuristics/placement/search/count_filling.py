@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters
@@ -84,9 +85,9 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
         for b in range(operators):
             rule.trail_sum[a] += c.counts.held[b, d] * rule.trail[a, b]
     while True:
-        best, max_weight = np.int64(-1), -np.inf
+        best, max_weight = variable(-1), -np.inf
         for a in range(c.counts.degree.size):
-            if waiting(t, c, a) == 0 or fitting(t, c, a, d, np.int64(1)) == 0:
+            if waiting(t, c, a) == 0 or fitting(t, c, a, d, variable(1)) == 0:
                 continue
             log_weight = _log_weight(t, c, rule, a, d)
             if best < 0 or log_weight > max_weight:
@@ -104,7 +105,7 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
 @inlined
 def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) -> int:
     """The empty node that can take most of the waiting instances, preferably in the zone of the previous one; -1 for none."""
-    best, max_value = np.int64(-1), 0.0
+    best, max_value = variable(-1), 0.0
     for k in range(c.spare.size):
         if c.spare[k] == 0 or rule.useless[k]:
             continue
@@ -131,7 +132,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
     """Place the instances that find no room where they overload least."""
     for a in range(c.counts.degree.size):
         while waiting(t, c, a) > 0:
-            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), np.int64(-1), 0, np.inf
+            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), variable(-1), 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
@@ -149,7 +150,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
 def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
     """Place all instances that wait: on node `first` (-1 for none), then on nodes in use, empty ones, and at last anywhere."""
     before = c.counters[OPEN]
-    turn, previous = -1 if first >= 0 else 0, np.int64(-1)
+    turn, previous = -1 if first >= 0 else 0, variable(-1)
     for k in range(rule.useless.size):
         rule.useless[k] = False
     while True:
@@ -205,11 +206,12 @@ class CountPheromone:
             useless=np.zeros(classes, np.bool_),
         )
 
-    def evaporate(self) -> None:
-        """Let pheromone evaporate, down to the minimum at most (eq. 4)."""
-        self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+    def evaporate(self, fresh: Floats) -> None:
+        """Let pheromone evaporate, down to the minimum at most, after the ants of an iteration have deposited `fresh` (eq. 4)."""
+        left = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+        self.trail[:] = left + self._parameters.deposit * fresh
 
     def deposit(self, held: Ints, score: float, times: float) -> None:
-        """Deposit the pheromone of an ant that built `held` (operators, nodes) (eq. 5), so many times."""
+        """Deposit the pheromone of the placement `held` (operators, nodes) (eq. 5), so many times."""
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail = self.trail + times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
+        self.trail += times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)

@@ -18,9 +18,8 @@ from edrp.heuristics.placement.deployment_metrics import BREACH
 from edrp.heuristics.placement.deployment_metrics import PENALTY as EXCESS
 from edrp.heuristics.placement.deployment_state import DeploymentState, shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
+from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.placement.search.change_lists import SLACK
 from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory, DeploymentSearch, adopt
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
 
@@ -150,10 +149,10 @@ def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitt
     start = t.candidate_start[i]
     for k in range(start, t.candidate_start[i + 1]):
         u = t.candidate_list[k]
-        if not only_fitting or room(t.demand, t.capacity, c.used, i, u, np.int64(1), SLACK) > 0:
+        if not only_fitting or room(t.demand, t.capacity, c.used, i, u, variable(1), FIT_SLACK) > 0:
             doublings = NEARNESS * f.nearness[u] + (1.0 if f.shared and f.total[u] > 0 else 0.0)
             for m in range(t.demand.shape[1]):
-                doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + SLACK)
+                doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + FIT_SLACK)
             total += f.node_pull[i, u] * np.exp2(f.prior_power * doublings)
         f.chance[k - start] = total
     return total
@@ -184,7 +183,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
     for i in range(c.degree.size):
         for a in range(c.number[i] - 1, -1, -1):
             u = c.hosts[i, a]
-            shift(t, c, i, u, np.int64(-1), c.held[i, u])
+            shift(t, c, i, u, variable(-1), c.held[i, u])
     for u in range(f.total.size):
         f.total[u] = 0
         for m in range(c.used.shape[1]):
@@ -202,7 +201,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
                     total = _weigh(t, c, f, i, loose == 0)
             start = t.candidate_start[i]
             u = t.candidate_list[start + _drawn(f, random, total, t.candidate_start[i + 1] - start)]
-            shift(t, c, i, np.int64(-1), u, np.int64(1))
+            shift(t, c, i, variable(-1), u, variable(1))
             f.total[u] += 1
 
 

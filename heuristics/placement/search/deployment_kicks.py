@@ -9,8 +9,8 @@ from edrp.core.kernels import inlined
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, pick_node
 from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import ReplicaCounts, room
-from edrp.heuristics.placement.search.change_lists import SLACK, may_replicate, may_retire
+from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.search.change_lists import may_replicate, may_retire
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
 TRIES = 6
@@ -31,7 +31,7 @@ def return_home(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, stay:
             if stay:
                 m.home[i, u] = c.held[i, u]
             elif m.home[i, u] != c.held[i, u]:
-                shift(t, c, i, np.int64(-1), u, m.home[i, u] - c.held[i, u])
+                shift(t, c, i, variable(-1), u, m.home[i, u] - c.held[i, u])
     m.counters[STRAYS] = 0
 
 
@@ -92,8 +92,8 @@ def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, n
         for _ in range(c.held[i, u] if u == node or not only else 0):
             for _ in range(TRIES):
                 v = pick_node(t, c, FEW_REPLICAS, random, i, u)
-                if v != u and room(t.demand, t.capacity, c.used, i, v, np.int64(1), SLACK) > 0:
-                    shift(t, c, i, u, v, np.int64(1))
+                if v != u and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+                    shift(t, c, i, u, v, variable(1))
                     break
 
 
@@ -103,12 +103,12 @@ def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) ->
     u = c.hosts[i, below(random, c.number[i])]
     if uniform(random) < 0.5:
         if may_retire(t, c, i):
-            shift(t, c, i, u, np.int64(-1), np.int64(1))
+            shift(t, c, i, u, variable(-1), variable(1))
         return
     for _ in range(TRIES):
         v = pick_node(t, c, FEW_REPLICAS, random, i, u)
-        if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, np.int64(1), SLACK) > 0:
-            shift(t, c, i, np.int64(-1), v, np.int64(1))
+        if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+            shift(t, c, i, variable(-1), v, variable(1))
             return
 
 
@@ -122,6 +122,6 @@ def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
             nearer = False
             for x in range(k + 1):
                 nearer |= t.near[v, x] == u
-            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], SLACK)
+            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], FIT_SLACK)
             if free > 0:
                 shift(t, c, i, u, w, free)

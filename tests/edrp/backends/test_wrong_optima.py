@@ -187,7 +187,7 @@ def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start
 
 def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
     wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, 0.0, searched=False)
-    found = second_look(bag(), SolverOptions(time_limit=0.0), now(), wrong)
+    found = second_look(bag(), SolverOptions(work_limit=0.0), now(), wrong)
     assert (found.status, found.objective, found.bound) == ("feasible", -2.0, None)
 
 

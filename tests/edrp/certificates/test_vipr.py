@@ -14,7 +14,7 @@ from edrp.backends.proof_tree import Tree
 from edrp.certificates import checker
 from edrp.certificates.programs import program_lines
 from edrp.certificates.vipr import to_vipr
-from edrp.core.certificates import with_certificate
+from edrp.core.certificates import CertificateRequest, with_certificate
 from edrp.core.program import Arrays
 from edrp.datasets.families.registry import all_families
 from edrp.validation.oracles.vipr_judge import Vipr
@@ -30,7 +30,7 @@ def test_the_judge_accepts_an_allocation_of_links(link_case):
 def test_the_judge_accepts_latencies_that_have_no_upper_bound(family):
     """Rounded multipliers leave reduced costs just below 0 on times without an upper bound; rows take them over."""
     problem = all_families()["latency-aware"][family].make(4, np.random.default_rng(5))
-    solution = with_certificate(problem, edrp.solve(problem, "highs"), program=True)
+    solution = with_certificate(problem, edrp.solve(problem, "highs"), request=CertificateRequest(program=True))
     Vipr(to_vipr(solution.certificate, checker.parse(problem.model_dump_json())))
 
 

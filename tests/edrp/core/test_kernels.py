@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from edrp.core.kernels import inlined
+from edrp.core.kernels import compiling_at_once, inlined, kernel
 
 HELPER = """
 from edrp.core.kernels import inlined
+from pack.sizes import SIZE
 
 @inlined
 def step(x):
-    return x + {step}
+    {doc!r}
+    return SIZE * x + {step}
 """
 KERNEL = """
 from edrp.core.kernels import kernel
@@ -26,9 +28,6 @@ def twice(x):
     return step(step(x))
 """
 MAIN = """
-import edrp.core.kernel_cache
-edrp.core.kernel_cache.ROOMS += ("pack",)
-edrp.core.kernel_cache.fingerprint.cache_clear()
 from pack.main import twice
 print(int(twice(0)), sum(twice.dispatcher.stats.cache_hits.values()))
 """
@@ -39,16 +38,26 @@ def run(folder: Path) -> list[int]:
     return [int(word) for word in found.stdout.split()]
 
 
-def test_a_changed_helper_is_compiled_into_the_kernel(tmp_path):
+def change(package: Path, step: int, size: int = 1, doc: str = "") -> None:
+    (package / "helper.py").write_text(HELPER.format(step=step, doc=doc), encoding="utf-8")
+    (package / "sizes.py").write_text(f"SIZE = {size}", encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_changed_helper_or_constant_is_compiled_into_the_kernel(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "main.py").write_text(KERNEL, encoding="utf-8")
-    (package / "helper.py").write_text(HELPER.format(step=1), encoding="utf-8")
+    change(package, step=1)
     assert run(tmp_path) == [2, 0]
     assert run(tmp_path) == [2, 1]  # from the cache
-    (package / "helper.py").write_text(HELPER.format(step=20), encoding="utf-8")
+    change(package, step=1, doc="Says the same in other words.")
+    assert run(tmp_path) == [2, 1]
+    change(package, step=20)
     assert run(tmp_path) == [40, 0]
+    change(package, step=20, size=2)
+    assert run(tmp_path) == [60, 0]
 
 
 RENAMED = """
@@ -57,28 +66,28 @@ import numpy as np
 from edrp.core.kernels import kernel
 
 class {name}(NamedTuple):
-    values: np.ndarray
+    {fields}
 
 @kernel
 def twice(arrays):
     return 2 * arrays.values[0]
 """
 CALL = """
-import edrp.core.kernel_cache
-edrp.core.kernel_cache.ROOMS += ("pack",)
-edrp.core.kernel_cache.fingerprint.cache_clear()
 import numpy as np
 from pack import main
-print(main.twice(getattr(main, "{name}")(np.array([21]))))
+values, others = np.array([21]), np.array([0])
+print(main.twice(getattr(main, "{name}")(values=values, others=others)))
 """
+ORDERS = ("values: np.ndarray; others: np.ndarray", "others: np.ndarray; values: np.ndarray")
 
 
-def test_a_cache_that_names_types_which_are_gone_is_compiled_again(tmp_path):
+@pytest.mark.slow
+def test_a_kernel_whose_types_were_renamed_or_reordered_is_compiled_again(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("Before", "After"):
-        (package / "main.py").write_text(RENAMED.format(name=name), encoding="utf-8")
+    for name, fields in (("Before", ORDERS[0]), ("After", ORDERS[0]), ("After", ORDERS[1])):
+        (package / "main.py").write_text(RENAMED.format(name=name, fields=fields), encoding="utf-8")
         done = subprocess.run([sys.executable, "-c", CALL.format(name=name)], cwd=tmp_path, capture_output=True, text=True)
         assert done.stdout.strip() == "42", done.stderr
 
@@ -86,6 +95,17 @@ def test_a_cache_that_names_types_which_are_gone_is_compiled_again(tmp_path):
 @inlined
 def half(x):
     return x / 2
+
+
+@kernel
+def quarters(x):
+    return half(half(x)) + half(half(4))
+
+
+def test_a_helper_is_compiled_once_for_constants_and_variables():
+    with compiling_at_once():
+        assert quarters(8) == 3.0
+    assert len(half.part.signatures) == 2  # whole numbers and floats
 
 
 def test_a_function_that_is_compiled_into_others_refuses_calls_from_python():

@@ -9,9 +9,7 @@ import sys
 
 import pytest
 
-from edrp.core import kernel_cache
-from edrp.core.kernel_cache import runs_here
-from edrp.core.kernels import kernel
+from edrp.core.kernel_cache import runs_here, wheel_target
 from edrp.warm_up import FEATURES, TRIPLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel kernels")]  # they are made once
@@ -67,10 +65,5 @@ def test_for_another_python_everything_is(made, tmp_path):
     assert json.loads(run(USE, other, tmp_path / "home")) > 0.0
 
 
-def test_without_such_a_folder_there_is_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(kernel_cache, "WHEEL_FOLDER", tmp_path)
-    kernel_cache._wheel_target.cache_clear()
-    try:
-        assert kernel_cache.load_from_wheel(kernel(abs).function, None, None) is None
-    finally:
-        kernel_cache._wheel_target.cache_clear()
+def test_without_such_a_folder_there_is_nothing(tmp_path):
+    assert wheel_target(tmp_path) is None

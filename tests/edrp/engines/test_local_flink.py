@@ -168,6 +168,7 @@ def processes_of(address: str) -> list[int]:
 
 
 @pytest.mark.skipif(MISSING, reason="needs Java and the extra flink")
+@pytest.mark.slow
 @pytest.mark.xdist_group("local-flink")
 def test_advice_on_a_live_cluster_and_a_rescale(run, tmp_path):
     """The commands of the tutorial: a cluster whose counter is too busy, advice on it, and the advice carried out."""

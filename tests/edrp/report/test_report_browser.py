@@ -42,6 +42,7 @@ def smoke(tmp_path_factory) -> tuple[Path, int, float]:
     return out, int(ended.value.code or 0), perf_counter() - begin
 
 
+@pytest.mark.slow
 def test_smoke_suite_finds_no_defect(smoke):
     out, code, _ = smoke
     assert code == 0

@@ -16,7 +16,6 @@ from edrp.report.statements import (
     Statement,
     claim,
     finding_table,
-    judged,
     print_statements,
     statement_table,
 )
@@ -84,12 +83,6 @@ def test_claims_print_their_reason_whatever_signs_it_holds():
     text = io.StringIO()
     print_statements(Console(file=text, width=200), [claim("costs fall", False, "3, [bold]4")])
     assert text.getvalue().strip() == "does not hold: costs fall (3, [bold]4)"
-
-
-def test_rules_without_findings_make_no_statement():
-    rules = [("some", "§1", lambda values: [margin(value, 0.1) for value in values]), ("none", "§2", lambda values: [])]
-    (statement,) = judged(rules, [0.5])
-    assert (statement.sentence, statement.holds) == ("some", True)
 
 
 def test_tables_show_the_papers_figures_only_where_there_are_some():

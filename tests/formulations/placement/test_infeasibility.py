@@ -119,13 +119,13 @@ def test_a_solution_carries_the_explanation():
 def test_out_of_time_nothing_is_left_out():
     """Demands that were not examined stay, and a last sentence says so."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
-    *demands, last = explain_infeasibility(problem, proofs, time_limit=0.0)
+    *demands, last = explain_infeasibility(problem, proofs, units=0.0)
     assert len(demands) == 5
     assert last.startswith("there was no time to find out")
 
 
 def test_the_explanation_ends_with_the_time_limit_of_all_that_is_done():
-    """Twenty seconds would be its own, but the time limit of `edrp.solve` has passed."""
+    """Twenty units would be its own, but the limit of `edrp.solve` has passed."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
     with deadline(now()):
-        assert explain_infeasibility(problem, proofs, time_limit=20.0)[-1].startswith("there was no time to find out")
+        assert explain_infeasibility(problem, proofs, units=20.0)[-1].startswith("there was no time to find out")

@@ -176,7 +176,7 @@ def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):
         arrays = compile_rescale(scale_out)
         search = RangeSearch(range_arrays(arrays), [packed_start(arrays, 0.0)])
     before = search.objective
-    assert search.anneal(edrp.Options(time_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
+    assert search.anneal(edrp.Options(work_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
     assert search.objective == before
     assert np.isfinite(search.best.values[OBJECTIVE])
 
@@ -212,7 +212,7 @@ def test_a_repair_comes_first_and_its_first_answer_does_not_wait_for_time(scale_
     with derived_once(scale_out):
         assert compile_rescale(scale_out).compiled.delay.shape == (3, 3)
         with deadline(now() - 1):
-            answer = get_method("repair-ranges").run(scale_out, edrp.Options(time_limit=0.0))
+            answer = get_method("repair-ranges").run(scale_out, edrp.Options(work_limit=0.0))
     assert answer.status == "feasible"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from io import StringIO
-from time import perf_counter, process_time
 from typing import Any
 
 import numba
@@ -139,15 +138,11 @@ def test_what_is_reported_improves_up_to_the_answer() -> None:
 
 
 @pytest.mark.parametrize(("method", "endless"), [("iterated-local-search", {"kicks": 10**9}), ("ant-system", {"iterations": 10**9, "stagnation": 10**9}), ("hybrid", {"iterations": 10**9, "stagnation": 10**9})])  # fmt: skip  # noqa: E501
-def test_a_time_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
-    """The best placement so far, milliseconds of work after the limit, whoever holds the cores; the hybrid still climbs."""
+def test_a_work_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
+    """The best placement so far; the hybrid still climbs."""
     problem = paper_problem("T-R7", 0.4)
-    edrp.solve(problem, method, **FEW[method])
-    begin, used = perf_counter(), process_time()
-    solution = edrp.solve(problem, method, time_limit=0.1, **endless)
-    assert perf_counter() - begin > 0.05
-    assert process_time() - used < 0.2
-    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    solution = edrp.solve(problem, method, work_limit=0.05, **endless)
+    assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
     if method == "hybrid":
         engine = make_engine(compile_problem(problem))
         counts = compile_problem(problem).counts(solution.deployment)

@@ -21,12 +21,13 @@ from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 FILES = tuple(sorted(EXAMPLES.glob("*.json")))
-CASES, CHUNKS = 500, 10
+CASES, CHUNKS, QUICK = 500, 10, 3
+"""Documents, and parts of them; those from `QUICK` on are for `make test-slow`."""
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [pytest.param(chunk, marks=[pytest.mark.slow] * (chunk >= QUICK)) for chunk in range(CHUNKS)])
 def test_nothing_breaks_the_package(chunk, tmp_path):
-    """Five hundred mutated documents of all kinds, each solved by two methods."""
+    """Mutated documents of all kinds, each solved by two methods."""
     campaign = Campaign(tmp_path, seed=16, files=FILES)
     campaign.finds.mkdir()
     result = run_chunk(campaign, chunk, CASES // CHUNKS)

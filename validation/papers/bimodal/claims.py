@@ -177,7 +177,7 @@ def _half(networks: str, **limits: Any) -> Requirement:
 
 
 def _half_ratio(sweep: SampleSweep, _: Any) -> Estimate:
-    return estimate_crossing_ratio(*(sweep.by_links("acceptance", networks) for networks in ("both", "dedicated")), 0.5)
+    return estimate_crossing_ratio(sweep.by_links("acceptance", "both"), sweep.by_links("acceptance", "dedicated"), 0.5)
 
 
 def _doubled(sweep: SampleSweep) -> Iterator[Place]:

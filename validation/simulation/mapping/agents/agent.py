@@ -24,7 +24,7 @@ from edrp.validation.simulation.mapping.agents.messages import (
 )
 from edrp.validation.simulation.mapping.agents.partial import PartialMap
 from edrp.validation.simulation.mapping.agents.pruning import PRUNINGS, Enumeration
-from edrp.validation.simulation.mapping.agents.reservations import Probing, Reservations
+from edrp.validation.simulation.mapping.agents.reservations import Reservations
 
 
 class Directory:
@@ -130,7 +130,6 @@ class MapAgent:
         self.reservations = Reservations(server, links)
         self.states: dict[int, MappingState] = {}
         self._waiting: dict[int, list[Map]] = {}
-        self._probing = Probing(self.reservations)
 
     def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
         """Handle a message, and return the messages to send now.
@@ -152,18 +151,18 @@ class MapAgent:
             case Spec():
                 return self._learn(message.task, message.specification, allowance)
             case Release():
-                return self._probing.release(message)
+                return self.reservations.release(message)
             case Forget():
                 return self._forget(message)
             case Select() if message.task not in self.states:  # no map has come here
                 return [Reject(message.task, self.server.name, PORTAL, ())]
             case Select():
                 state = self.states[message.task]
-                return self._probing.select(message, state.specification, state.complete)
+                return self.reservations.select(message, state.specification, state.complete)
             case Probe():
-                return self._probing.probe(message, self.states[message.task].specification)
+                return self.reservations.probe(message, self.states[message.task].specification)
             case Rollback():
-                return self._probing.rollback(message, self.states[message.task].specification)
+                return self.reservations.rollback(message, self.states[message.task].specification)
         raise TypeError(f"servers do not receive messages of kind {message.kind}")
 
     def complete_maps(self, task: int) -> tuple[PartialMap, ...]:
@@ -283,7 +282,7 @@ class MapAgent:
 
     def _forget(self, message: Forget) -> list[Message]:
         """Drop what is kept of a mapping that has ended, reservations excepted, and pass that on."""
-        self._probing.forget(message.task)
+        self.reservations.forget(message.task)
         state = self.states.pop(message.task, None)
         return [Forget(message.task, self.server.name, name) for name in state.informed] if state else []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from edrp.heuristics.mapping.rules import Specification
 from edrp.validation.simulation.mapping.agents.partial import PartialMap
@@ -16,12 +15,14 @@ PORTAL = ""
 class Message:
     """One message about one task."""
 
-    kind: ClassVar[str]
-    """Word by which messages are counted."""
-
     task: int
     sender: str
     receiver: str
+
+    @property
+    def kind(self) -> str:
+        """Word by which messages are counted."""
+        return type(self).__name__.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,6 @@ class Map(Message):
     order in which maps are sent.
     """
 
-    kind = "map"
     map: PartialMap
     public: bool = False
     specification: Specification | None = None
@@ -43,7 +43,6 @@ class Map(Message):
 class Ack(Message):
     """Acknowledges the map of that number (Alg. 2); the final one closes the engagement of its sender."""
 
-    kind = "ack"
     number: int
     final: bool
 
@@ -52,14 +51,11 @@ class Ack(Message):
 class Ask(Message):
     """Asks for the specification, which a map has overtaken."""
 
-    kind = "ask"
-
 
 @dataclass(frozen=True, slots=True)
 class Spec(Message):
     """The specification by itself."""
 
-    kind = "spec"
     specification: Specification
 
 
@@ -67,14 +63,11 @@ class Spec(Message):
 class Select(Message):
     """Tells the delivery server that the mapping has ended: no map is under way any more."""
 
-    kind = "select"
-
 
 @dataclass(frozen=True, slots=True)
 class Probe(Message):
     """Reserves, from the delivery back to the source, what a map takes; `place` is that of the receiver among its stops."""
 
-    kind = "probe"
     map: PartialMap
     place: int
 
@@ -83,7 +76,6 @@ class Probe(Message):
 class Rollback(Message):
     """Undoes a probe on its way back to the delivery; `short` names what was taken by others."""
 
-    kind = "rollback"
     map: PartialMap
     place: int
     short: str
@@ -93,7 +85,6 @@ class Rollback(Message):
 class Confirm(Message):
     """Tells the portal that the probe has reached the source: the task is accepted."""
 
-    kind = "confirm"
     map: PartialMap
 
 
@@ -101,7 +92,6 @@ class Confirm(Message):
 class Reject(Message):
     """Tells the portal that no map is left; `short` names what each map that was tried lacked."""
 
-    kind = "reject"
     short: tuple[str, ...]
 
 
@@ -109,14 +99,11 @@ class Reject(Message):
 class Forget(Message):
     """Lets a server drop what it keeps of a mapping, and tell those to whom it sent the specification."""
 
-    kind = "forget"
-
 
 @dataclass(frozen=True, slots=True)
 class Release(Message):
     """Gives back, from the source on, what a task that has ended held."""
 
-    kind = "release"
     map: PartialMap
     place: int
 
@@ -125,11 +112,8 @@ class Release(Message):
 class Begin(Message):
     """The user hands a task to its portal."""
 
-    kind = "begin"
-
 
 @dataclass(frozen=True, slots=True)
 class End(Message):
     """The user tells the portal that the task has ended."""
 
-    kind = "end"

@@ -56,9 +56,12 @@ class Reservation:
 
 
 class Reservations:
-    """Reservations of tasks on one server and on the links that leave it.
+    """Reservations of tasks on one server and on the links that leave it, and the server's part in making them.
 
-    Free amounts are computed from the reservations each time, so that nothing is lost to rounding when tasks come and go.
+    A probe meets the servers of a map in turn. Each reserves all that the map takes of it, of its outgoing links and of its
+    access to the public network, when the probe comes for the first time; or, where another task took it since the map passed,
+    sends the probe back, and everybody lets go. Nobody waits for anybody, so that tasks never block one another. Free amounts
+    are computed from the reservations each time, so that nothing is lost to rounding when tasks come and go.
 
     Examples
     --------
@@ -66,15 +69,14 @@ class Reservations:
     >>> reservations.reserve(1, Reservation(capacity=2))
     >>> reservations.free_capacity, reservations.reserve(2, Reservation(capacity=2))
     (1.0, 'capacity of a')
-    >>> reservations.release(1)
-    >>> reservations.free_capacity
-    3.0
     """
 
     def __init__(self, server: Server, links: Mapping[str, DataLink]) -> None:
         self.server = server
         self.links = links
         self.held: dict[int, Reservation] = {}
+        self._left: dict[int, list[PartialMap]] = {}
+        self._short: dict[int, list[str]] = {}
 
     @property
     def free_capacity(self) -> float:
@@ -101,40 +103,19 @@ class Reservations:
 
     def reserve(self, task: int, wanted: Reservation) -> str | None:
         """Reserve all of it, or nothing: then return what is short."""
-        server = self.server
-        short = [
-            *([] if fits(wanted.capacity, self.free_capacity, server.capacity) else [f"capacity of {server.name}"]),
-            *(
-                f"bandwidth of {server.name} → {name}"
-                for name, rate in wanted.rates.items()
-                if not fits(rate, self.free_rate(name), self.links[name].bandwidth)
-            ),
-            *([] if fits(wanted.uplink, self.free_uplink, server.uplink) else [f"uplink of {server.name}"]),
-            *([] if fits(wanted.downlink, self.free_downlink, server.downlink or 0.0) else [f"downlink of {server.name}"]),
+        server, here = self.server, self.server.name
+        links = [(name, rate, self.free_rate(name), self.links[name].bandwidth) for name, rate in wanted.rates.items()]
+        needs = [
+            (f"capacity of {here}", wanted.capacity, self.free_capacity, server.capacity),
+            *((f"bandwidth of {here} → {name}", *amounts) for name, *amounts in links),
+            (f"uplink of {here}", wanted.uplink, self.free_uplink, server.uplink),
+            (f"downlink of {here}", wanted.downlink, self.free_downlink, server.downlink or 0.0),
         ]
+        short = [what for what, amount, free, whole in needs if not fits(amount, free, whole)]
         if short:
             return ", ".join(short)
         self.held[task] = wanted
         return None
-
-    def release(self, task: int) -> None:
-        """Release the reservation of a task, if it has one."""
-        self.held.pop(task, None)
-
-
-class Probing:
-    """One server's part in reservations.
-
-    A probe meets the servers of a map in turn. Each reserves all that the map takes of it, of its outgoing links and of its
-    access to the public network, when the probe comes for the first time; or, where another task took it since the map passed,
-    sends the probe back, and everybody lets go. Nobody waits for anybody, so that tasks never block one another.
-    """
-
-    def __init__(self, reservations: Reservations) -> None:
-        self._reservations = reservations
-        self._here = reservations.server.name
-        self._left: dict[int, list[PartialMap]] = {}
-        self._short: dict[int, list[str]] = {}
 
     def select(self, message: Select, specification: Specification, complete: Sequence[PartialMap]) -> list[Message]:
         """At the delivery: rank the maps and probe the best one."""
@@ -152,7 +133,7 @@ class Probing:
 
     def rollback(self, message: Rollback, specification: Specification) -> list[Message]:
         """Let go of this server's part; at the delivery, probe the next map."""
-        self._reservations.release(message.task)
+        self.held.pop(message.task, None)
         if message.place < len(message.map.stops) - 1:
             return [self._send_back(message.task, message.map, message.place, message.short)]
         self._short[message.task].append(message.short)
@@ -160,9 +141,9 @@ class Probing:
 
     def release(self, message: Release) -> list[Message]:
         """Give back what a task held that has ended, and tell the next server of its map."""
-        self._reservations.release(message.task)
+        self.held.pop(message.task, None)
         place, stops = message.place + 1, message.map.stops
-        return [Release(message.task, self._here, stops[place], message.map, place)] if place < len(stops) else []
+        return [Release(message.task, self.server.name, stops[place], message.map, place)] if place < len(stops) else []
 
     def forget(self, task: int) -> None:
         """Drop the maps that are left; what is reserved stays."""
@@ -178,18 +159,18 @@ class Probing:
             if missing is None:
                 return self._send_on(task, candidate, len(candidate.stops) - 1)
             short.append(missing)
-        return [Reject(task, self._here, PORTAL, tuple(short))]
+        return [Reject(task, self.server.name, PORTAL, tuple(short))]
 
     def _reserve(self, task: int, candidate: PartialMap, specification: Specification) -> str | None:
         """Reserve this server's part of a map, all of it at the first visit; or say what is short."""
-        if task in self._reservations.held:
+        if task in self.held:
             return None
-        return self._reservations.reserve(task, Reservation.of(self._here, candidate, specification))
+        return self.reserve(task, Reservation.of(self.server.name, candidate, specification))
 
     def _send_on(self, task: int, candidate: PartialMap, place: int) -> list[Message]:
         if place == 0:
-            return [Confirm(task, self._here, PORTAL, candidate)]
-        return [Probe(task, self._here, candidate.stops[place - 1], candidate, place - 1)]
+            return [Confirm(task, self.server.name, PORTAL, candidate)]
+        return [Probe(task, self.server.name, candidate.stops[place - 1], candidate, place - 1)]
 
     def _send_back(self, task: int, candidate: PartialMap, place: int, short: str) -> Rollback:
-        return Rollback(task, self._here, candidate.stops[place + 1], candidate, place + 1, short)
+        return Rollback(task, self.server.name, candidate.stops[place + 1], candidate, place + 1, short)
