@@ -22,10 +22,7 @@ SUBJECT = "classes of equal nodes"
 
 @derived
 def find_node_classes(problem: PlacementProblem) -> Ints | None:
-    """Class of each node of the compiled problem, whatever runs on it now; None where there are more than `MAX_CLASSES`.
-
-    Inside `derived_once` they are found once.
-    """
+    """Class of each node of the compiled problem, whatever runs on it now; None where there are more than `MAX_CLASSES`."""
     return few_classes(compile_problem(problem), MAX_CLASSES)
 
 
@@ -37,8 +34,6 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
     Parameters
     ----------
-    compiled
-        The problem.
     with_current
         Whether nodes of a class also run the same replicas now.
 
@@ -88,8 +83,6 @@ def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
 
     Parameters
     ----------
-    delay
-        Seconds between nodes.
     members
         Nodes of each class; sets of classes are numbered by their bits.
     """

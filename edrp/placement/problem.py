@@ -208,11 +208,6 @@ class StreamPlacement(Problem):
     def evaluate(self, deployment: Any) -> Evaluation:
         """Evaluate a deployment with the plain face of every metric; independent of all methods.
 
-        Returns
-        -------
-        Evaluation
-            Objective, metrics by name, and every limit that is broken.
-
         Raises
         ------
         InvalidInstanceError

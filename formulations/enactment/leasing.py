@@ -55,8 +55,6 @@ class LeasingFormulation(Formulation):
 
     Attributes
     ----------
-    arrays
-        The problem as arrays.
     slots
         Host type, period and number of each row of the block `instances`.
 

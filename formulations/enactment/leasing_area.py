@@ -118,8 +118,6 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
 
     Parameters
     ----------
-    problem
-        Leasing problem.
     whole
         Whether units and instances must be whole: a sharper bound, by branch and bound.
     time_limit

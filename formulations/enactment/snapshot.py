@@ -31,8 +31,6 @@ class EnactmentFormulation(Formulation):
 
     Attributes
     ----------
-    arrays
-        The problem as arrays.
     compositions
         Compositions that have a column, with the packing that a solver starts from.
     slots
@@ -121,10 +119,6 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
 
     Parameters
     ----------
-    problem
-        Snapshot problem.
-    program
-        Its name.
     allowance
         By how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
         that can be part of an optimum; additional rows may need more expensive ones.

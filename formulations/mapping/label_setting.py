@@ -65,14 +65,8 @@ class MapLabelSearch:
 
     Attributes
     ----------
-    layers
-        The problem.
     tolerance
         Relative difference to the optimum that is allowed, at least `ROUNDING`.
-    remaining
-        Seconds that are left.
-    report
-        Called now and then with cost and bound.
     bound
         Proven: no map costs less; infinite: there is none.
     cost, moves
@@ -208,8 +202,6 @@ EXACT = 1e-9
 
 class LabelSetting(Method):
     """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network.
-
-    See `MapLabelSearch` for how it works. Stopped before its end, it returns the best map found and a proven bound.
 
     Examples
     --------

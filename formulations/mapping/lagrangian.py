@@ -69,8 +69,6 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
         Cost of the best map known, infinite for none.
     max_cost
         Upper bound on the cost of any map; a higher lower bound proves that there is none.
-    remaining
-        Seconds that are left.
     """
     weights = np.zeros(layers.graph.limit.size)
     best = Ascent(-np.inf, weights, None, known)
@@ -100,11 +98,6 @@ def relaxed_bound(problem: MappingProblem) -> float:
 
     A component is only on servers that have room for it, each looked at by itself: several on a server are not added up. Empty
     hops are limited as in the problem.
-
-    Parameters
-    ----------
-    problem
-        With additive cost.
 
     Returns
     -------

@@ -71,10 +71,6 @@ class MapLayers:
     """A problem as input of the searches.
 
     Attributes
-    ----------
-    graph
-        Servers, arcs and the task.
-    prices
         Prices of the problem itself.
     shares
         By use, the share that it takes of the limit; 0 where uses do not add up.

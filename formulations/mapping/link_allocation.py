@@ -34,8 +34,6 @@ class LinkAllocationFormulation(Formulation):
 
     Attributes
     ----------
-    network, flows
-        The problem as arrays.
     flow, arc
         Shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
 

@@ -88,8 +88,6 @@ def explain_infeasibility(
 
     Parameters
     ----------
-    problem
-        An infeasible problem.
     methods
         Finds exact methods that take a problem; the first of them decides whether it is feasible.
     units

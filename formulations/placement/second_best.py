@@ -57,10 +57,6 @@ def second_best(
 
     Parameters
     ----------
-    problem
-        The problem.
-    deployment
-        The deployment to be excluded.
     time_limit
         Seconds; None for none.
     gap

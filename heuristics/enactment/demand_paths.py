@@ -20,8 +20,6 @@ class DemandHistory:
     ----------
     state
         First state, which gives names, streams and declared rates.
-    rounds
-        Number of rounds that are remembered.
 
     Examples
     --------
@@ -112,12 +110,8 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     ----------
     loads
         (rounds seen,): load of each round, the last is now.
-    rounds
-        Number of rounds to look ahead.
     interval
         Seconds of a round.
-    settings
-        Settings by which likeness is judged.
 
     Examples
     --------

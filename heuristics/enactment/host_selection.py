@@ -57,12 +57,6 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
 
     Parameters
     ----------
-    tentative
-        Hosts and their instances.
-    operator
-        Operator of which an instance is to be placed.
-    hosts
-        Hosts that may be chosen.
     cached_factor
         CF of Alg. 2.
     """
@@ -95,10 +89,7 @@ MAX_SPREAD_HOSTS = 10_000
 
 
 def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
-    """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room.
-
-    Balance where hosts are few: for limits so tight that first fit leaves some operator without a place.
-    """
+    """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room."""
     if int(sizes.max_hosts.max()) > MAX_SPREAD_HOSTS:
         return None
     packing = Packing(sizes)
@@ -127,10 +118,6 @@ def place(
     ----------
     packing
         Hosts and instances; changed in place.
-    operator, number
-        Index of the operator, and number of instances.
-    lease
-        Whether hosts may be leased.
     without
         A host that must not be chosen.
     cached_factor

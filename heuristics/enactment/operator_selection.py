@@ -63,8 +63,6 @@ class OperatorSelection:
 
         Parameters
         ----------
-        operators
-            States of the operators, as monitored.
         instances
             Instances of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
             operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has

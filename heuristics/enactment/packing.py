@@ -49,8 +49,6 @@ class PricedSizes(Sizes):
 
         Parameters
         ----------
-        operator
-            Its index.
         leased : shape (types,)
             Hosts of each type that are leased; None is returned where no further one helps.
         """
@@ -70,13 +68,6 @@ class PricedSizes(Sizes):
 
 class Packing:
     """Hosts and the instances on them, while they are filled.
-
-    Parameters
-    ----------
-    sizes
-        Operators and host types.
-    hosts
-        Hosts that are leased already.
 
     Examples
     --------

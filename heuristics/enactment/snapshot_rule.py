@@ -134,13 +134,7 @@ def _by_use(free: Floats, share: Floats) -> list[int]:
 
 
 class SnapshotRule(Method):
-    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit.
-
-    Attributes
-    ----------
-    parameters
-        Dataclass of the method's parameters.
-    """
+    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit."""
 
     kinds = ("enactment",)
 

@@ -221,17 +221,10 @@ class Flood:
 
         Parameters
         ----------
-        task
-            The task.
         seed
             Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
             When to stop, on the clock of limits (`edrp.core.budget.now`); what was found by then is returned.
-
-        Returns
-        -------
-        FloodResult
-            The complete maps, best first.
         """
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(

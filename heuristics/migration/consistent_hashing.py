@@ -23,13 +23,6 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     before the first task, since an interval cannot hold both ends: tasks behind the last point go to the node there.
     Neither work nor state is looked at.
 
-    Parameters
-    ----------
-    problem
-        The migration.
-    seed
-        Seed of the hash.
-
     Returns
     -------
     Assignment
@@ -87,8 +80,6 @@ class ConsistentHashing:
     ----------
     virtual_nodes
         Places of each node on the ring; more even out the number of tasks per node.
-    seed
-        Seed of the hash.
 
     Examples
     --------
@@ -149,10 +140,6 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
         The change; its `node_of_task` plays no part.
     runs
         At least 2.
-    virtual_nodes
-        Parameters of `ConsistentHashing`.
-    seed
-        Seed of the first run; the others follow it.
 
     Examples
     --------

@@ -156,8 +156,6 @@ def matched(change: Change, groups: Ints) -> Reassignment:
 
     Parameters
     ----------
-    change
-        The change.
     groups : shape (m,)
         Group of each task, 0 … nodes_after − 1.
     """

@@ -49,8 +49,6 @@ class Guarded:
     ----------
     name
         Name of the chosen candidate; "ssm" where none is surely better.
-    policy
-        The chosen candidate.
     savings : by name
         Saving of every candidate.
     """
@@ -67,10 +65,6 @@ def guard(
 
     Parameters
     ----------
-    model
-        The process that is simulated.
-    candidates
-        Policies by name.
     seed
         Seed of the simulation; should differ from the one that the candidates were made with.
     runs, steps

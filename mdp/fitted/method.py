@@ -91,8 +91,6 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     ----------
     model
         The process; there must be a partition for each node count.
-    seed
-        Seed of samples and simulation.
     **parameters
         `rounds`, `samples` of `fit`, `kept` of `restrict`.
 

@@ -182,13 +182,6 @@ def _search(job: SweepJob, tasks: int) -> WorkerFunction:
 def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
     """Search from the states of one chunk; called in the workers.
 
-    Parameters
-    ----------
-    order
-        The job that was sent; tables that this process derived from equal parameters before are used again.
-    run
-        One of its chunks.
-
     Returns
     -------
     pyarrow.RecordBatch

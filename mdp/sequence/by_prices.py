@@ -86,12 +86,6 @@ def search_by_prices(
         Relative gap at which the path counts as optimal.
     threads
         That search at the same time once all that is left is listed.
-    seed
-        Seed of the passes.
-    out_of_time
-        Asked now and then.
-    progress
-        Called with cost and bound after each pass.
 
     Examples
     --------

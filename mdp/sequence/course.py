@@ -102,8 +102,6 @@ class Course:
     ----------
     start
         Boundaries of the current partition.
-    steps
-        In order.
 
     Examples
     --------

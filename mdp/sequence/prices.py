@@ -44,8 +44,6 @@ class PriceRelaxation:
     ----------
     course
         Feasible at every step.
-    seed
-        Seed of the strides.
     out_of_time
         Asked now and then; when it says so, any method may raise.
 

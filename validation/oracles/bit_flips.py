@@ -54,8 +54,6 @@ class Kept:
 
     Attributes
     ----------
-    folder
-        The sound folder.
     take
         Called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
     """
@@ -65,22 +63,7 @@ class Kept:
 
 
 def flip_bits(count: int, seed: int, place: Path) -> Iterator[Flip]:
-    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn.
-
-    Parameters
-    ----------
-    count
-        Number of flips.
-    seed
-        Seed of the choice of files and bits.
-    place
-        Empty folder to work in.
-
-    Yields
-    ------
-    Flip
-        One for each bit.
-    """
+    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn."""
     generator = np.random.default_rng(seed)
     kept = _write_all(place / "sound")
     names = list(kept)

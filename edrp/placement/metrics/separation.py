@@ -1,7 +1,4 @@
-"""Co-location: which streams, and how many of their tuples, leave a node (latency-aware placement, section 4.2).
-
-All instances of an operator are joined to all of the next, and a stream's rate is split evenly over these pairs.
-"""
+"""Co-location: which streams, and how many of their tuples, leave a node (latency-aware placement, section 4.2)."""
 
 from __future__ import annotations
 

@@ -29,16 +29,10 @@ class PeakSearch:
 
     Parameters
     ----------
-    tasks
-        Tasks to be placed.
     shared
         Shared resources whose largest load is minimised; none if any placement will do.
     limits : shape (shared,)
         Largest load of a node; infinite for none.
-    options
-        Limit of time, gap, seed.
-    report
-        Called now and then.
 
     Attributes
     ----------

@@ -69,8 +69,6 @@ def clairvoyant_bound(
 
     Parameters
     ----------
-    scenario
-        Scenario that policies would run in.
     level
         Compliance level; the scenario's own where None.
     all_in_time

@@ -94,8 +94,6 @@ class QueueingCheck:
 
     Attributes
     ----------
-    operator
-        Operator that was simulated, in Kendall's notation.
     formula, simulated
         Mean wait, s.
     """
@@ -165,13 +163,6 @@ CASES = (
 
 def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ...]:
     """Simulate operators with a fixed number of instances and compare mean waits with their formulas.
-
-    Parameters
-    ----------
-    items
-        Approximate number of items in each run.
-    seed
-        Seed of the runs.
 
     Examples
     --------

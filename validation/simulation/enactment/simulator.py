@@ -45,8 +45,6 @@ def simulate(
 
     Parameters
     ----------
-    scenario
-        Scenario that is simulated.
     policy
         Policy, called at time 0 and then once per provisioning interval; the object must be new.
     seed

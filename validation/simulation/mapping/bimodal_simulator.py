@@ -71,8 +71,6 @@ def simulate(
 
     Parameters
     ----------
-    scenario
-        The scenario to simulate.
     cost
         Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
     seed

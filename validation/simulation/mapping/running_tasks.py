@@ -70,15 +70,6 @@ class Ended:
 class Running:
     """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number.
 
-    Parameters
-    ----------
-    scenario
-        The scenario to simulate.
-    network
-        The network that tasks may use, all of it free.
-    seed
-        Seed of the public network.
-
     Examples
     --------
     A task of 100 s without components, on the first arc of its network:

@@ -54,13 +54,6 @@ def end_to_end_latencies(
         Factor on the rates of the sources.
     transfer
         Cost h of sending or receiving a tuple, relative to processing a mean one.
-    seed
-        Seed of the random number generator.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (tuples that reach a sink,).
 
     Raises
     ------

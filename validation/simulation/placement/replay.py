@@ -91,10 +91,6 @@ def replay(
     ----------
     rates
         Source rate of every step in tuples/s; the first one is met by `start` as it is.
-    problem_at
-        Gives the problem of a step.
-    start
-        Initial deployment.
     decide
         Solves a problem. Where it finds nothing, the deployment stays for that step.
     progress

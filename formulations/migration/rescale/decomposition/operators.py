@@ -66,15 +66,7 @@ class OperatorChoice:
 
 
 class OperatorValues:
-    """Least costs of one operator by state.
-
-    Parameters
-    ----------
-    model
-        The problem.
-    index
-        The operator.
-    """
+    """Least costs of one operator by state."""
 
     def __init__(self, model: BoundModel, index: int) -> None:
         self.model, self.index = model, index

@@ -101,12 +101,8 @@ class MapAgent:
 
     Parameters
     ----------
-    server
-        Its own capacity, services and access to the public network.
     links
         Dedicated links by the neighbour that they lead to, in the order in which maps are sent.
-    directory
-        Who hosts which service.
 
     Examples
     --------
@@ -136,8 +132,6 @@ class MapAgent:
 
         Parameters
         ----------
-        message
-            Addressed to this server.
         allowance
             Maps that may still be sent, where a mapping has a limit.
         """

@@ -102,8 +102,6 @@ class Exchange:
     ----------
     network
         The network with its free capacities and rates, before the tasks that are submitted here.
-    rules
-        Limits, cost and pruning of the tasks.
     jitter
         Between 0 and 1.
     seed
@@ -111,8 +109,6 @@ class Exchange:
     ask_delay
         Seconds that it takes to ask for a specification, and as many to answer. Zero is at once, so that when a map is handled
         does not depend on what it has overtaken.
-    agent
-        Class of the agents.
 
     Raises
     ------
@@ -176,11 +172,6 @@ class Exchange:
             When it ends and gives back what it holds.
         seed
             None: from that of the exchange and the number of the task.
-
-        Returns
-        -------
-        int
-            Number of the task, from 0.
 
         Raises
         ------

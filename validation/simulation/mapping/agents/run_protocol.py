@@ -23,8 +23,6 @@ def run_protocol(
 
     Parameters
     ----------
-    problem
-        Network, task, limits and cost.
     seed, jitter, ask_delay, agent
         See `Exchange`.
     pruning
