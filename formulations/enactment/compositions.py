@@ -39,14 +39,10 @@ class Compositions:
 
     Attributes
     ----------
-    counts
-        Shape (C, K): hosts of each type.
-    bounds
-        Shape (C,): no decision with these hosts has a smaller objective. Ascending.
-    types, contents
-        The best decision found on the way, by type and content of its hosts; None where none was found.
-    objective
-        Its objective, infinite for none.
+    counts : shape (C, K): hosts of each type.
+    bounds : shape (C,): no decision with these hosts has a smaller objective. Ascending.
+    types, contents : the best decision found on the way, by type and content of its hosts; None where none was found.
+    objective : its objective, infinite for none.
     """
 
     counts: Ints

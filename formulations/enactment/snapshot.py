@@ -31,10 +31,8 @@ class EnactmentFormulation(Formulation):
 
     Attributes
     ----------
-    compositions
-        Compositions that have a column, with the packing that a solver starts from.
-    slots
-        Shape (S,): type of each host that may be leased.
+    compositions : compositions that have a column, with the packing that a solver starts from.
+    slots : shape (S,): type of each host that may be leased.
 
     Examples
     --------

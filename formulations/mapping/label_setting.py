@@ -65,18 +65,12 @@ class MapLabelSearch:
 
     Attributes
     ----------
-    tolerance
-        Relative difference to the optimum that is allowed, at least `ROUNDING`.
-    bound
-        Proven: no map costs less; infinite: there is none.
-    cost, moves
-        Cost and moves of the best map; infinite and None for none.
-    resources
-        Tracked ones.
-    rounds, looked_at
-        Rounds, and labels looked at in all of them.
-    full
-        Whether memory was the reason to stop.
+    tolerance : relative difference to the optimum that is allowed, at least `ROUNDING`.
+    bound : proven: no map costs less; infinite: there is none.
+    cost, moves : cost and moves of the best map; infinite and None for none.
+    resources : tracked ones.
+    rounds, looked_at : rounds, and labels looked at in all of them.
+    full : whether memory was the reason to stop.
     """
 
     layers: MapLayers

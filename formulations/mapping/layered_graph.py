@@ -71,9 +71,9 @@ class MapLayers:
     """A problem as input of the searches.
 
     Attributes
-        Prices of the problem itself.
-    shares
-        By use, the share that it takes of the limit; 0 where uses do not add up.
+    ----------
+    prices : prices of the problem itself.
+    shares : by use, the share that it takes of the limit; 0 where uses do not add up.
     """
 
     graph: Graph

@@ -34,8 +34,7 @@ class LinkAllocationFormulation(Formulation):
 
     Attributes
     ----------
-    flow, arc
-        Shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
+    flow, arc : shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
 
     Examples
     --------

@@ -37,18 +37,12 @@ class Arcs(NamedTuple):
 
     Attributes
     ----------
-    place
-        Place of the interval in the order of the tasks, from 0 on.
-    first, end
-        Tasks [first, end).
-    enters, leaves
-        `OPEN` or `TAKEN`, at the first boundary and at the end.
-    node
-        The old node that keeps the interval, or `NOBODY`.
-    moved
-        Bytes that move.
-    moves
-        Runs of neighbouring tasks that move from one node.
+    place : place of the interval in the order of the tasks, from 0 on.
+    first, end : tasks [first, end).
+    enters, leaves : `OPEN` or `TAKEN`, at the first boundary and at the end.
+    node : the old node that keeps the interval, or `NOBODY`.
+    moved : bytes that move.
+    moves : runs of neighbouring tasks that move from one node.
     """
 
     place: Ints
@@ -67,8 +61,7 @@ class MigrationFormulation(Formulation):
 
     Attributes
     ----------
-    arcs
-        Meaning of the columns of the block `interval`.
+    arcs : meaning of the columns of the block `interval`.
 
     Examples
     --------

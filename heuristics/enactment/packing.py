@@ -20,10 +20,8 @@ class PricedSizes(Sizes):
 
     Attributes
     ----------
-    price : shape (types,)
-        Price by which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
-    max_hosts : shape (types,)
-        Hosts that can be leased, a whole number even where there is no limit.
+    price : shape (types,), price by which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
+    max_hosts : shape (types,), hosts that can be leased, a whole number even where there is no limit.
     """
 
     price: Floats

@@ -78,8 +78,7 @@ class ConsistentHashing:
 
     Attributes
     ----------
-    virtual_nodes
-        Places of each node on the ring; more even out the number of tasks per node.
+    virtual_nodes : places of each node on the ring; more even out the number of tasks per node.
 
     Examples
     --------
@@ -120,10 +119,8 @@ class Expectation(NamedTuple):
 
     Attributes
     ----------
-    moved_share, standard_error
-        Mean share of the state that moves, and its standard error.
-    broken_share
-        Share of the runs that break the load limit.
+    moved_share, standard_error : mean share of the state that moves, and its standard error.
+    broken_share : share of the runs that break the load limit.
     """
 
     moved_share: float

@@ -24,10 +24,8 @@ class MigrationPolicy:
 
     Attributes
     ----------
-    model
-        The process that the costs were computed for.
-    costs
-        C of every partition.
+    model : the process that the costs were computed for.
+    costs : C of every partition.
 
     Examples
     --------

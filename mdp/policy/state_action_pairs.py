@@ -21,12 +21,9 @@ class StateActionPairs(NamedTuple):
     Attributes
     ----------
     state, action : shape (pairs,)
-    reward : shape (pairs,)
-        −c(P, Q) in bytes.
-    transition : shape (pairs, states)
-        Sparse; rows sum to 1.
-    chance : shape (partitions, states)
-        Sparse: probability of each state after a partition, so that C = −chance @ value.
+    reward : shape (pairs,), −c(P, Q) in bytes.
+    transition : shape (pairs, states), sparse; rows sum to 1.
+    chance : shape (partitions, states), sparse: probability of each state after a partition, so that C = −chance @ value.
     """
 
     state: Ints

@@ -44,14 +44,10 @@ class PriceSearch:
 
     Attributes
     ----------
-    cost, path
-        Best known.
-    bound
-        No path costs less, in bytes.
-    proven
-        Whether the bound is within the gap that was asked for.
-    ended
-        Why the search ended; `iteration_limit` where further passes would close no more of the gap.
+    cost, path : best known.
+    bound : no path costs less, in bytes.
+    proven : whether the bound is within the gap that was asked for.
+    ended : why the search ended; `iteration_limit` where further passes would close no more of the gap.
     passes : over the course, so far.
     """
 

@@ -31,8 +31,7 @@ class PartitionClass:
     Attributes
     ----------
     work_before : shape (m + 1,)
-    nodes, limit, allow_empty
-        Number of intervals, most work of each, whether they may hold no task.
+    nodes, limit, allow_empty : number of intervals, most work of each, whether they may hold no task.
     """
 
     work_before: Floats
@@ -100,8 +99,7 @@ class Course:
 
     Attributes
     ----------
-    start
-        Boundaries of the current partition.
+    start : boundaries of the current partition.
 
     Examples
     --------

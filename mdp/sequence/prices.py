@@ -54,10 +54,8 @@ class PriceRelaxation:
 
     Attributes
     ----------
-    graphs
-        Graph of what is left of each class; the first is the current partition alone.
-    bound
-        In bytes: no path through what is left costs less.
+    graphs : graph of what is left of each class; the first is the current partition alone.
+    bound : in bytes: no path through what is left costs less.
 
     Examples
     --------

@@ -32,14 +32,10 @@ class Flip:
 
     Attributes
     ----------
-    what
-        Kind of the file: results, journal, policy or checkpoint.
-    file
-        Name of the file.
-    bit
-        Number of the bit.
-    fault
-        Fault in how the flip was taken; empty where it was noticed and named, and all else was kept.
+    what : kind of the file: results, journal, policy or checkpoint.
+    file : name of the file.
+    bit : number of the bit.
+    fault : fault in how the flip was taken; empty where it was noticed and named, and all else was kept.
     """
 
     what: str
@@ -54,8 +50,7 @@ class Kept:
 
     Attributes
     ----------
-    take
-        Called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
+    take : called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
     """
 
     folder: Path

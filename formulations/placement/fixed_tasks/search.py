@@ -36,14 +36,10 @@ class PeakSearch:
 
     Attributes
     ----------
-    counts : shape (nodes, operators) or None
-        The best placement so far.
-    value, bound
-        Its peak load, and that of any placement at least.
-    impossible : bool
-        Whether it is proven that nothing keeps room and limits.
-    patterns : int
-        Most patterns that were listed or found.
+    counts : shape (nodes, operators) or None, the best placement so far.
+    value, bound : its peak load, and that of any placement at least.
+    impossible : bool, whether it is proven that nothing keeps room and limits.
+    patterns : int, most patterns that were listed or found.
     """
 
     def __init__(

@@ -43,14 +43,10 @@ class ClairvoyantBound:
 
     Attributes
     ----------
-    total
-        Money: the least expected price of leases and penalties.
-    lease_cost
-        Money for leases in the plan that reaches it, or comes closest in the time.
-    hosts
-        Leased in each round of that plan.
-    proven
-        Whether no plan of the model is cheaper than this one; `total` is a bound in any case.
+    total : money: the least expected price of leases and penalties.
+    lease_cost : money for leases in the plan that reaches it, or comes closest in the time.
+    hosts : leased in each round of that plan.
+    proven : whether no plan of the model is cheaper than this one; `total` is a bound in any case.
     """
 
     total: float

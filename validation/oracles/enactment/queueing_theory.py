@@ -94,8 +94,7 @@ class QueueingCheck:
 
     Attributes
     ----------
-    formula, simulated
-        Mean wait, s.
+    formula, simulated : mean wait, s.
     """
 
     operator: str

@@ -12,16 +12,11 @@ class Event(NamedTuple):
 
     Attributes
     ----------
-    time
-        Seconds since the start.
-    what
-        "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
-    subject
-        The operator, or the host.
-    instance
-        Number of the instance, in the order of placement from 0; -1 where none is concerned.
-    host
-        Where the instance is.
+    time : seconds since the start.
+    what : "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
+    subject : the operator, or the host.
+    instance : number of the instance, in the order of placement from 0; -1 where none is concerned.
+    host : where the instance is.
     """
 
     time: float

@@ -41,8 +41,7 @@ class Station:
 
     Attributes
     ----------
-    arrived, brought, completed
-        Items so far: that arrived, those of them that came from outside, and that left.
+    arrived, brought, completed : items so far: that arrived, those of them that came from outside, and that left.
     """
 
     def __init__(self, scenario: EnactmentScenario, operator: ContainerOperator, random_streams: RandomStreams) -> None:

@@ -22,14 +22,10 @@ class HostTimeline:
 
     Attributes
     ----------
-    time : shape (samples,)
-        Seconds, from 0 to the end in steps of the monitoring interval.
-    machines : shape (samples,)
-        Load, as a multiple of the external rates.
-    hosts : shape (samples,)
-        Hosts that are leased.
-    instances : shape (samples,)
-        Instances that hold resources, starting ones included.
+    time : shape (samples,), seconds, from 0 to the end in steps of the monitoring interval.
+    machines : shape (samples,), load, as a multiple of the external rates.
+    hosts : shape (samples,), hosts that are leased.
+    instances : shape (samples,), instances that hold resources, starting ones included.
     """
 
     time: Floats

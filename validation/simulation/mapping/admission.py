@@ -42,6 +42,8 @@ class Admissions:
     """Maps tasks on free capacities and rates, and keeps track of them.
 
     Parameters
+    ----------
+    cost
         Which map is best.
     max_empty_hops
         Most servers that a map passes without hosting a component.
