@@ -36,19 +36,6 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
     ----------
     with_current
         Whether nodes of a class also run the same replicas now.
-
-    Examples
-    --------
-    >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.edrp import EdrpProblem
-    >>> hosts = [{"name": f"tm{u}", "resources": 8 if u < 3 else 4} for u in range(5)]
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 1.0}]},
-    ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
-    ...     limits={"response_time": 1.0, "cost": 1.0},
-    ... )
-    >>> node_classes(compile_problem(problem)).tolist()
-    [0, 0, 0, 1, 1]
     """
     number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
     assert number is not None

@@ -37,14 +37,6 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
     ------
     KeyError
         An edge has an end that is none of `vertices`.
-
-    Examples
-    --------
-    >>> topological_layers(["sink", "left", "right", "source"],
-    ...                    [("source", "left"), ("source", "right"), ("left", "sink"), ("right", "sink")])
-    (('source',), ('left', 'right'), ('sink',))
-    >>> topological_layers(["in", "loop", "back", "out"], [("in", "loop"), ("loop", "back"), ("back", "loop"), ("back", "out")])
-    (('in',), ('loop',), ('back',), ('out',))
     """
     position = {name: index for index, name in enumerate(vertices)}
     joined = {(position[source], position[target]) for source, target in edges}

@@ -67,18 +67,6 @@ def area_bound(problem: EnactmentProblem) -> float:
     ------
     UnsupportedProblemError
         When hosts cost nothing and no limit keeps their number finite.
-
-    Examples
-    --------
-    Three filters need 6 of the 4 that a host offers: two hosts, of which a quarter of the memory stays free.
-
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
-    ...         "resources": {"cpu": 1, "memory": 2}, "max_instances": 3}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
-    ... )
-    >>> area_bound(problem)
-    2.875
     """
     bounded = compositions(enactment_arrays(problem))
     return float(bounded.bounds[0]) if bounded.bounds.size else math.inf

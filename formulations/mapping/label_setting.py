@@ -195,23 +195,7 @@ EXACT = 1e-9
 
 
 class LabelSetting(Method):
-    """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network.
-
-    Examples
-    --------
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
-    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
-    ...     },
-    ...     task={"source": "a", "delivery": "b", "bandwidths": [4, 2, 1],
-    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
-    ... )
-    >>> answer = LabelSetting().run(problem, Options())
-    >>> answer.status, answer.objective, answer.decision.nodes, answer.decision.routes[2]
-    ('optimal', 11.0, ('b', 'c'), ('c', 'b'))
-    """
+    """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network."""
 
     name = "label-setting"
     kinds = ("mapping",)

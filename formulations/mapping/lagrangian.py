@@ -108,22 +108,6 @@ def relaxed_bound(problem: MappingProblem) -> float:
     ------
     UnsupportedProblemError
         For another cost.
-
-    Examples
-    --------
-    The cheap link is too slow, which the bound overlooks:
-
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": name, "capacity": 1} for name in "abc"],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 1, "cost": 1},
-    ...                   {"source": "a", "target": "c", "bandwidth": 9, "cost": 4},
-    ...                   {"source": "c", "target": "b", "bandwidth": 9, "cost": 4}],
-    ...     },
-    ...     task={"source": "a", "delivery": "b", "bandwidths": [2, 2], "components": [{"name": "f", "capacity": 1}]},
-    ... )
-    >>> relaxed_bound(problem)
-    1.0
     """
     if problem.cost != "additive":
         raise UnsupportedProblemError(f"cost {problem.cost!r} is no sum over links: the relaxed bound is of additive costs")

@@ -147,15 +147,6 @@ def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> 
     """Formulate which node takes which interval of a given target partition: an assignment problem.
 
     The limit on loads is not looked at; the evaluation of the solution tells whether the partition keeps to it.
-
-    Examples
-    --------
-    >>> problem = MigrationProblem(
-    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
-    ... )
-    >>> from edrp.formulations.methods import solve_formulation
-    >>> solve_formulation(formulate_matching(problem, [0, 9, 11, 20])).intervals
-    ((0, 9), (11, 20), (9, 11))
     """
     started = perf_counter()
     ends = np.unique(np.asarray(boundaries, np.int64))

@@ -33,15 +33,6 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
         Whether the container image is there.
     cached_factor
         CF, by which the value of these hosts is multiplied.
-
-    Examples
-    --------
-    Two hosts with as much memory left; on the first the instance leaves CPU and memory out of balance:
-
-    >>> capacity = np.array([[4.0, 8.0], [4.0, 8.0], [4.0, 8.0]])
-    >>> free = np.array([[4.0, 4.0], [2.0, 4.0], [0.5, 8.0]])
-    >>> suitabilities(free, capacity, np.array([1.0, 2.0]), np.array([False, False, True])).tolist()
-    [0.25, 0.0, -1.0]
     """
     used, there = need > 0, capacity > 0
     feasibility = (free[:, used] / need[used]).min(axis=1, initial=np.inf)

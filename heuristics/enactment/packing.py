@@ -65,18 +65,7 @@ class PricedSizes(Sizes):
 
 
 class Packing:
-    """Hosts and the instances on them, while they are filled.
-
-    Examples
-    --------
-    Five instances, of which three fill a host:
-
-    >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, resources={"cpu": 1})
-    >>> small = HostType(name="small", resources={"cpu": 3}, price=1, billing_time=600)
-    >>> packing = Packing(PricedSizes.priced([filter_], [small]))
-    >>> packing.first_fit(0, 5), packing.counts.tolist()
-    (0, [[3], [2]])
-    """
+    """Hosts and the instances on them, while they are filled."""
 
     def __init__(self, sizes: PricedSizes, hosts: Sequence[Host] = ()) -> None:
         self.sizes = sizes

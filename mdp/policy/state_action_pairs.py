@@ -40,14 +40,6 @@ def state_action_pairs(model: PolicyModel) -> StateActionPairs:
     ------
     ProblemTooLargeError
         When they do not fit.
-
-    Examples
-    --------
-    >>> from edrp.mdp.partitions import Tasks
-    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
-    >>> pairs = state_action_pairs(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5))
-    >>> pairs.state.size, pairs.transition.shape
-    (42, (42, 10))
     """
     successors = [model.successors(source) for source in range(len(model.counts))]
     sizes = np.array(model.size.states)

@@ -82,16 +82,6 @@ def search_by_prices(
         Relative gap at which the path counts as optimal.
     threads
         That search at the same time once all that is left is listed.
-
-    Examples
-    --------
-    >>> from edrp.mdp.sequence.heuristic import greedy_path
-    >>> from edrp.mdp.partitions import Tasks
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> path = greedy_path(course)
-    >>> search = search_by_prices(course, course.costs(path).sum(), path)
-    >>> float(search.cost), search.ended
-    (6.0, 'finished')
     """
     search = PriceSearch(cost, path)
     try:

@@ -100,12 +100,6 @@ class Course:
     Attributes
     ----------
     start : boundaries of the current partition.
-
-    Examples
-    --------
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> course.costs([np.array([0, 9, 11, 20]), np.array([0, 7, 9, 13, 20])]).tolist()
-    [4.0, 4.0]
     """
 
     start: Boundaries

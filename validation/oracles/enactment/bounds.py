@@ -71,18 +71,6 @@ def clairvoyant_bound(
         Whether the bound is only for policies that never let items wait so long that they are late.
     time_limit
         Seconds for the second program.
-
-    Examples
-    --------
-    Eight busy instances, four to a host, for ten minutes:
-
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 15.9, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}],
-    ...     load=[1.0] * 10, load_step=60.0, service="constant", penalty=0.01,
-    ... )
-    >>> round(clairvoyant_bound(scenario).total, 9)
-    2.0
     """
     model = _RoundModel.of(scenario, level or scenario.objective_level, all_in_time)
     penalties = _Penalties(model)

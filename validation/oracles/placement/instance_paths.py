@@ -16,20 +16,6 @@ def slowest_instance_path(problem: LatencyAwareProblem, deployment: Deployment) 
     """Seconds on the links of the slowest path that a tuple can take.
 
     Nothing is remembered between paths, so that the time grows with their number.
-
-    Examples
-    --------
-    A tuple that is read and counted on w0 or w1 is written on w1, and so crosses the link at most once:
-
-    >>> problem = LatencyAwareProblem(
-    ...     application={
-    ...         "operators": [{"name": "read"}, {"name": "count", "instances": 2}, {"name": "write"}],
-    ...         "streams": [{"source": "read", "target": "count"}, {"source": "count", "target": "write"}],
-    ...     },
-    ...     network={"nodes": [{"name": "w0"}, {"name": "w1"}], "links": [{"source": "w0", "target": "w1", "delay": 0.003}]},
-    ... )
-    >>> slowest_instance_path(problem, Deployment({"read": ["w0"], "count": ["w0", "w1"], "write": ["w1"]}))
-    0.003
     """
     starts = [(operator, node) for operator in deployment for node in deployment[operator]]
     return max(sum(_legs(problem, path)) for start in starts for path in _paths(problem, deployment, (start,)))

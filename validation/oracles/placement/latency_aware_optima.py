@@ -42,14 +42,7 @@ class ReferenceOptimum:
 
 @cache
 def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
-    """All reference optima.
-
-    Examples
-    --------
-    >>> known = {(optimum.name, optimum.load): optimum for optimum in latency_aware_optima()}
-    >>> known["T-R7", 0.7].operators
-    42
-    """
+    """All reference optima."""
     text = files("edrp.datasets.placement").joinpath("reference", NAME).read_text(encoding="utf-8")
     return tuple(_read(entry) for entry in json.loads(text)["optima"])
 

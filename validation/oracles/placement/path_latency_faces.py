@@ -18,16 +18,7 @@ from edrp.placement.metrics.path_latency import MILLISECONDS
 
 
 def path_latencies(problem: LatencyAwareProblem, deployment: Deployment) -> dict[str, float]:
-    """Seconds by what computes them; resources play no part.
-
-    Examples
-    --------
-    >>> from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-    >>> problem = random_latency_aware_problem(3, operators=(2, 3), nodes=(2, 3))
-    >>> everything_on_one = {o.name: [(o.candidates or ["n0"])[0]] * o.instances for o in problem.application.operators}
-    >>> len(path_latencies(problem, Deployment(everything_on_one)))
-    4
-    """
+    """Seconds by what computes them; resources play no part."""
     roomy = [node.replace(resources=None) for node in problem.network.nodes]
     free = problem.replace(network=problem.network.replace(nodes=roomy), current=None)
     compiled = compile_problem(free)

@@ -28,16 +28,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class EventLog:
-    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not.
-
-    Examples
-    --------
-    >>> log = EventLog()
-    >>> log.note(2.0, "depart", "ocr")
-    >>> log.note(1.0, "arrive", "ocr")
-    >>> [event.what for event in log.sorted()]
-    ['arrive', 'depart']
-    """
+    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not."""
 
     events: list[Event] = field(default_factory=list)
 

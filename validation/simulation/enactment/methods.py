@@ -15,16 +15,7 @@ SUFFIX = "-policy"
 
 
 class PolicyMethod(Method):
-    """A policy as a method: the simulator follows it through a scenario.
-
-    Examples
-    --------
-    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-    >>> scenario = manufacturing_scenario("stepwise", duration=240.0)
-    >>> run = PolicyMethod("threshold").run(scenario, Options(seed=1)).decision
-    >>> scenario.evaluate(run).feasible
-    True
-    """
+    """A policy as a method: the simulator follows it through a scenario."""
 
     kinds = ("enactment-scenario",)
     interpreted_first = True

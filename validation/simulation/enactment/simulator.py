@@ -67,19 +67,6 @@ def simulate(
         When the limits of the host types leave no room for the initial instances.
     VerificationError
         When items appear or vanish, which is checked at every round with actions and at the end.
-
-    Examples
-    --------
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1, 2], load_step=120.0)
-    >>> class Idle:
-    ...     name = "idle"
-    ...     def observe(self, state):
-    ...         return ()
-    >>> run = simulate(scenario, Idle(), seed=1)
-    >>> run.operators[0].arrived, run.leases[0].units, len(run.instances)
-    (720, 1, 2)
     """
     run = _RunState(scenario, seed, record)
     for current in rounds(scenario):

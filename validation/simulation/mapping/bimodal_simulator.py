@@ -92,17 +92,6 @@ def simulate(
     -------
     BimodalRun or None
         The run; None when `until` came first.
-
-    Examples
-    --------
-    >>> scenario = BimodalScenario(
-    ...     network={"nodes": [{"name": "a", "capacity": 2, "uplink": 2e5}, {"name": "b", "capacity": 2, "uplink": 2e5}]},
-    ...     services=[{"name": "decode", "capacity": 1, "shrinkage": 0.5}], variation=0,
-    ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": ["decode"], "rate": 1e5, "data": 1e7}],
-    ... )
-    >>> served = simulate(scenario, "public-hops", seed=1).tasks[0]
-    >>> served.nodes, served.public, served.finish, served.delivered
-    (('b',), (True, False), 100.0, 5000000.0)
     """
     most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
     admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
@@ -252,16 +241,7 @@ class SimulationParameters:
 
 
 class MappingChoice(Method):
-    """A choice among maps, made for every task of a scenario by the simulator.
-
-    Examples
-    --------
-    >>> from edrp.datasets.families.mapping.platforms import bimodal_scenario
-    >>> scenario = bimodal_scenario(servers=20, links=19, tasks=5)
-    >>> run = MappingChoice("public-hops").run(scenario, Options(seed=1)).decision
-    >>> scenario.evaluate(run).feasible
-    True
-    """
+    """A choice among maps, made for every task of a scenario by the simulator."""
 
     kinds = ("bimodal-scenario",)
     interpreted_first = True
