@@ -238,8 +238,7 @@ class PreparedValues(NamedTuple):
     ----------
     values : shape (count,)
     price : shape (arcs,)
-    least : shape (prefixes,)
-        Least residue below each prefix, in preorder.
+    least : shape (prefixes,), least residue below each prefix, in preorder.
     slack : least difference of values that is not rounding, relative to values alone.
     """
 

@@ -61,8 +61,6 @@ class Fitted:
 
     Attributes
     ----------
-    model
-        The process.
     weights : by node count, shape (features,)
         Weights of C, in bytes.
     """
@@ -100,8 +98,6 @@ class Restricted:
 
     Attributes
     ----------
-    model
-        The process.
     partitions : by node count, shape (kept, n + 1)
     values : by node count, shape (kept,)
         C in bytes.

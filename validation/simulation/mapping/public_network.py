@@ -85,15 +85,7 @@ def normal(key: np.uint64, counter: int) -> float:
 
 @inner_loop
 def normals(seed: int, task: int, hop: int, out: Floats) -> None:
-    """Write the first numbers of the stream of a hop of a task to `out`.
-
-    Examples
-    --------
-    >>> drawn = np.empty(10_000)
-    >>> normals(1, 2, 3, drawn)
-    >>> abs(float(drawn.mean())) < 0.04, abs(float(drawn.std()) - 1) < 0.03
-    (True, True)
-    """
+    """Write the first numbers of the stream of a hop of a task to `out`."""
     key = stream(seed, task, hop)
     for counter in range(out.size):
         out[counter] = normal(key, counter)
@@ -157,13 +149,6 @@ def expected_fraction(shares: Sequence[float], variation: float = 1.0, base: flo
         Share of its rate that each hop gets, above 0.
     variation, base
         How far rates depart from their mean.
-
-    Examples
-    --------
-    One hop loses a fifth, ten hops nearly two thirds:
-
-    >>> [round(expected_fraction([1.0] * hops), 3) for hops in (0, 1, 10)]
-    [1.0, 0.81, 0.372]
     """
     levels = np.log(np.array([shares], float).reshape(1, len(shares)))
     return float(expected_fractions(levels, variation * math.log(base))[0])
