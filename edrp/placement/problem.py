@@ -95,7 +95,6 @@ class Placed(Protocol):
 
     def replicas(self, operator: str) -> Counter[str]:
         """Number of replicas on each node that runs the operator."""
-        ...
 
 
 class StreamPlacement(Problem):

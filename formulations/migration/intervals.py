@@ -140,32 +140,16 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
     end = np.repeat(least, counts) + _positions(counts)
-    return _formulation(problem, program, np.repeat(place, counts), np.repeat(first, counts), end, started)
-
-
-def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> MigrationFormulation:
-    """Formulate which node takes which interval of a given target partition: an assignment problem.
-
-    The limit on loads is not looked at; the evaluation of the solution tells whether the partition keeps to it.
-    """
-    started = perf_counter()
-    ends = np.unique(np.asarray(boundaries, np.int64))
-    return _formulation(problem, "matching", np.arange(ends.size - 1), ends[:-1], ends[1:], started)
-
-
-def _formulation(
-    problem: MigrationProblem, name: str, place: Ints, first: Ints, end: Ints, started: float
-) -> MigrationFormulation:
-    arcs = _arcs(problem, place, first, end)
-    program = Program()
-    columns = program.add_columns("interval", arcs.first.size)
+    arcs = _arcs(problem, np.repeat(place, counts), np.repeat(first, counts), end)
+    built = Program()
+    columns = built.add_columns("interval", arcs.first.size)
     tasks = len(problem.work)
-    _add_path(program, columns, arcs, tasks)
-    _add_sums(program, "boundary", columns, arcs.place * tasks + arcs.first)
-    _add_sums(program, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
+    _add_path(built, columns, arcs, tasks)
+    _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
+    _add_sums(built, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
     objective = Linear.of(columns, arcs.moved)
-    program.minimise(objective)
-    return MigrationFormulation(problem, name, program, objective, perf_counter() - started, arcs)
+    built.minimise(objective)
+    return MigrationFormulation(problem, program, built, objective, perf_counter() - started, arcs)
 
 
 def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:

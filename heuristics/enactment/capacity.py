@@ -18,12 +18,10 @@ class CapacityEstimate(Protocol):
 
     def learn(self, state: OperatorState, interval: float) -> None:
         """Take in the observations of the last `interval` seconds."""
-        ...
 
     @property
     def occupied(self) -> float:
         """Seconds per item, as estimated now."""
-        ...
 
 
 class BusyEstimate:

@@ -63,15 +63,12 @@ class Rule(Protocol):
     @property
     def name(self) -> str:
         """Name in tables."""
-        ...
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,), when the rule begins with so many nodes."""
-        ...
 
     def __call__(self, change: Change) -> Reassignment:
         """Where the tasks go."""
-        ...
 
 
 class Outcome(NamedTuple):

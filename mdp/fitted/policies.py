@@ -28,7 +28,6 @@ class PartitionPolicy(Protocol):
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """The partition to go to from `before`, with the node count of index `target`."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,6 @@ class SweepEngine(Protocol):
 
     def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
         """Best responses of all states under `values`; `actions` of the sweep before help the search."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ then items move.
 from __future__ import annotations
 
 from math import inf
-from typing import overload
 
 from edrp.core import budget
 from edrp.core.arrays import Floats
+from edrp.core.errors import OutOfTimeError
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run import EnactmentRun, emitted
 from edrp.enactment.scenario import EnactmentScenario
@@ -28,19 +28,9 @@ OBSERVED = 1e-4
 """Units of work per operator that a policy observes."""
 
 
-@overload
-def simulate(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun: ...
-
-
-@overload
-def simulate(
-    scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float, record: EventLog | None = None
-) -> EnactmentRun | None: ...
-
-
 def simulate(
     scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float = inf, record: EventLog | None = None
-) -> EnactmentRun | None:
+) -> EnactmentRun:
     """Simulate one run.
 
     Parameters
@@ -54,13 +44,10 @@ def simulate(
     record
         Log for small runs, in which every item, instance and host is noted.
 
-    Returns
-    -------
-    EnactmentRun or None
-        The run; None when `until` came first.
-
     Raises
     ------
+    OutOfTimeError
+        When `until` came first.
     PolicyError
         When an action of the policy is impossible; no action of that round is carried out.
     InvalidInstanceError
@@ -74,7 +61,7 @@ def simulate(
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
         if budget.now() > until:
-            return None
+            raise OutOfTimeError("the limit came before the end of the run")
     return run.document()
 
 
