@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,7 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
     brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
-    limits = {"node_limit": brake.nodes, "time_limit": seconds}
+    limits: Any = {"node_limit": brake.nodes, "time_limit": seconds}
     result = in_fresh_thread(
         lambda: milp(
             np.zeros(len(patterns)),
