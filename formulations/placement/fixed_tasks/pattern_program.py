@@ -153,14 +153,15 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
     brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
-    limits: Any = {"node_limit": brake.nodes, "time_limit": seconds}
+    limits = {"node_limit": brake.nodes, "time_limit": seconds}
+    options: Any = {name: limit for name, limit in limits.items() if limit is not None}
     result = in_fresh_thread(
         lambda: milp(
             np.zeros(len(patterns)),
             integrality=np.ones(len(patterns), np.int64),
             bounds=Bounds(0, tasks.nodes),
             constraints=LinearConstraint(rows, needed, needed),
-            options={name: limit for name, limit in limits.items() if limit is not None},
+            options=options,
         )
     )
     brake.release(getattr(result, "mip_node_count", None))
