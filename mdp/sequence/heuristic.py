@@ -30,8 +30,8 @@ RECOMBINED = 5e-9
 NEIGHBOUR = 1e-6
 """Units of work per neighbour of a partition."""
 
-PLACE = 1e-8
-"""Units of work per place and task of an interval, to choose a partition between two others."""
+CHOICE, PLACE = 1e-5, 1.5e-8
+"""Units of work to choose a partition between two others, and in addition per place and task of an interval."""
 
 
 class Pools:
@@ -189,7 +189,7 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
-        spend(PLACE * members.places * here.tasks.work.size / members.nodes)
+        spend(CHOICE + PLACE * members.places * here.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
             here.state_before,
