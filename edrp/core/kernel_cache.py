@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding
-from numba import njit
-from numba.core import event, types
+from numba import njit, types
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
