@@ -4,15 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow test-flink docs mutants fuzz lint types pytest clean
+.PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
 
-# The demo compiles what it needs, and shows its first lines before; all other kernels come after it.
+# The demo compiles what it needs, seven kernels, and shows its first lines before.
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
-	$(MAKE) --no-print-directory $(VENV)/.warm
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
 wheel: $(VENV)/.installed-test
@@ -22,18 +21,25 @@ wheel: $(VENV)/.installed-test
 
 # While developing: lint, types, and the tests of what has changed since HEAD and of the core.
 check: lint types
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $$($(BIN)/python tests/own_change.py)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing" $$($(BIN)/python tests/own_change.py)
 
-test: lint types pytest
+# Lint and types are checked next to the tests, to the end even when one of them fails.
+test: $(VENV)/.installed-test
+	$(MAKE) --no-print-directory --jobs=3 --keep-going lint types pytest
 
-# Larger random batches and long searches; before a release, or after a change of an algorithm.
+# Larger random batches, packages, the site, reports, browsers, killed workers, benchmarks once at their smallest sizes; before a
+# release, or after a change of an algorithm.
 test-slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests benchmarks
+
+# Promises about the clock, one at a time; on a machine that does nothing else.
+test-timing: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m timing tests/timing
 
 # On real clusters of Flink; needs Java 17. A few minutes.
 test-flink: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/edrp/engines/test_local_flink.py tests/edrp/engines/test_flink_clusters.py \
-	  tests/edrp/engines/test_flink_watch_cluster.py tests/edrp/engines/test_flink_control_cluster.py
+	  tests/edrp/engines/test_flink_watch_cluster.py tests/validation/flink/test_control_cluster.py
 
 # The documentation as a site, in `site/`: strict, and without anything that its pages load from elsewhere. Open site/index.html,
 # or, for the search, python -m http.server --directory site.
@@ -48,14 +54,13 @@ mutants: $(VENV)/.installed-test
 # Mutated documents of all kinds under all methods, 50,000 of them: stop with Ctrl-C, and the same command goes on. What does
 # not hold is written to fuzz/finds.
 fuzz: $(VENV)/.installed-test $(VENV)/.warm
-	$(BIN)/python -m edrp.fuzzing run --cases 50000 --processes 2 --also examples --also tests/edrp/fuzzing/hostile
+	$(BIN)/python -m edrp.validation.fuzzing run --cases 50000 --processes 2 --also examples --also tests/validation/fuzzing/hostile
 	$(BIN)/python benchmarks/wrong_optima.py
 	$(BIN)/python benchmarks/corrupted_certificates.py
 
-# Dozens of tests start Python: the package is compiled once, not for each, whatever the environment says. Many wait for processes
-# that they have started, so there are two at a time more than two cores could keep busy.
+# Some tests start Python: the package is compiled once, not for each, whatever the environment says.
 pytest: $(VENV)/.installed-test $(VENV)/.warm
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadgroup -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not timing"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

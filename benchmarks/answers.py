@@ -19,7 +19,6 @@ import json
 import os
 import runpy
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -140,7 +139,9 @@ def make_instances(folder: Path, kinds: list[str]) -> list[str]:
             continue
         part = folder / f"set{number}"
         words = ["generate", kind, "--count", count, "--size", size, "--seed", SEED + number, "--out", part]
-        subprocess.run([sys.executable, "-m", "edrp", *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        done = run_command(*map(str, words))
+        if done["code"]:
+            raise SystemExit("\n".join(done["errors"]))
         for path in part.iterdir():
             if int(path.name.removeprefix(f"{kind}-")[:6]) not in LEFT_OUT.get(kind, ()):
                 path.rename(folder / f"{number:02d}-{path.name}")

@@ -15,42 +15,40 @@ compiled before.
 from __future__ import annotations
 
 import sys
-from statistics import median
-from time import perf_counter
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 import typer
+from common import SAME, above, agrees, is_proven, median_and_worst, objective, timed
 from rich.console import Console
 from rich.table import Table
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES, SIZES, WEIGHTINGS, cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape, sequential
 from edrp.datasets.placement.capsys import capsys_together
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 METHOD = "equal-nodes"
 OPERATORS = (5, 10, 15, 20)
 HEURISTICS = ("iterated-local-search", "annealing", "greedy")
-SAME = 1e-7
-"""Difference of objectives that is a solver's tolerance."""
 
 application = typer.Typer(help=__doc__, add_completion=False)
 console = Console(width=140)
 
+Answers = list[tuple[edrp.Solution, float]]
+Count = Annotated[int, typer.Option(help="Problems, of each family and size where there are several.")]
+First = Annotated[int, typer.Option(help="Seed of the first one.")]
+Limit = Annotated[float, typer.Option(help="Seconds for each run.")]
+Name = Annotated[str, typer.Option(help="Only families whose name contains this.")]
+Rival = Annotated[str, typer.Option(help="Another method, to be run, too.")]
 
-def timed(problem, method: str, limit: float | None = None) -> tuple[edrp.Solution, float]:
-    """A solution, and seconds; the median of three runs where the first one is short."""
-    seconds = []
-    for _ in range(3):
-        start = perf_counter()
-        solution = edrp.solve(problem, method, time_limit=limit)
-        seconds.append(perf_counter() - start)
-        if seconds[0] > 2.0:
-            break
-    return solution, median(seconds)
+
+def solved(problem: edrp.EdrpProblem, method: str, limit: float) -> tuple[edrp.Solution, float]:
+    """Solution and seconds."""
+    return timed(partial(edrp.solve, problem, method, time_limit=limit), repeats=3)
 
 
 def described(solution: edrp.Solution) -> str:
@@ -59,21 +57,18 @@ def described(solution: edrp.Solution) -> str:
 
 
 @application.command()
-def chain(
-    rival: Annotated[str, typer.Option(help="Another method, to be run, too.")] = "",
-    limit: Annotated[float, typer.Option(help="Seconds for each run.")] = 20.0,
-) -> None:
+def chain(rival: Rival = "", limit: Limit = 20.0) -> None:
     """A chain of five operators."""
     edrp.solve(cluster(5, np.random.default_rng(0), shape=sequential, size=SIZES[0]), METHOD)
     table = Table("nodes x slots", "weights", "objective", METHOD, "s", *([rival, "s"] if rival else []))
     for size in SIZES:
         for weights in WEIGHTINGS:
             problem = cluster(5, np.random.default_rng(0), shape=sequential, size=size, weights=weights)
+            solution, seconds = solved(problem, METHOD, limit)
             cells = [f"{size[0]} x {size[1]}", ", ".join(f"{name} {weight:g}" for name, weight in weights.items())]
-            solution, seconds = timed(problem, METHOD, limit)
             cells += [f"{solution.objective:.6g}", described(solution), f"{seconds:.3f}"]
             if rival:
-                other, seconds = timed(problem, rival, limit)
+                other, seconds = solved(problem, rival, limit)
                 cells += [described(other), f"{seconds:.2f}"]
             table.add_row(*cells)
     console.print(table)
@@ -81,88 +76,71 @@ def chain(
 
 @application.command()
 def families(
-    name: Annotated[str, typer.Option(help="Only families whose name contains this.")] = "",
-    count: Annotated[int, typer.Option(help="Problems of each family and size.")] = 5,
-    limit: Annotated[float, typer.Option(help="Seconds for each.")] = 30.0,
-    rival: Annotated[str, typer.Option(help="Another method, to be run, too.")] = "",
+    name: Name = "",
+    count: Count = 5,
+    limit: Limit = 30.0,
+    rival: Rival = "",
     method: Annotated[str, typer.Option(help="Method.")] = METHOD,
     every: Annotated[bool, typer.Option(help="List every problem that is not proven in a second.")] = False,
-    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
+    first: First = 0,
 ) -> None:
     """Consecutive seeds of every family of clusters."""
-    asked = [family for family in CLUSTER_FAMILIES if name in family.name]
-    for family in asked:  # kernels are compiled, all paths are taken once
+    chosen = [family for family in CLUSTER_FAMILIES if name in family.name]
+    for family in chosen:  # kernels are compiled, all paths are taken once
         edrp.solve(family.make(5, np.random.default_rng(0)), method, time_limit=limit)
     others = [f"{rival}: proven", "median s", "best and worst against ours"] if rival else []
     table = Table("family", "operators", "proven", "median s", "worst s", "worst gap", *others)
-    for family in asked:
+    for family in chosen:
         for operators in OPERATORS:
             problems = [family.make(operators, np.random.default_rng(seed)) for seed in range(first, first + count)]
-            found = [timed(problem, method, limit) for problem in problems]
-            for seed, (solution, seconds) in enumerate(found):
-                if every and (seconds > 1 or solution.status not in ("optimal", "infeasible")):
-                    weights = {key: value for key, value in problems[seed].weights.model_dump().items() if value}
-                    nodes = len(problems[seed].network.nodes)
-                    console.print(f"{family.name} {operators} seed {first + seed}: {nodes} nodes, {weights}", end=" ")
-                    console.print(f"{described(solution)} {seconds:.2f} s", solution.size)
-            cells = [family.name, str(operators), *_summary(found)]
+            answers = [solved(problem, method, limit) for problem in problems]
+            for seed, (solution, seconds) in enumerate(answers, first):
+                if every and (seconds > 1 or not is_proven(solution)):
+                    console.print(f"{family.name} {operators} seed {seed}: {described(solution)} {seconds:.2f} s", solution.size)
+            cells = [family.name, str(operators), *_summary(answers)]
             if rival:
-                cells += _against([timed(problem, rival, limit) for problem in problems], found)
+                cells += _against([solved(problem, rival, limit) for problem in problems], answers)
             table.add_row(*cells)
     console.print(table)
 
 
-def _against(theirs: list[tuple[edrp.Solution, float]], ours: list[tuple[edrp.Solution, float]]) -> list[str]:
+def _against(theirs: Answers, ours: Answers) -> list[str]:
     """Cells of a rival: proven answers, median seconds, and how far its objectives lie from ours."""
-    pairs = [(a.objective, b.objective) for (a, _), (b, _) in zip(theirs, ours, strict=True) if b.objective is not None]
-    above = [np.inf if a is None else a / b - 1 for a, b in pairs]
-    apart = f"{min(above):+.3%} {max(above):+.3%}" if above else ""
-    return [f"{_proven(theirs)} of {len(theirs)}", f"{np.median([seconds for _, seconds in theirs]):.2f}", apart]
+    apart = [objective(a) / b.objective - 1 for (a, _), (b, _) in zip(theirs, ours, strict=True) if b.objective is not None]
+    return [*_summary(theirs)[:2], f"{min(apart):+.3%} {max(apart):+.3%}" if apart else ""]
 
 
-def _proven(found: list[tuple[edrp.Solution, float]]) -> int:
-    """Number of answers that are proven."""
-    return sum(solution.status in ("optimal", "infeasible") for solution, _ in found)
-
-
-def _summary(found: list[tuple[edrp.Solution, float]]) -> list[str]:
+def _summary(answers: Answers) -> list[str]:
     """Cells of a row: proven answers, median and worst seconds, and the worst gap."""
-    seconds = [each for _, each in found]
-    gaps = [np.inf if s.gap is None else s.gap for s, _ in found if s.status not in ("optimal", "infeasible")]
-    gap = f"{max(gaps):.2%}" if gaps else ""
-    return [f"{_proven(found)} of {len(found)}", f"{np.median(seconds):.3f}", f"{max(seconds):.2f}", gap]
+    seconds = [taken for _, taken in answers]
+    gaps = [np.inf if s.gap is None else s.gap for s, _ in answers if not is_proven(s)]
+    proven = f"{sum(is_proven(solution) for solution, _ in answers)} of {len(answers)}"
+    return [proven, f"{np.median(seconds):.3f}", f"{max(seconds):.2f}", f"{max(gaps):.2%}" if gaps else ""]
 
 
 @application.command()
-def searches(
-    name: Annotated[str, typer.Option(help="Only families whose name contains this.")] = "",
-    count: Annotated[int, typer.Option(help="Problems of each family and size.")] = 2,
-    limit: Annotated[float, typer.Option(help="Seconds for each.")] = 3.0,
-) -> None:
+def searches(name: Name = "", count: Count = 2, limit: Limit = 3.0) -> None:
     """How far heuristics end from the best placement known, which is mostly proven."""
-    asked = [family for family in CLUSTER_FAMILIES if name in family.name]
-    for method in (METHOD, *HEURISTICS):
-        edrp.solve(asked[0].make(5, np.random.default_rng(0)), method)
-    table = Table("family", "operators", *(f"{method}, mean and worst" for method in HEURISTICS))
-    for family in asked:
+    chosen = [family for family in CLUSTER_FAMILIES if name in family.name]
+    methods = (METHOD, *HEURISTICS)
+    for method in methods:
+        edrp.solve(chosen[0].make(5, np.random.default_rng(0)), method)
+    table = Table("family", "operators", *(f"{method}: % above, median (worst)" for method in HEURISTICS))
+    for family in chosen:
         for operators in OPERATORS[1::2]:
-            above: dict[str, list[float]] = {method: [] for method in HEURISTICS}
+            gaps = []
             for seed in range(count):
                 problem = family.make(operators, np.random.default_rng(seed))
-                found = {method: edrp.solve(problem, method, time_limit=limit).objective for method in (METHOD, *HEURISTICS)}
-                best = min((objective for objective in found.values() if objective is not None), default=None)
-                for method in HEURISTICS if best is not None else ():
-                    above[method].append(np.inf if found[method] is None else found[method] / best - 1)
-            shown = (f"{np.mean(gaps):.2%} {max(gaps):.2%}" if gaps else "" for gaps in above.values())
-            table.add_row(family.name, str(operators), *shown)
+                objectives = [objective(edrp.solve(problem, method, time_limit=limit)) for method in methods]
+                if np.isfinite(min(objectives)):
+                    gaps.append(above(objectives[1:], min(objectives)))
+            cells = map(median_and_worst, zip(*gaps, strict=True)) if gaps else ()
+            table.add_row(family.name, str(operators), *cells)
     console.print(table)
 
 
 @application.command()
-def tiny(
-    count: Annotated[int, typer.Option(help="Problems.")] = 1000,
-    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
-) -> None:
+def tiny(count: Count = 1000, first: First = 0) -> None:
     """Agreement with brute force; every third application already runs."""
     differences = infeasible = still_open = 0
     for seed in range(first, first + count):
@@ -170,31 +148,16 @@ def tiny(
         best, _ = brute_force(problem)
         solution = edrp.solve(problem, METHOD)
         infeasible += best is None
-        still_open += solution.status in ("feasible", "none")
-        if not _agrees(solution, best):
+        still_open += not is_proven(solution)
+        if not agrees(solution, best):
             differences += 1
             console.print(f"seed {seed}: {solution.status} {solution.objective}, bound {solution.bound}, brute force {best}")
     console.print(f"{count} problems ({infeasible} infeasible), {still_open} not proven, {differences} differences")
     sys.exit(differences > 0)
 
 
-def _agrees(solution: edrp.Solution, best: float | None) -> bool:
-    """Whether a solution is consistent with an optimum that is known; an open one has to bracket it."""
-    if best is None:
-        return solution.objective is None and solution.status in ("infeasible", "none")
-    if solution.status == "infeasible" or (solution.objective is not None and solution.objective < best - SAME * abs(best)):
-        return False
-    if solution.bound is not None and solution.bound > best + SAME * abs(best):
-        return False
-    return solution.status != "optimal" or abs(solution.objective - best) <= SAME * abs(best)
-
-
 @application.command()
-def middle(
-    count: Annotated[int, typer.Option(help="Problems.")] = 300,
-    first: Annotated[int, typer.Option(help="Seed of the first one.")] = 0,
-    limit: Annotated[float, typer.Option(help="Seconds for each run of another method.")] = 10.0,
-) -> None:
+def middle(count: Count = 300, first: First = 0, limit: Limit = 10.0) -> None:
     """Agreement with other proofs and with heuristics on 4 nodes of 4 slots: an incumbent below a bound is an alarm."""
     alarms = compared = still_open = 0
     for seed in range(first, first + count):
@@ -202,19 +165,19 @@ def middle(
         shape, zones, running = (sequential, layered_shape)[seed % 2], 1 + seed // 2 % 2, seed % 3 == 0
         problem = cluster(int(random.integers(3, 7)), random, shape=shape, zones=zones, running=running, size=(4, 4, 4))
         ours = edrp.solve(problem, METHOD, time_limit=limit)
-        still_open += ours.status in ("feasible", "none")
+        still_open += not is_proven(ours)
         proven = False
         for method in ("highs", "eliminate", *HEURISTICS):
             if proven and method == "eliminate":
                 continue
             other = edrp.solve(problem, method, time_limit=limit if method not in HEURISTICS else 1.0)
             below = None not in (other.objective, ours.bound) and other.objective < ours.bound - SAME * abs(ours.bound)
-            above = ours.objective is not None and other.bound is not None and other.bound > ours.objective * (1 + SAME)
-            if below or above or (other.status == "infeasible" and ours.objective is not None):
+            refuted = ours.objective is not None and other.bound is not None and other.bound > ours.objective * (1 + SAME)
+            if below or refuted or (other.status == "infeasible" and ours.objective is not None):
                 alarms += 1
                 console.print(f"seed {seed}: {ours.status} {ours.objective} {ours.bound}", end="; ")
                 console.print(f"{method}: {other.status} {other.objective} {other.bound}")
-            if method not in HEURISTICS and other.status in ("optimal", "infeasible"):
+            if method not in HEURISTICS and is_proven(other):
                 compared, proven = compared + 1, True
     console.print(f"{count} problems, {compared} proven by another method, {still_open} not by {METHOD}, {alarms} alarms")
     sys.exit(alarms > 0)

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import edrp
+from edrp.certificates import checker
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.kinds import get_kind
-from edrp.validation.oracles import checker
 
 CASES = (
     ("program", "link-allocation", "mesh", 6, "highs"),

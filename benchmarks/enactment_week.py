@@ -30,15 +30,8 @@ def main(
 ) -> None:
     """Run policies under units of 600 and 3600 s, or those given."""
     week.follow_week(first_day, 1, policies=("threshold",), units=(600.0,))  # loads the kernels
-    week.run(
-        Console(width=150),
-        first_day=first_day,
-        days=days,
-        policies=policy or list(POLICIES),
-        units=unit or list(week.UNITS),
-        seed=seed,
-        out=out,
-    )
+    policies, units = policy or list(POLICIES), unit or list(week.UNITS)
+    week.run(Console(width=150), first_day=first_day, days=days, policies=policies, units=units, seed=seed, out=out)
 
 
 if __name__ == "__main__":

@@ -8,23 +8,14 @@ adds a row for each policy to the file after every day; the same command again g
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from edrp.engines.flink.experiments.control import PEAK, SECONDS, ControlSettings, control_days
-from edrp.validation.papers.flink.control import control_statements, control_table, day_table
-from edrp.validation.papers.flink.rows import load_text, read_rows
-from edrp.validation.report.tables import markdown_table
+from common import add_row
+from flink_measures import show
 
-
-def show(file: Path) -> None:
-    """Print means and differences with their intervals, days, and what is claimed."""
-    rows = read_rows([file]).control
-    print(f"load of the machine {load_text(rows)}\n")
-    print(markdown_table(control_table(rows)), markdown_table(day_table(rows)), sep="\n")
-    for statement in control_statements(rows):
-        print(f"{statement.verdict}: {statement.sentence} ({statement.reason})")
+from edrp.validation.flink.control import PEAK, SECONDS, ControlSettings, control_days
+from edrp.validation.papers.flink.rows import read_rows
 
 
 def main() -> None:
@@ -42,8 +33,8 @@ def main() -> None:
         done = {row["seed"] for row in read_rows([arguments.rows]).control} if arguments.rows.exists() else set()
         left = [seed for seed in arguments.seeds if seed not in done]
         for rows in control_days(left, settings, lambda line: print(line, file=sys.stderr, flush=True)):
-            with arguments.rows.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            for row in rows:
+                add_row(arguments.rows, row)
     show(arguments.rows)
 
 

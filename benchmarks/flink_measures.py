@@ -1,4 +1,4 @@
-"""Quantities of a running job that the benchmarks on Flink predict and measure: latency, state that moves, the rule of DS2."""
+"""What the benchmarks on Flink share: predictions of latency and moved state, the rule of DS2, and how rows are shown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
-from edrp.engines.flink.local import LabRun, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.metadata import read_key_groups
 from edrp.engines.goals import Goals
 from edrp.engines.key_groups import group_sizes, held_groups
 from edrp.engines.model import placement_problem
 from edrp.engines.observation import OperatorObservation
 from edrp.placement.deployment import Deployment
+from edrp.report.tables import markdown_table
+from edrp.validation.flink.lab.job import LabRun
+from edrp.validation.papers.flink.report import report
+from edrp.validation.papers.flink.rows import load_text, read_rows
 
 GOALS = Goals(busy_limit=0.999)
 """With which every plan that keeps up is a plan of the model."""
@@ -141,3 +145,13 @@ def moved_bytes(
 def _owners(replicas: int, groups: int) -> list[int]:
     """The replica of every key group."""
     return [replica for replica in range(replicas) for _ in range(*held_groups(replica, replicas, groups))]
+
+
+def show(file: Path) -> None:
+    """Print tables and statements on a file of rows, as `edrp reproduce flink` reports them."""
+    rows = read_rows([file])
+    print(f"load of the machine {load_text([*rows.predictions, *rows.control, *rows.placements])}\n")
+    found = report(rows)
+    print(*map(markdown_table, found.documented), sep="\n")
+    for statement in found.statements:
+        print(f"{statement.verdict}: {statement.sentence} ({statement.reason})")

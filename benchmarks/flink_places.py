@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import math
 import os
 import random
-import statistics
 import sys
 import time
 from collections import Counter
@@ -25,13 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import spearmanr
+from common import add_row
+from flink_measures import show
 
 from edrp.core.solve import solve
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink, LocalNode
+from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
@@ -39,6 +37,7 @@ from edrp.engines.model import placement_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SLOTS = 2
 """Slots of each site."""
@@ -152,29 +151,7 @@ def run_all(file: Path, count: int, seed: int) -> None:
     nodes = {site: LocalNode(SLOTS, {f"at-{site}": SLOTS}) for site in sorted({site for pair in DELAYS for site in pair})}
     with LocalFlink(nodes, scheduler="default", delays=DELAYS) as flink:
         for row in rows_of_sites(flink, count, random.Random(seed)):
-            with file.open("a", encoding="utf-8") as rows:
-                rows.write(json.dumps({"seed": seed, **row}) + "\n")
-
-
-def show(file: Path) -> None:
-    """Print rank correlation, errors, and where the proven optimum stands, for each run."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    for seed in sorted({row["seed"] for row in rows}):
-        found = [row for row in rows if row["seed"] == seed and row["kind"] == "placement"]
-        (calibration,) = (row for row in rows if row["seed"] == seed and row["kind"] == "calibration")
-        loads = [row["load"] for row in found]
-        print(f"seed {seed}: {len(found)} placements; load of the machine {min(loads):.1f} to {max(loads):.1f}")
-        print(f"a delay adds {calibration['delay_factor']:.2f} times itself; {1000 * calibration['rest']:.0f} ms are in no model")
-        for by in ("predicted", "predicted_plain"):
-            rank = spearmanr([row[by] for row in found], [row["measured"] for row in found]).statistic
-            errors = sorted(abs(row[by] / row["measured"] - 1) for row in found)
-            high = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
-            print(
-                f"{by}: rank correlation {rank:.3f}, relative error {statistics.median(errors):.3f}, 90th percentile {high:.3f}"
-            )
-        best = [row["measured"] for row in found if row["optimum"]]
-        others = min((row["measured"] for row in found if not row["optimum"]), default=math.nan)
-        print(f"optimum ({calibration['status']}): {1000 * best[0]:.1f} ms; best other one: {1000 * others:.1f} ms")
+            add_row(file, {"seed": seed, **row})
 
 
 def main() -> None:

@@ -13,11 +13,9 @@ the file, each with the load of the machine; where the job did not keep up, it i
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import random
-import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -25,19 +23,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flink_measures import ds2_shares, group_states, moved_bytes, predicted_latency, predicted_moved_bytes
+from common import add_row
+from flink_measures import ds2_shares, group_states, moved_bytes, predicted_latency, predicted_moved_bytes, show
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.predictions import is_waiting, possible_share, predict, throughput
 from edrp.placement.deployment import Deployment
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 SERVICE = {"parser": 0.006, "counter": 0.010, "enricher": 0.008, "join": 0.010}
 JOBS = {
@@ -68,9 +68,6 @@ BUFFERS = {
     "taskmanager.network.memory.buffer-debloat.target": "200 ms",
 }
 """Settings of Flink with which buffers hold what is processed in 0.2 s, so that sources are held back within seconds."""
-
-QUANTITIES = {"throughput": "relative", "busy": "share of time", "latency": "relative", "silence": "s", "state": "relative"}
-"""Quantities and how their errors are measured; relative ones over what was measured."""
 
 
 def served(settings: LabSettings) -> dict[str, float]:
@@ -215,8 +212,7 @@ def run_job(flink: LocalFlink, name: str, changes: int, rng: random.Random, file
         replicas = drawn_replicas(settings, rate, replicas, rng, stressed=rng.random() < STRESSED_SHARE)
         seen, row = changed(flink, run, seen, replicas)
         row = {"job": name, "rate": rate, "load": os.getloadavg()[0], "at": time.time(), **row}
-        with file.open("a", encoding="utf-8") as rows:
-            rows.write(json.dumps(row) + "\n")
+        add_row(file, row)
         if not row["keeps_up"]["measured"] and number + 1 < changes:
             recover(run, rate, rng)
             replicas = run.job.replicas()
@@ -238,43 +234,6 @@ def run_all(file: Path, changes: int, rounds: int, seed: int) -> None:
                     for job in flink.rest.get("/jobs/overview")["jobs"]:
                         if job["state"] == "RUNNING":
                             flink.rest.patch(f"/jobs/{job['jid']}")
-
-
-def show(file: Path) -> None:
-    """Print errors and coverage by job and quantity."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    loads = [row["load"] for row in rows]
-    print(f"{len(rows)} reconfigurations; load of the machine {min(loads):.1f} to {max(loads):.1f}")
-    for who in ("predicted", "ds2"):
-        right = sum(row["keeps_up"][who] == row["keeps_up"]["measured"] for row in rows)
-        print(f"keeps up or not: {who} right in {right} of {len(rows)}")
-    kept = sum(row["keeps_up"]["measured"] for row in rows)
-    print(f"{kept} kept up\n")
-    stressed = [row for row in rows if not (row["keeps_up"]["predicted"] and row["keeps_up"]["measured"])]
-    found = [row["quantities"][0] for row in stressed]
-    if found:
-        print(f"throughput of those that do not keep up, or were predicted not to: {line('throughput', 'predicted', found)}\n")
-    print("| job | quantity | by | predictions | median error | 90th percentile | measured within interval | measured above it |")
-    print("|---|---|---|---|---|---|---|---|")
-    for job in (*JOBS, "all"):
-        for quantity in QUANTITIES:
-            found = [q for row in rows if job in (row["job"], "all") for q in row["quantities"] if q["quantity"] == quantity]
-            for by in ("predicted", "calibrated", "by_metadata", "ds2"):
-                if any(by in q for q in found):
-                    print(f"| {job} | {line(quantity, by, [q for q in found if by in q])} |")
-
-
-def line(quantity: str, by: str, found: list[dict[str, Any]]) -> str:
-    """The cells of a quantity: its unit, predictions, errors, and shares within and above the interval."""
-    relative = QUANTITIES[quantity] == "relative"
-    errors = sorted(abs(q["measured"] - q[by]) / (max(q["measured"], 1e-9) if relative else 1.0) for q in found)
-    high = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
-    cells = f"{quantity} ({QUANTITIES[quantity]}) | {by} | {len(found)} | {statistics.median(errors):.3f} | {high:.3f}"
-    if by != "predicted" or "low" not in found[0]:
-        return f"{cells} | - | -"
-    inside = sum(q["low"] <= q["measured"] <= q["high"] for q in found) / len(found)
-    above = sum(q["measured"] > q["high"] for q in found) / len(found)
-    return f"{cells} | {inside:.0%} | {above:.0%}"
 
 
 def main() -> None:

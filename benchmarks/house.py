@@ -4,24 +4,36 @@
     python benchmarks/house.py ../before .          # before and after
     python benchmarks/house.py --list circles       # the places behind one row, by its key
 
-Only tracked files count, and they are read, never imported. "Product" is the six rooms; `a + b` is product + everything else
-(tests, benchmarks, examples; also Markdown for archaic words, without the change log). This command is in no row about words.
+Only tracked files count, and they are read, never imported. "Product" is the six rooms. Rows about words count the product and
+everything else (tests, benchmarks, examples) together, without this command.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
-from house_sources import FRONT_DOOR, ROOMS, House, Row, is_command
-from house_words import LOOP_NAMES, archaic, bounds, endings, loops, openings, sentences, words
+from house_sources import FRONT_DOOR, ROOMS, House, Row, Source, is_command, name_words
 
 MAX_LINES, MAX_FUNCTION, MAX_PARAMETERS = 400, 60, 8
 ROLES = {"__init__", "__main__", "problem", "solution", "kind", "method", "methods", "metrics", "claims", "report"}
 """Basenames that say the same in every topic and every paper."""
+
+PLACEMENT = "heuristics/placement"
+SMALL = 1e-3
+"""Constants below this are tolerances."""
+
+CLOCKS = ("perf_counter", "monotonic", "process_time", "time")
+PRIVATE_WORDS = {
+    *("crowd", "ledger", "draft", "accounts", "forage", "march", "taste", "tally", "quiet", "eye", "reply", "follower"),
+    *("anew", "dear", "dearer", "dearest", "beside", "whoever", "asked", "said", "told", "given", "spot"),
+}
+"""Parts of identifiers and of file names that the field does not use; plurals count too."""
 
 
 def size(house: House, *folders: str) -> Row:
@@ -30,9 +42,10 @@ def size(house: House, *folders: str) -> Row:
     return f"{sum(lines.values()):,} in {len(lines)} files", [source.at(1, count) for source, count in lines.items()]
 
 
-def plain(places: list[str]) -> Row:
+def plain(places: Iterable[str]) -> Row:
     """A row that counts its places."""
-    return str(len(places)), places
+    listed = list(places)
+    return f"{len(listed):,}", listed
 
 
 def loose(house: House) -> Row:
@@ -60,8 +73,7 @@ def classes(house: House) -> Row:
         for node in source.nodes[0].body:
             if isinstance(node, ast.ClassDef):
                 where[node.name].append(str(source.path))
-    several = {name: paths for name, paths in where.items() if len(paths) > 1}
-    return plain([f"{name}: {' '.join(paths)}" for name, paths in sorted(several.items())])
+    return plain(f"{name}: {' '.join(paths)}" for name, paths in sorted(where.items()) if len(paths) > 1)
 
 
 def long_functions(house: House, documented: bool) -> Row:
@@ -73,7 +85,7 @@ def long_functions(house: House, documented: bool) -> Row:
             lines = node.end_lineno - node.lineno + 1 - (doc.end_lineno - doc.lineno + 1 if doc and not documented else 0)
             if lines > MAX_FUNCTION:
                 rows.append((lines, source.at(node.lineno, f"{node.name} {lines}")))
-    return plain([place for _, place in sorted(rows, reverse=True)])
+    return plain(place for _, place in sorted(rows, reverse=True))
 
 
 def parameters(house: House) -> Row:
@@ -97,18 +109,110 @@ def circles(house: House) -> Row:
     return f"{len(house.circles)} of {sum(map(len, house.circles))} modules", places
 
 
+def _may_enter(source: Source) -> bool:
+    """Whether a file is one of the commands that exist for the laboratory."""
+    return source.path.parent.name == "cli" and source.path.stem.startswith(("benchmark", "demo", "reproduce", "simulate"))
+
+
 def crossing(house: House, way: str) -> Row:
-    """Imports `up` to a higher floor, from the `front door`, or `across` between rooms of one floor; in the new layout only."""
-    if not any(source.path.is_relative_to("edrp/core") for source in house.product):
-        return "–", []
-    rows = {"up": [], "front door": [], "across": []}
+    """Imports `up` to a higher floor, from the `front door`, `across` between rooms of one floor, or of the `laboratory`."""
+    rows: dict[str, list[str]] = {"up": [], "front door": [], "across": [], "laboratory": []}
     for importing, line, imported in house.imports:
         place = importing.at(line, f"→ {imported.module}")
         if imported.floor > importing.floor:
             rows["front door" if imported.floor == FRONT_DOOR else "up"].append(place)
         elif imported.floor == importing.floor and imported.folder != importing.folder:
             rows["across"].append(place)
+        if imported.path.parts[0] == "validation" != importing.path.parts[0] and not _may_enter(importing):
+            rows["laboratory"].append(place)
     return plain(rows[way])
+
+
+def decorated(house: House, *names: str) -> Row:
+    """Functions of the product by the names of their decorators."""
+    return plain(
+        source.at(node.lineno, node.name)
+        for source in house.product
+        for node in source.functions
+        if any(getattr(getattr(d, "func", d), "id", "") in names for d in node.decorator_list)
+    )
+
+
+def placement_classes(house: House, ending: str) -> Row:
+    """Classes of the searches for placements by the end of their names."""
+    found = ((s, n) for s in house.product if s.path.is_relative_to(PLACEMENT) for n in s.nodes if isinstance(n, ast.ClassDef))
+    return plain(source.at(node.lineno, node.name) for source, node in found if re.search(ending, node.name))
+
+
+def placement_functions(house: House, beginning: str) -> Row:
+    """Functions of the searches for placements by the beginning of their names."""
+    found = ((s, n) for s in house.product if s.path.is_relative_to(PLACEMENT) for n in s.functions)
+    return plain(source.at(node.lineno, node.name) for source, node in found if re.match(beginning, node.name))
+
+
+def composers(house: House) -> Row:
+    """Functions outside the laboratory that return one of several answers or solutions, by a comparison of objectives."""
+    rows = []
+    for source in house.product:
+        for node in source.functions if source.path.parts[0] != "validation" else ():
+            returned = ast.unparse(node.returns) if node.returns else ""
+            chosen = [n for n in ast.walk(node) if isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and _is_choice(n))]
+            if re.search(r"Answer|Solution", returned) and any(_objectives(n) > 0 for n in chosen):
+                rows.append(source.at(node.lineno, node.name))
+    return plain(rows)
+
+
+def _is_choice(call: ast.Call) -> bool:
+    """Whether a call picks the least or the greatest."""
+    return isinstance(call.func, ast.Name) and call.func.id in ("min", "max")
+
+
+def _objectives(node: ast.AST) -> int:
+    """Objectives of answers in an expression, without tests for None."""
+    if isinstance(node, ast.Compare) and any(isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops):
+        return 0
+    return sum(isinstance(part, ast.Attribute) and part.attr == "objective" for part in ast.walk(node))
+
+
+def _constants(house: House) -> Iterator[tuple[Source, ast.Name, float]]:
+    """Named numbers at the top of product files."""
+    for source in house.product:
+        for node in source.nodes[0].body:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            for target in targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = list(zip(target.elts, node.value.elts, strict=False))
+                for name, value in pairs:
+                    number = getattr(value, "value", None)
+                    if isinstance(name, ast.Name) and name.id.isupper() and type(number) in (int, float):
+                        yield source, name, float(number)
+
+
+def tolerances(house: House) -> Row:
+    """Named constants between 0 and 0.001."""
+    return plain(s.at(name.lineno, f"{name.id} {value:g}") for s, name, value in _constants(house) if 0 < value < SMALL)
+
+
+def repeated_constants(house: House) -> Row:
+    """Names of constants that have several values in several files."""
+    where = defaultdict(list)
+    for source, name, value in _constants(house):
+        where[name.id].append((value, str(source.path)))
+    several = {name: found for name, found in where.items() if len({value for value, _ in found}) > 1}
+    return plain(f"{name}: {', '.join(f'{value:g} {path}' for value, path in found)}" for name, found in sorted(several.items()))
+
+
+def clocks(house: House) -> Row:
+    """Names of clocks in the product outside the laboratory."""
+    return plain(
+        source.at(node.lineno, node.attr if isinstance(node, ast.Attribute) else node.id)
+        for source in house.product
+        if source.path.parts[0] != "validation"
+        for node in source.nodes
+        if (isinstance(node, ast.Attribute) and ast.unparse(node.value) == "time" and node.attr in CLOCKS)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in CLOCKS[:-1])
+    )
 
 
 def document(house: House, name: str) -> Row:
@@ -117,14 +221,25 @@ def document(house: House, name: str) -> Row:
     return f"{path.stat().st_size:,}" if path.exists() else "–", [name]
 
 
+def private_words(house: House) -> Row:
+    """Identifiers with a word that the field does not use, each once per line."""
+    return plain(
+        source.at(line, name)
+        for source in house.worded
+        for line, name in dict.fromkeys([(1, source.path.stem), *source.identifiers()])
+        if name_words(name) & PRIVATE_WORDS
+    )
+
+
 def facts(house: House) -> list[tuple[str, str, Row]]:
     """Key, title and row of everything that is counted."""
     return [
+        *((room, f"{room}/, lines", size(house, room)) for room in (*ROOMS, "benchmarks", "examples")),
         ("product", "product, lines", size(house, *ROOMS)),
         ("with-benchmarks", "product and benchmarks, lines", size(house, *ROOMS, "benchmarks")),
         ("tests", "tests, lines", size(house, "tests")),
         ("median", "median lines of a product file", (f"{median(s.lines for s in house.product):.0f}", [])),
-        ("long-files", f"files above {MAX_LINES} lines", plain([s.at(1, s.lines) for s in house.product if s.lines > MAX_LINES])),
+        ("long-files", f"files above {MAX_LINES} lines", plain(s.at(1, s.lines) for s in house.product if s.lines > MAX_LINES)),
         ("loose", "loose files at the top of rooms", loose(house)),
         ("basenames", "basenames that stand for different things", basenames(house)),
         ("classes", "names of classes that stand in several files", classes(house)),
@@ -135,15 +250,18 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("up", "imports from a higher floor", crossing(house, "up")),
         ("front-door", "imports from the front door", crossing(house, "front door")),
         ("across", "imports between rooms of one floor", crossing(house, "across")),
-        ("bounds", "constants MOST_, LEAST_, LARGEST_, LONGEST_, SHORTEST_", bounds(house)),
-        ("of", "functions named ..._of", endings(house)),
-        ("each", "loop variables `each`", loops(house, ("each",))),
-        ("loops", f"loop variables {', '.join(LOOP_NAMES[1:])}", loops(house, LOOP_NAMES[1:])),
-        *words(house),
-        ("archaic", "anew, dear(er), beside, whoever … in texts", archaic(house)),
-        *((f"docs-{w}", f"docstrings that begin with {w}", openings(house, w, helps=False)) for w in ("Of", "What")),
-        *((f"helps-{w}", f"help texts that begin with {w}", openings(house, w, helps=True)) for w in ("Of", "What")),
-        ("sentences", "later sentences of docstrings that begin with Of or What", sentences(house)),
+        ("laboratory", "imports of validation elsewhere than in its own commands", crossing(house, "laboratory")),
+        ("kernels", "kernels", decorated(house, "kernel")),
+        ("helpers", "functions that kernels inline or call", decorated(house, "inlined", "inner_loop")),
+        ("states", "search states of placements (classes …State, …Evaluation)", placement_classes(house, "(State|Evaluation)$")),
+        ("annealers", "annealers of placements (functions anneal…)", placement_functions(house, r"anneal(_|$)")),
+        ("climbers", "climbers of placements (functions climb…)", placement_functions(house, r"_?climb")),
+        ("composers", "functions that return the better of several answers", composers(house)),
+        ("tolerances", f"named constants between 0 and {SMALL:g}", tolerances(house)),
+        ("constants", "named numbers", plain(s.at(name.lineno, f"{name.id} {v:g}") for s, name, v in _constants(house))),
+        ("repeated", "names of numbers with several values", repeated_constants(house)),
+        ("clocks", "uses of a clock outside validation", clocks(house)),
+        ("words", "identifiers with private words", private_words(house)),
         *((name, f"{name}, bytes", document(house, name)) for name in ("README.md", "ARCHITECTURE.md")),
     ]
 

@@ -13,17 +13,21 @@ from pathlib import Path, PurePosixPath
 
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 TOPICS = ("placement", "migration", "enactment", "mapping")
-FRONT_DOOR = 8
+FRONT_DOOR = 4
 FLOORS = {
-    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1},
+    **{"edrp/core": 0, "edrp/backends": 1, "edrp/batch": 1, "edrp/report": 1},
     **{f"edrp/{topic}": 2 for topic in TOPICS},
     **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3},
-    **{"validation/simulation": 4, "validation/oracles": 5, "validation/report": 6, "validation": 7, "edrp": FRONT_DOOR},
+    **{"validation/simulation": 5, "validation/oracles": 6, "validation/fuzzing": 9, "validation": 7},
+    **{"edrp/cli": 8, "edrp/__main__.py": 9, "edrp/explorer/notebook.py": 9, "edrp": FRONT_DOOR},
 }
-"""Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door."""
+"""Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door.
+
+The laboratory (`validation`) stands on the product, and the command line, which opens both, on the laboratory.
+"""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
-LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+LAZY_NAME = re.compile(r"(edrp(?:\.\w+){2,})(?::\w+)?")
+"""A module of ours in a string, perhaps with what is taken from it."""
 Row = tuple[str, list[str]]
 """The cell of a row and the places behind it."""
 
@@ -55,6 +59,11 @@ class Source:
         """The name under which the file is imported; a package stands for its `__init__`."""
         parts = self.path.with_suffix("").parts
         return ".".join((() if parts[0] == "edrp" else ("edrp",)) + parts).removesuffix(".__init__")
+
+    @property
+    def package(self) -> str:
+        """The package that the file is in."""
+        return self.module if self.path.stem == "__init__" else self.module.rpartition(".")[0]
 
     @property
     def topic(self) -> str | None:
@@ -92,28 +101,15 @@ class Source:
                 if isinstance(name, str):
                     yield getattr(node, "lineno", 1), name.split(".")[-1]
 
-    def docstrings(self) -> Iterator[tuple[int, str]]:
-        """Line and text of docstrings, those of constants and attributes included, without those of commands."""
+    def named_modules(self) -> Iterator[tuple[int, str]]:
+        """Line and name of all that is imported, anywhere in the file, or named in a string to be imported when it is needed."""
         for node in self.nodes:
-            body = node.body if isinstance(node, DOCUMENTED) and not is_command(node) else []
-            for before, statement in zip([None, *body], body, strict=False):
-                text = constant_text(statement.value) if isinstance(statement, ast.Expr) else None
-                if text and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
-                    yield statement.lineno, text
-
-    def helps(self) -> Iterator[tuple[int, str]]:
-        """Line and text of what commands, options, methods and fields say about themselves."""
-        for node in self.nodes:
-            if isinstance(node, ast.keyword) and node.arg in ("help", "description", "summary"):
-                yield node.value.lineno, constant_text(node.value)
-            if isinstance(node, FUNCTIONS) and is_command(node):
-                yield node.lineno, ast.get_docstring(node) or ""
-
-
-def constant_text(node: ast.AST) -> str:
-    """The text of a constant or of the constant parts of an f-string, otherwise nothing."""
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)).strip()
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.Constant) and (lazy := LAZY_NAME.fullmatch(str(node.value))):
+                yield node.lineno, lazy[1]
 
 
 def is_command(node: ast.AST) -> bool:
@@ -140,7 +136,7 @@ class House:
         paths = [path for path in self.tracked if path.suffix == ".py"]
         self.sources = [Source(path, (checkout / path).read_text()) for path in paths]
         self.product = [source for source in self.sources if source.product]
-        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources", "house_words")]
+        self.worded = [source for source in self.sources if source.path.stem not in ("house", "house_sources")]
 
     @cached_property
     def imports(self) -> list[tuple[Source, int, Source]]:
@@ -151,7 +147,8 @@ class House:
             for node in source.nodes:
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
                 if isinstance(node, ast.ImportFrom):
-                    names = [whole if (whole := f"{node.module}.{name}") in modules else str(node.module) for name in names]
+                    base = f"{source.package}.{node.module}" if node.level else str(node.module)
+                    names = [whole if (whole := f"{base}.{name}") in modules else base for name in names]
                 rows += [(source, node.lineno, modules[name]) for name in dict.fromkeys(names) if name in modules]
         return [row for row in rows if row[0] is not row[2]]
 

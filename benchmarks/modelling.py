@@ -110,7 +110,7 @@ def side(name: str, folder: Path, repeats: int, solve: bool = False) -> None:
 
 def write_data(folder: Path, nodes: int, replicas: int) -> None:
     """Documents for edrp, tables for the others."""
-    from rivals.tables import tables_of
+    from rivals.common import tables_of
 
     from edrp.core.instances import save
     from edrp.datasets.families.placement.geometric import geometric
@@ -146,7 +146,7 @@ def peak_memory() -> float:
 
 def _difference(folder: Path, side: str) -> float:
     """Largest relative difference between the program of a side and that of edrp."""
-    from rivals.canonical import difference
+    from rivals.common import difference
 
     ours, theirs = (pickle.loads((folder / f"{name}.arrays").read_bytes()) for name in ("edrp", side))
     return difference(ours, theirs)

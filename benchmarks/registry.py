@@ -1,7 +1,7 @@
-"""Subjects of measurement: specs by name, each with its sizes and the phases that are timed.
+"""The registry of benchmarks: scripts, which `run.py` lists and runs, and specs, whose steps are timed.
 
-A file in `specs/` is one subject; what it registers is measured by `test_speed.py`, and run once at its smallest size with
-every run of the tests.
+A spec is a step (a kernel, a program, a method) with its sizes and phases, registered by a file in `specs/`. `test_speed.py`
+measures it, and runs it once at its smallest size with the slow tests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,26 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
+BENCHMARKS = {
+    "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
+    "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
+    "clusters": ("quality", "proofs and searches on clusters of equal nodes, and agreement with other methods"),
+    "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
+    "enactment_week": ("quality", "policies of enactment over a week of real departures"),
+    "flink_control": ("real systems", "policies that control a job of Flink over days of taxi trips"),
+    "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
+    "flink_predictions": ("real systems", "predicted and measured throughput, latency, silence and state of rescaled jobs"),
+    "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
+    "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
+    "modelling": ("speed", "the literal program built by edrp, Pyomo, CVXPY and linopy"),
+    "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
+    "rescale": ("quality", "rescaling: agreement, answers, bounds and baselines, a day of real keys"),
+    "time_limits": ("speed", "by how much time limits are missed, method by method, warm and cold"),
+    "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
+}
+"""Subject and purpose of each script, by the name of its file."""
 
 PHASES = {
     "read": "an instance document read and checked",

@@ -20,12 +20,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Annotated, Any
 
 import typer
+from common import add_row, read_rows
 from rich.console import Console
 from rich.table import Table
 
@@ -82,7 +84,7 @@ def many_nodes(nodes: int, **fields: Any) -> edrp.EdrpProblem:
     return layered(10, 0).replace(application=application.replace(operators=free), network=network, **fields)
 
 
-def too_dear(problem: edrp.EdrpProblem, share: float) -> edrp.EdrpProblem:
+def over_budget(problem: edrp.EdrpProblem, share: float) -> edrp.EdrpProblem:
     """The problem with limits on response time and cost that clash, which takes a search to find out."""
     limits = problem.limits
     return problem.replace(limits={"response_time": share * limits.response_time, "cost": share * limits.cost})
@@ -101,8 +103,8 @@ INSTANCES: dict[str, dict[str, Make]] = {
         "layered-30": lambda: layered(30, 0, nodes=50),
         "debs-200": lambda: debs2015(215.0, network=geometric(200, 0), max_replicas=3),
         "10000-nodes": lambda: many_nodes(10_000),
-        "infeasible": lambda: too_dear(layered(20, 0), 0.45),
-        "infeasible-debs": lambda: too_dear(debs2015(215.0, network=geometric(50, 0), max_replicas=4), 0.6),
+        "infeasible": lambda: over_budget(layered(20, 0), 0.45),
+        "infeasible-debs": lambda: over_budget(debs2015(215.0, network=geometric(50, 0), max_replicas=4), 0.6),
     },
     "latency-aware": {
         **families("latency-aware", 20, "continuum", "layered-zones", "replicated-barabasi"),
@@ -246,16 +248,15 @@ def overshoots(
             for label in [known for known in instances(name) if not instance or known in instance]:
                 found = measured(name, label, chosen, limit or [1.0, 2.0, 5.0], cold)
                 rows += found
-                if lines is not None:
-                    with lines.open("a") as file:
-                        file.writelines(json.dumps(row) + "\n" for row in found)
+                for row in found if lines is not None else ():
+                    add_row(lines, row)
     print_rows(rows)
 
 
 @app.command()
 def show(lines: Path) -> None:
     """Print the table of runs that were written as lines of JSON."""
-    print_rows([json.loads(line) for line in lines.read_text().splitlines()])
+    print_rows(read_rows(lines))
 
 
 def print_rows(rows: Iterable[dict[str, Any]]) -> None:
@@ -264,7 +265,7 @@ def print_rows(rows: Iterable[dict[str, Any]]) -> None:
     peak: dict[tuple[str, str], float] = {}
     for row in rows:
         key = row["kind"], row["method"]
-        worst[key] = max(worst.get(key, row), row, key=lambda each: each["over"])
+        worst[key] = max(worst.get(key, row), row, key=itemgetter("over"))
         peak[key] = max(peak.get(key, 0.0), row["GiB"])
     table = Table("kind", "method", "over, s", "limit, s", "instance", "status", "peak, GiB")
     for key, row in worst.items():

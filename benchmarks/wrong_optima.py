@@ -31,29 +31,18 @@ from edrp.core.kinds import get_kind
 from edrp.formulations.formulation import best_feasible
 from edrp.formulations.methods import formulate
 
-RULES = {
-    "edrp": ("random", "greedy"),
-    "latency-aware": ("random", "greedy"),
-    "migration": ("balanced", "even-split"),
-    "enactment": ("first-fit-decreasing",),
-    "leasing": (),
-    "mapping": ("process-map", "random-neighbor"),
-    "link-allocation": ("greedy-reallocation",),
-    "rescale": ("sticky-ranges", "even-ranges"),
+KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "edrp": (4, ("random", "greedy")),
+    "latency-aware": (4, ("random", "greedy")),
+    "migration": (12, ("balanced", "even-split")),
+    "enactment": (3, ("first-fit-decreasing",)),
+    "leasing": (3, ()),
+    "mapping": (3, ("process-map", "random-neighbor")),
+    "link-allocation": (4, ("greedy-reallocation",)),
+    "rescale": (5, ("sticky-ranges", "even-ranges")),
 }
-"""Methods whose decisions are handed over as starts, in turn with the current one."""
-
-SIZES = {
-    "edrp": 4,
-    "latency-aware": 4,
-    "migration": 12,
-    "enactment": 3,
-    "leasing": 3,
-    "mapping": 3,
-    "link-allocation": 4,
-    "rescale": 5,
-}
-"""Largest size of an instance, in what its families count."""
+"""Largest size of an instance, in what its families count, and methods whose decisions are handed over as starts, in turn with
+the current one."""
 
 MAX_COLUMNS = 1_000
 """Columns beyond which a program is not small, and passed over: those of the families of clusters have tens of thousands."""
@@ -82,7 +71,7 @@ def formulations(kind: str, count: int, drawn: int) -> Iterator[tuple[int, Any]]
     while made < count:
         family = families[seed % len(families)]
         random = np.random.default_rng([seed, drawn])
-        size = int(random.integers(family.least_size, max(family.least_size, SIZES[kind]) + 1))
+        size = int(random.integers(family.least_size, max(family.least_size, KINDS[kind][0]) + 1))
         problem = family.make(size, random)
         seed += 1
         if refuse is not None and refuse(problem) is not None:
@@ -113,7 +102,7 @@ class WithTiny:
 
 def start(formulation: Any, seed: int) -> Any:
     """A start as columns, from the current decision or a rule, in turn; None where none is feasible."""
-    problem, rules = formulation.problem, RULES[formulation.problem.kind]
+    problem, rules = formulation.problem, KINDS[formulation.problem.kind][1]
     decisions = [formulation.current]
     if rules and seed % 2:
         try:
@@ -151,7 +140,7 @@ def main() -> None:
     asked = parser.parse_args()
     print(HEAD, flush=True)
     guard, defects = Guard(), 0
-    for kind in asked.kinds or RULES:
+    for kind in asked.kinds or KINDS:
         started = wrong = worse = unproven = 0
         total, times, seconds = 0.0, guard.times, guard.seconds
         for seed, formulation in formulations(kind, asked.count, asked.seed):

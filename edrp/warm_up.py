@@ -13,12 +13,12 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from edrp.core.budget import FOR_WHEEL, compilation, compiling_under_limits
+from edrp.core.compiling import FOR_WHEEL, compilation
 from edrp.core.errors import EdrpError, UnwritableError
 from edrp.core.files import naming_errors, write_whole
-from edrp.core.kernels import compiling_at_once
+from edrp.core.kernels import interpreting
 from edrp.core.kinds import get_kind, kinds
-from edrp.core.methods import Options, get_method, methods
+from edrp.core.methods import Options, get_method, methods, run_method
 from edrp.mdp.transfer.migration_plan import plan_migration
 
 NEVER_COMPILED = ("auto", "cvxpy", "pyomo", "scipy")
@@ -28,7 +28,7 @@ KERNEL_FILES = (".nbc", ".nbi")
 """Endings of the files in a folder of kernels, next to `target.json`."""
 
 WARM_UP_LIMIT = 2.0
-"""Seconds that a method may go on with a rare problem, once its kernels are compiled."""
+"""Units of work that a method may do on a rare problem."""
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 """System for which that cache is made, as LLVM names it."""
@@ -92,10 +92,10 @@ def warm_up_method(kind: str, method: str) -> Warmed:
     before, began, chosen = compilation.seconds, process_time(), get_method(method, kind)
     ordinary = [(problem, None) for problem in make().feasible().values()]
     rare = [(problem, WARM_UP_LIMIT) for problem in make().rare()]
-    with compiling_at_once(), compiling_under_limits():
-        for problem, seconds in [*ordinary, *rare]:
+    with interpreting(False):
+        for problem, units in [*ordinary, *rare]:
             try:
-                chosen.resolve(problem).run(problem, Options(time_limit=seconds))
+                run_method(chosen.resolve(problem), problem, Options(work_limit=units))
             except EdrpError:  # the method does not take this one
                 continue
     return Warmed(kind, method, process_time() - began, compilation.seconds - before)
@@ -110,7 +110,7 @@ def warm_up_plans() -> Warmed:
     'plan'
     """
     before, began = compilation.seconds, process_time()
-    with compiling_at_once():
+    with interpreting(False):
         plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, max_move_ins=1)
     return Warmed("migration", "plan", process_time() - began, compilation.seconds - before)
 

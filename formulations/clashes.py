@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from edrp.backends import get_backend
 from edrp.backends.base import SolverOptions
 from edrp.core.arrays import Ints
+from edrp.core.budget import now
 from edrp.core.program import Program
 from edrp.core.solve import find_clashes
 
@@ -39,7 +39,7 @@ class Demand:
 class Question:
     """Asks a backend whether a program is infeasible with some of its demands only, until a deadline.
 
-    `demands` are all that may be left out; `deadline` is on the clock of `time.perf_counter`.
+    `demands` are all that may be left out; `deadline` is on the clock of work.
     """
 
     program: Program
@@ -49,8 +49,8 @@ class Question:
 
     def is_infeasible(self, kept: Sequence[Demand]) -> bool:
         """Whether it is proven that nothing meets these demands and the rows that are no demand."""
-        seconds = self.deadline - perf_counter()
-        if seconds <= 0:
+        units = self.deadline - now()
+        if units <= 0:
             return False
         left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in kept}
         arrays = self.program.arrays(without_fixes=left_out)
@@ -66,7 +66,7 @@ class Question:
             row_lower=arrays.row_lower[stays],
             row_upper=arrays.row_upper[stays],
         )
-        return get_backend(self.backend).solve(asked, SolverOptions(time_limit=seconds)).status == "infeasible"
+        return get_backend(self.backend).solve(asked, SolverOptions(work_limit=units)).status == "infeasible"
 
     def filtered(self, candidates: Sequence[Demand]) -> list[Demand]:
         """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter).
@@ -81,7 +81,7 @@ class Question:
         return kept
 
 
-def explain_infeasible_program(formulation: Formulation, backend: str, seconds: float) -> tuple[str, ...]:
+def explain_infeasible_program(formulation: Formulation, backend: str, units: float) -> tuple[str, ...]:
     """Name the user's own rows and the problem's limits that clash in an infeasible program, such that each is needed.
 
     Parameters
@@ -90,21 +90,21 @@ def explain_infeasible_program(formulation: Formulation, backend: str, seconds: 
         Its program is infeasible.
     backend
         Decides whether the program is still infeasible without some of them.
-    seconds
-        For all of it; what is not examined by then stays in the list, which is then not minimal.
+    units
+        Units of work for all of it; what is not examined by then stays in the list, which is then not minimal.
 
     Returns
     -------
     tuple of str
         One sentence per row or limit. Where no own row is needed, why the problem itself is infeasible.
     """
-    deadline = perf_counter() + seconds
+    deadline = now() + units
     program = formulation.program
     own, limits = _own_demands(formulation), limit_demands(formulation)
     # Limits come first: they are left out wherever own rows clash without them.
     question = Question(program, [*limits, *own], backend, deadline)
     if not own or question.is_infeasible(limits):
-        return find_clashes(formulation.problem, max(0.0, deadline - perf_counter()))
+        return find_clashes(formulation.problem, max(0.0, deadline - now()))
     kept = question.filtered(question.demands)
     if any(len(demand.rows) > 1 for demand in kept if demand in own):
         kept = question.filtered([part for demand in kept for part in (_parts(demand, program) if demand in own else [demand])])

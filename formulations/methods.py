@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
 from edrp.backends import get_backend, rounded, solve_program
 from edrp.backends.base import ProgramResult
+from edrp.core.budget import running, units_left
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
 from edrp.core.solution import GAP, Answer
-from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
+from edrp.core.solve import MAX_EXPLANATION, Seconds, check_limits, checked_solution
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program
 from edrp.formulations.formulation import Formulation, best_feasible, to_answer
@@ -133,7 +135,7 @@ class ProgramMethod(Method):
         return solve_program(
             formulation.program,
             self.name,
-            time_limit=None if options.time_limit is None else options.remaining,
+            work_limit=None if options.limit == inf else options.remaining,
             gap=options.gap,
             threads=options.threads,
             seed=options.seed,
@@ -167,7 +169,7 @@ class ProgramMethod(Method):
 def _progress(options: Options) -> Progress | None:
     """A callback for a backend, which reports its own seconds; passed on in seconds since the method started."""
     report = options.progress
-    return None if report is None else lambda seconds, incumbent, bound: report(options.elapsed, incumbent, bound)
+    return None if report is None else lambda seconds, incumbent, bound: report(options.seconds, incumbent, bound)
 
 
 def _start(formulation: Formulation, options: Options) -> Any:
@@ -204,7 +206,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     start
         Decision to start from; plain dicts and lists will do.
     **options
-        Options of `edrp.backends.solve_program`: `time_limit`, `gap`, `threads`, `seed`, `progress`.
+        Options of `edrp.backends.solve_program`: `time_limit`, `work_limit`, `gap`, `threads`, `seed`, `progress`.
 
     Raises
     ------
@@ -214,15 +216,16 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         Backend and evaluator disagree: a defect.
     """
     started = perf_counter()
+    limits = {name: options.pop(name, None) for name in ("time_limit", "work_limit")}
+    check_limits(**limits)
     point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
-    result = solve_program(formulation.program, backend, start=point, **options)
-    answer = to_answer(formulation, result)
+    with running(**limits):
+        result = solve_program(formulation.program, backend, start=point, **options)
+        answer = to_answer(formulation, result)
+        seconds = perf_counter() - started + formulation.build_seconds
+        clashes: tuple[str, ...] = ()
+        if answer.status == "infeasible":
+            clashes = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
     method = f"{backend} ({formulation.name} program)"
-    seconds = perf_counter() - started + formulation.build_seconds
-    clashes: tuple[str, ...] = ()
-    if answer.status == "infeasible":
-        limit = options.get("time_limit")
-        left = MAX_EXPLANATION if limit is None else min(MAX_EXPLANATION, max(0.0, limit - (perf_counter() - started)))
-        clashes = explain_infeasible_program(formulation, backend, left)
     seed, gap = options.get("seed", 0), options.get("gap", GAP)
     return checked_solution(formulation.problem, method, answer, Seconds(seconds), seed, clashes, gap)

@@ -23,6 +23,15 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
+RESPONSE, RESPONSE_AMONG = 2e-6, 5e-11
+"""Units of work of a best response, and in addition per partition among which it is searched."""
+
+PRICED_ARC = 6e-9
+"""Units of work per arc and partition of a best response where values are prices of arcs."""
+
+CHUNK_WORK = 0.02
+"""Units of work that a thread is given at once."""
+
 
 class Gains(NamedTuple):
     """Gains that one interval of Q adds, for every span of the class, to the two best gains at its ends.
@@ -78,6 +87,24 @@ class Workspace(NamedTuple):
         gains = Gains(*(np.zeros(trie.span_end.size) for _ in range(4)))
         places, depth = trie.boundary.size, trie.nodes + 1
         return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
+
+
+def response_work(targets: float) -> float:
+    """Units of work that it takes to find the best response to a partition among so many others.
+
+    >>> response_work(1e6)
+    5.2e-05
+    """
+    return RESPONSE + RESPONSE_AMONG * targets
+
+
+def chunk_length(work: float, most: int) -> int:
+    """Partitions that a thread answers at once where each takes so many units of work.
+
+    >>> chunk_length(1e-4, 4096), chunk_length(1e-9, 4096), chunk_length(1.0, 4096)
+    (200, 4096, 64)
+    """
+    return max(64, min(most, int(CHUNK_WORK / work)))
 
 
 def colexicographic(partitions: Partitions) -> Ints:

@@ -20,10 +20,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.budget import look, refuse_beyond_memory, spend
 from edrp.core.kernels import inner_loop
 
 Boundaries = Ints
+
+COUNTED = 3e-7
+"""Units of work per place, a boundary at a position, to count partitions."""
+
+LISTED = 5e-8
+"""Units of work per partition that is listed."""
+
+DRAWN = 3e-8
+"""Units of work per interval of a partition that is drawn at random."""
 
 
 class Tasks(NamedTuple):
@@ -169,6 +178,7 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
     if not graph.feasible:
         return [[] for _ in range(nodes + 1)]
     first, last, reach = graph.first.tolist(), graph.last.tolist(), graph.reach.tolist()
+    spend(COUNTED * float((graph.last - graph.first + 1).sum()))
     counts: list[list[int]] = [[] for _ in range(nodes)] + [[1]]
     for k in range(nodes - 1, -1, -1):
         before = [0, *accumulate(counts[k + 1])]
@@ -243,6 +253,7 @@ def enumerate_partitions(
     remedy = "lower the tolerance, or use a method that does not list them"
     refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
     look("the partitions")
+    spend(LISTED * count)
     rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)
@@ -288,6 +299,7 @@ def sample_partitions(
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     counts = paths_to_end(graph)
+    spend(DRAWN * size * nodes)
     rows = np.zeros((size if counts[0] else 0, nodes + 1), boundary_type(tasks))
     for k in range(nodes if rows.size else 0):
         # Shares of the paths before each boundary; huge counts are scaled to fit a float.

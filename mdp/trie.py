@@ -15,11 +15,18 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsqr
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
 
 SAMPLE = 5_000
 """Partitions to which arc prices are fitted."""
+
+PLACE, ARC = 2e-6, 3e-8
+"""Units of work per place, and per arc, of a trie that is made."""
+
+SAMPLED, PREFIX = 3e-8, 5e-8
+"""Units of work per interval of a sampled partition, and per prefix, to prepare values for searching."""
 
 
 class Trie(NamedTuple):
@@ -116,6 +123,7 @@ def _empty(nodes: int, tasks: int) -> Trie:
 def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     tasks = graph.reach.size - 1
     sizes = graph.last - graph.first + 1
+    spend(PLACE * float(sizes.sum()))
     level = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     boundary = np.concatenate([np.arange(a, b + 1) for a, b in zip(graph.first, graph.last, strict=True)]).astype(np.int64)
     position = np.repeat(np.arange(nodes + 1), sizes)
@@ -123,6 +131,7 @@ def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     least, greatest = np.array([*ends, (0, -1)], dtype=np.int64).T
     width = greatest - least + 1
     arc_start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    spend(ARC * float(arc_start[-1]))
     place = np.repeat(np.arange(boundary.size), width)
     end = np.arange(arc_start[-1]) - arc_start[place] + least[place]
     target = level[position[place] + 1] + end - graph.first[position[place] + 1]
@@ -257,6 +266,7 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
     [3.0, 1.0, 2.0]
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
+    spend(SAMPLED * min(trie.count, SAMPLE) * trie.nodes + PREFIX * float(trie.prefixes[0]))
     price = _fitted_prices(trie, values)
     least = np.empty(int(trie.prefixes[0]))
     _least_residues(trie, values, price, least, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))

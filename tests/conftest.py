@@ -7,9 +7,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,25 +21,22 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from edrp.core.budget import compilation
+from edrp.core.budget import compiling_under_limits
 from edrp.core.instances import load
 from edrp.core.kernels import interpreting
 from edrp.placement.edrp import EdrpProblem
 
-# No deadlines: on a busy machine they judge the machine. On CI the same examples every time: a change is judged by itself.
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
-
-# Kernels that are not compiled yet are compiled where they are needed, once, not in a child for each solve with a time limit.
-compilation.patient = True
+# No deadlines: on a busy machine they judge the machine. The same examples every time: a change is judged by itself. Who looks
+# for faults draws others: pytest --hypothesis-profile=search.
+settings.register_profile("test", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile("test")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and the processes that they start would, too.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
-DAY = 86_400.0
 EXAMPLES = ROOT / "examples"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -57,18 +58,37 @@ class Run:
     err: str
 
 
+class PageLinks(HTMLParser):
+    """Addresses that a page would fetch, and the number of its images that are inlined and described."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fetched, self.images = [], 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.fetched += [values[name] for name in ("src", "href") if values.get(name, "").startswith(("http", "//", "file"))]
+        self.images += tag == "img" and values["src"].startswith("data:image/svg+xml") and bool(values["alt"])
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """For tests of changed kernels: to compile them takes longer than to interpret them on small problems."""
     parser.addoption("--interpreted", action="store_true", help="run kernels in Python, without compiling them")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a session of Spark is shared by, and pages that are opened in a browser, are for `make test-slow`."""
+    for item in items:
+        if {"spark", "browser"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
-def interpreted_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels in Python where `--interpreted` asks for it."""
-    if request.config.getoption("interpreted"):
-        with interpreting(DAY):
-            yield
-    else:
+def patient_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Time limits wait for the compiler; where `--interpreted` asks for it, kernels are run in Python."""
+    with compiling_under_limits(), interpreting() if request.config.getoption("interpreted") else nullcontext():
         yield
 
 
@@ -148,6 +168,27 @@ def coins() -> Path:
 
 
 @pytest.fixture
+def coin_batch(coins: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start `edrp batch … -m throw` in a process of its own, where the package of coins is installed.
+
+    Instances are given by name: a side of a coin, or a whole document.
+    """
+
+    def started(instances: dict[str, str], *arguments: object, out: Path) -> subprocess.Popen[str]:
+        texts = {
+            name: text if text.startswith("{") else json.dumps({"kind": "coin", "side": text}) for name, text in instances.items()
+        }
+        source = tmp_path / "instances.jsonl"
+        source.write_text("".join(json.dumps({"id": name, "instance": text}) + "\n" for name, text in texts.items()))
+        words = [sys.executable, "-m", "edrp", "batch", source, "-m", "throw", *arguments, "--out", out]
+        environment = {**os.environ, "PYTHONPATH": str(coins), "COLUMNS": "200"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*map(str, words)], env=environment, text=True, cwd=coins, **pipes)
+
+    return started
+
+
+@pytest.fixture
 def document() -> dict[str, Any]:
     """The word count as JSON, to be changed by a test."""
     return copy.deepcopy(json.loads((EXAMPLES / "word_count.json").read_text()))
@@ -163,3 +204,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return to_file
+
+
+@pytest.fixture
+def links_of() -> Callable[[str], PageLinks]:
+    """Reads the links of a page."""
+    return PageLinks

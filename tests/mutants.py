@@ -57,6 +57,7 @@ class Part:
 CORE_TESTS = {
     "budget": ("core/test_clock", "core/test_magnitudes"),
     "certificates": ("certificates/test_programs",),
+    "combining": ("core/test_combining", "auto/test_portfolio"),
     "document": ("core/test_magnitudes", "core/test_bad_input"),
     "errors": ("core/test_bad_input", "core/test_files", "cli/test_hidden_characters"),
     "files": ("core/test_files", "batch/test_journal", "core/test_bad_input"),

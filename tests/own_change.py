@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("edrp", "formulations", "heuristics", "mdp", "datasets", "validation")
 ALWAYS = ("tests/edrp/core/test_*.py", "tests/edrp/test_rooms.py")
-COMPILING = ("test_compiling.py", "test_interpretation.py", "test_kernels.py", "test_wheel_kernels.py")  # half a minute each
+COMPILING = ("test_interpretation.py", "test_kernels.py", "test_wheel_kernels.py")
 
 
 def lines(*command: str) -> list[str]:

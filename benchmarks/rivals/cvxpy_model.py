@@ -10,8 +10,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from rivals.canonical import Canonical
-from rivals.tables import Tables
+from rivals.common import Canonical, Tables
 from scipy import sparse
 
 from edrp.core.arrays import Floats

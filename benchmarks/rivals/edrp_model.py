@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rivals.canonical import Canonical
+from rivals.common import Canonical
 
 import edrp
 from edrp.backends.base import SolverOptions

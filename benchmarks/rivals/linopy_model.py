@@ -11,8 +11,7 @@ import linopy
 import numpy as np
 import pandas as pd
 import xarray as xr
-from rivals.canonical import Canonical
-from rivals.tables import Tables
+from rivals.common import Canonical, Tables
 from scipy import sparse
 
 from edrp.core.arrays import Floats

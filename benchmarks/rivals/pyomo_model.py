@@ -12,8 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
-from rivals.canonical import Canonical
-from rivals.tables import Tables
+from rivals.common import Canonical, Tables
 from scipy import sparse
 
 

@@ -1,4 +1,4 @@
-"""Mapping: the protocol compiled and by agents, tasks mapped exactly, links shared among flows."""
+"""Mapping: the compiled protocol, tasks mapped exactly, links shared among flows, and runs on bi-modal networks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from specs.programs import program_phases
 import edrp
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows
 from edrp.datasets.families.mapping.platforms import bimodal_scenario, mapping_problem
-from edrp.heuristics.mapping.agents import Rules
-from edrp.heuristics.mapping.agents.run_protocol import run_protocol
 from edrp.heuristics.mapping.flood import Flood
 from edrp.heuristics.mapping.reallocation import hold_what_fits, reallocate
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import flow_arrays, network_arrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+from edrp.validation.simulation.mapping.agents import Rules
+from edrp.validation.simulation.mapping.bimodal_simulator import simulate
 
 
 def on_both_networks(cost: Any) -> MappingProblem:
@@ -35,16 +35,10 @@ def compiled(problem: MappingProblem) -> Callable[[], object]:
     return partial(flood.run, tables.task)
 
 
-def agents(problem: MappingProblem) -> Callable[[], object]:
-    """LeastCostMap by message passing, the reservation included."""
-    return partial(run_protocol, problem)
-
-
 SERVERS = {"30 servers": 30, "120 servers": 120, "1000 servers": 1000}
 COSTS = {"links count": "public-hops-links", "load first": "load-balance"}
 register(BenchSpec("mapping protocol", mapping_problem, SERVERS, {"solve": compiled}))
 register(BenchSpec("mapping protocol on both networks", on_both_networks, COSTS, {"solve": compiled}))
-register(BenchSpec("mapping protocol by agents", mapping_problem, {"30 servers": 30}, {"solve": agents}))
 
 
 def task(size: tuple[int, int]) -> MappingProblem:
@@ -84,17 +78,21 @@ def reallocated(problem: LinkAllocationProblem) -> Callable[[], object]:
     return run
 
 
-def settled(problem: LinkAllocationProblem) -> Callable[[], object]:
-    """Re-allocation where nothing is left to change."""
-    network = network_arrays(problem.network)
-    flows = flow_arrays(problem, network)
-    hold_what_fits(network, flows, problem)
-    while reallocate(network, flows, problem.max_links):
-        pass
-    return partial(reallocate, network, flows, problem.max_links)
-
-
 FLOWS = {"50 flows": (50, 99), "150 flows": (150, 99), "150 flows, 130 links": (150, 130)}
 register(BenchSpec("paths program", platform, FLOWS, program_phases("paths", solve=True)))
 register(BenchSpec("re-allocation", platform, FLOWS, {"solve": reallocated}))
-register(BenchSpec("re-allocation without change", platform, FLOWS, {"solve": settled}))
+
+
+def trace(tasks: int) -> Any:
+    """A trace on the paper's platform with both networks, drawn every 10 ms."""
+    return bimodal_scenario(tasks=tasks, seed=0)
+
+
+def simulated(scenario: Any) -> Callable[[], object]:
+    """A run; tasks are put in the words of the mapping problem once, kernels are loaded."""
+    simulate(bimodal_scenario(servers=10, links=9, tasks=3), "public-hops", 0)
+    scenario.path_task(0)
+    return partial(simulate, scenario, "public-hops", 0)
+
+
+register(BenchSpec("bi-modal simulation", trace, {"20 tasks": 20, "500 tasks": 500}, {"solve": simulated}))

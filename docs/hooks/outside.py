@@ -31,7 +31,6 @@ EXAMPLES = "examples/index.md"
 DESCRIPTIONS = {
     ".ipynb": "a notebook",
     ".json": "a problem",
-    ".jsonl": "progress of a streaming query of Spark",
     ".py": "a script",
     ".toml": "settings of the template package",
     ".zip": "a capture of a running Flink job",

@@ -14,9 +14,9 @@ from mkdocs.plugins import event_priority
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 LEFT_OUT = (
-    "edrp/auto", "edrp/backends", "edrp/cli", "edrp/fuzzing", "formulations/enactment", "formulations/mapping",
+    "edrp/auto", "edrp/backends", "edrp/cli", "edrp/report", "formulations/enactment", "formulations/mapping",
     "formulations/migration", "formulations/placement", "heuristics/mapping", "heuristics/migration", "heuristics/placement",
-    "validation/benchmark", "validation/papers", "validation/report", "validation/simulation",
+    "validation/benchmark", "validation/fuzzing", "validation/papers", "validation/simulation",
 )  # fmt: skip
 """Folders of which no page of the API shows anything."""
 

@@ -42,7 +42,7 @@ ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
 """Methods that work with classes of equal nodes."""
 
 CLUSTER_SHARE = 0.7
-"""Share of a time limit that they have before a search and other proofs, which mostly come after them in vain."""
+"""Share of a limit that they have before a search and other proofs, which mostly come after them in vain."""
 
 COLUMNS_PER_SEAT = 5
 """Columns of the compact program per operator and node up to which HiGHS proves more than other methods.
@@ -60,7 +60,7 @@ SEARCH_SHARE = 0.2
 """Share of a limit for the search before elimination; it mostly ends sooner."""
 
 FIRST_PROOF = 30.0
-"""Seconds after which a proof of a placement counts as stalled where there is no time limit."""
+"""Units of work after which a proof of a placement counts as stalled where there is no limit."""
 
 
 def proofs(problem: EdrpProblem) -> list[Method]:
@@ -148,8 +148,7 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
     search = Stage(_search(problem), searching, FIRST_PROOF)
     turns = [Stage(proof, share, FIRST_PROOF) for proof, share in zip(others, shares, strict=False)]
     stages = [*_first_rule(problem), Stage(first, before, FIRST_PROOF), search, *turns, Stage(first, 1.0)]
-    highs = [proof for proof in proofs if proof.name == "highs"]
-    return Portfolio(stages, [*_plain_rules(problem), *highs])
+    return Portfolio(stages, _plain_rules(problem))
 
 
 def _first_rule(problem: PlacementProblem) -> list[Stage]:
@@ -183,7 +182,7 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     if columns > MAX_RANGES:
         return Portfolio([first, Stage(bound if bounded else search, 1.0)], plain)
     second = Stage(bound, 0.5) if bounded else Stage(search, 0.3)
-    return Portfolio([first, second, Stage(highs, 1.0)], [*plain, highs])
+    return Portfolio([first, second, Stage(highs, 1.0)], plain)
 
 
 MAX_PROVEN_CONTAINERS = 2_000

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, PATIENCE, Backend, ProgramResult, SolverOptions, bound_of_columns
+from edrp.backends.base import FEASIBILITY_TOLERANCE, Backend, ProgramResult, SolverOptions, bound_of_columns
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend, solve_arrays
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.core.budget import deadline, look, now, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause, relative_gap, within_gap
@@ -69,7 +71,14 @@ def get_backend(name: str) -> Backend:
     return backend
 
 
-def solve_program(program: Program, backend: str = "highs", **options: Any) -> ProgramResult:
+def solve_program(
+    program: Program,
+    backend: str = "highs",
+    *,
+    time_limit: float | None = None,
+    work_limit: float | None = None,
+    **options: Any,
+) -> ProgramResult:
     """Solve a program and return a result whose integer columns are integers exactly.
 
     Parameters
@@ -78,8 +87,10 @@ def solve_program(program: Program, backend: str = "highs", **options: Any) -> P
         Program to be minimised.
     backend
         "highs", "scipy", "cvxpy" or "pyomo".
+    time_limit, work_limit
+        Seconds, and units of work (docs/explanation/work.md); None for no limit.
     **options
-        Fields of `SolverOptions`: `time_limit` in seconds, relative `gap`, `threads`, `seed`, `start`, `progress`.
+        Further fields of `SolverOptions`: relative `gap`, `threads`, `seed`, `start`, `progress`.
         Those that a backend cannot use are ignored, and its result's `notes` say so.
 
     Raises
@@ -100,12 +111,13 @@ def solve_program(program: Program, backend: str = "highs", **options: Any) -> P
     >>> result.status, result.objective, result.values.tolist()
     ('optimal', -3.0, [0.0, 1.0])
     """
-    settings = SolverOptions(**options)
+    settings = SolverOptions(work_limit, **options)
     chosen = get_backend(backend)
-    started = now()
-    with deadline(math.inf if settings.time_limit is None else started + settings.time_limit):
+    started = perf_counter()
+    end = now() + (math.inf if work_limit is None else work_limit)
+    with deadline(end), nullcontext() if time_limit is None else running(time_limit):
         result = _solved(program, chosen, settings)
-    return replace(result, seconds=now() - started, notes=result.notes + _ignored(chosen, settings))
+    return replace(result, seconds=perf_counter() - started, notes=result.notes + _ignored(chosen, settings))
 
 
 def _solved(program: Program, backend: Backend, settings: SolverOptions) -> ProgramResult:
@@ -292,9 +304,7 @@ def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
         lower, upper = arrays.lower.copy(), arrays.upper.copy()
         lower[arrays.integer] = upper[arrays.integer] = integral
         fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
-        left = seconds_left()
-        limit = None if left == math.inf else max(0.0, left) + PATIENCE
-        best = solve_arrays(fixed, SolverOptions(time_limit=limit)).values
+        best = solve_arrays(fixed, until=math.inf).values  # an answer that was found in time is finished
         if best is None:
             return None
         point = best

@@ -13,12 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.budget import look, now, seconds_left
+from edrp.core.budget import clock, look, spend, units_left
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
-from edrp.core.threads import end_thread, spare_thread
 
 FEASIBILITY_TOLERANCE = 1e-9
 """How far a solver may miss a row, a bound or integrality.
@@ -50,19 +49,27 @@ HIGHS_WITH_TINY = {
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
+ROOT, NODE = 1e-5, 5e-6
+"""Units of work per column, row and nonzero that HiGHS takes for the root and for a node of its search."""
+
+MAX_NODES = 2**31 - 2
+"""The largest number that HiGHS takes as a limit."""
+
 PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolverOptions:
-    """How to run a backend: seconds (None for no limit), relative gap, threads, seed, and a starting point.
+    """How to run a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
+
+    Seconds are limited by the run that a solver is a part of (`edrp.core.budget.running`).
 
     `start` has shape (columns,); NaN where a column is left to the solver. `tiny` says that the program
     has tiny coefficients (`edrp.backends.conditioning`). Without `presolve` HiGHS takes the program as it is.
     """
 
-    time_limit: float | None = None
+    work_limit: float | None = None
     gap: float = 1e-9
     threads: int = 1
     seed: int = 0
@@ -108,7 +115,7 @@ class ProgramResult:
 
 
 class Backend(Protocol):
-    """One solver. `features` are of "time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
+    """One solver. `features` are of "work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances".
 
     `package` is the module that must be installed, `extra` the extra of `edrp` that brings it ("" for none).
     """
@@ -132,21 +139,52 @@ def finite_or_none(value: float | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def seconds_for_solver(options: SolverOptions) -> float | None:
-    """Seconds left of the time limit now that a solver is about to start, after all that was done before; None for no limit.
+def units_for_solver(options: SolverOptions) -> float:
+    """Units of work left now that a solver is about to start, after all that was done before; infinite for no limit.
 
     Raises
     ------
     OutOfTimeError
         When nothing is left.
     """
-    if options.time_limit is None:
-        return None
+    if options.work_limit is None and units_left() == math.inf:
+        return math.inf
     look("the solver")
-    return min(options.time_limit, seconds_left())
+    return min(math.inf if options.work_limit is None else options.work_limit, units_left())
 
 
-def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None, seconds: float | None = None) -> Any:
+def seconds_for_solver() -> float | None:
+    """Seconds until the time limit of the run, for what knows no other limit; None for none."""
+    seconds = clock().seconds_left()
+    return None if seconds == math.inf else max(0.0, seconds)
+
+
+class NodeBrake:
+    """Stops a solver that tells no more of its work than the number of its nodes.
+
+    Parameters
+    ----------
+    size
+        Columns, rows and nonzeros of the program.
+    units
+        Units of work that are left.
+
+    Attributes
+    ----------
+    nodes : that the solver may look at; None for any number. The root is not stopped.
+    """
+
+    def __init__(self, size: int, units: float) -> None:
+        self._root, self._node = ROOT * size, NODE * size
+        self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
+
+    def release(self, nodes: int | None) -> bool:
+        """Count the work of a run that has looked at so many nodes; whether it ended because there were as many as it may."""
+        spend(self._root + self._node * max(0, nodes or 0))
+        return self.nodes is not None and (nodes or 0) >= self.nodes
+
+
+def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None) -> Any:
     """Call a function in a thread of its own and return its result, or raise its exception.
 
     HiGHS keeps one thread pool per calling thread, which refuses to change its size: a fresh thread may ask
@@ -154,13 +192,9 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     the function's result awaited; without it, or the second time (HiGHS is deaf inside a long linear program),
     the interrupt goes on to the caller.
 
-    Parameters
-    ----------
-    function, cancel
-        The function to call, and the one that makes it end early.
-    seconds
-        After which it should have ended by itself. A solver is deaf to its time limit in some of its phases: one that
-        has not ended `PATIENCE` later is cancelled and left to itself.
+    A solver is deaf to its time limit in some of its phases: one that has not ended `PATIENCE` after the time limit of the run
+    is cancelled and left to itself. When the interpreter ends first it would end a solver in the midst of C++, which aborts the
+    process: it is awaited then.
 
     Raises
     ------
@@ -177,24 +211,22 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
         except BaseException as error:  # handed to the calling thread below
             outcome["error"] = error
         finally:
-            try:
-                spare_thread(threading.get_ident())
-            except OutOfTimeError:  # raised on the way into it
-                spare_thread(threading.get_ident())
             finished.set()
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    until = now() + (math.inf if seconds is None else seconds + PATIENCE)
     # An event, because a thread whose join is interrupted counts as dead in Python 3.11 and 3.12.
     cancelled = False
     while not finished.is_set():
         try:
-            finished.wait(min(0.2, max(0.0, until - now())))
+            left = clock().seconds_left() + PATIENCE
+            finished.wait(min(0.2, max(0.0, left)))
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it
-            if now() >= until and not finished.is_set():
-                _leave(thread, cancel)
+            if left <= 0 and not finished.is_set():
+                if cancel is not None:
+                    cancel()
+                atexit.register(thread.join)
                 raise OutOfTimeError("the time limit passed while the solver was in a phase that cannot be interrupted")
         except KeyboardInterrupt:
             if cancel is None or cancelled:
@@ -204,17 +236,6 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     if "error" in outcome:
         raise outcome["error"]
     return outcome["value"]
-
-
-def _leave(thread: threading.Thread, cancel: Callable[[], None] | None) -> None:
-    """Have a thread end as soon as it can: compiled code by `cancel`, Python code by an exception.
-
-    When the interpreter ends first it would end a solver in the midst of C++, which aborts the process: it is awaited then.
-    """
-    if cancel is not None:
-        cancel()
-    atexit.register(thread.join)
-    end_thread(thread.ident or 0, OutOfTimeError)
 
 
 def bounds_prove(arrays: Arrays, objective: float) -> bool:

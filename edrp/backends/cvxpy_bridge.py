@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
+    NodeBrake,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -17,6 +18,7 @@ from edrp.backends.base import (
     in_fresh_thread,
     only_presolved,
     seconds_for_solver,
+    units_for_solver,
 )
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import now
@@ -45,7 +47,7 @@ class CvxpyBackend:
     """CVXPY with HiGHS."""
 
     name = "cvxpy"
-    features = frozenset({"time_limit", "gap", "threads", "seed", "tolerances"})
+    features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
     package = "cvxpy"
     extra = "cvxpy"
 
@@ -62,16 +64,20 @@ class CvxpyBackend:
             "random_seed": options.seed,
             **highs_settings(options),
         }
-        started = now()
+        until, started = now() + units_for_solver(options), perf_counter()
+        brake = NodeBrake(arrays.size, until - now())
+        if brake.nodes is not None:
+            settings["mip_max_nodes"] = brake.nodes
         with warnings.catch_warnings():
             # A time limit reaches the user as a status; CVXPY's warning about it adds nothing.
             warnings.simplefilter("ignore", UserWarning)
             try:
-                in_fresh_thread(lambda: _solve(model, options, settings), seconds=seconds_for_solver(options))
+                in_fresh_thread(lambda: _solve(model, settings))
                 native = model.status
             except cvxpy.error.SolverError:
                 native = "solver_error"
-        seconds = now() - started
+        seconds = perf_counter() - started
+        brake.release(_nodes(model))
         status, stopped = OUTCOMES[native]
         bound = _bound(model, arrays)
         if status not in ("optimal", "feasible") or columns.value is None or not _has_point(model):
@@ -81,18 +87,16 @@ class CvxpyBackend:
             objective = float(arrays.objective @ columns.value + arrays.constant)
             first = ProgramResult(status, stopped, np.asarray(columns.value, float), objective, bound, seconds)
         searched = options.tiny or first.status not in ("optimal", "infeasible") or not _only_presolved(model)
-        until = math.inf if options.time_limit is None else started + options.time_limit
         return second_look(arrays, options, until, replace(first, searched=searched))
 
 
-def _solve(model: Any, options: SolverOptions, settings: dict[str, Any]) -> None:
+def _solve(model: Any, settings: dict[str, Any]) -> None:
     """As `model.solve` does, but the time that CVXPY takes to rewrite the model counts."""
     import cvxpy
 
     data, chain, inverse = model.get_problem_data(cvxpy.HIGHS)
-    limit = seconds_for_solver(options)
-    if limit is not None:
-        settings = settings | {"time_limit": limit}
+    if (seconds := seconds_for_solver()) is not None:
+        settings = settings | {"time_limit": seconds}
     model.unpack_results(chain.solve_via_data(model, data, solver_opts=settings), chain, inverse)
 
 
@@ -123,6 +127,11 @@ def _has_point(model: Any) -> bool:
 def _only_presolved(model: Any) -> bool:
     statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
     return statistics is not None and only_presolved(statistics)
+
+
+def _nodes(model: Any) -> int | None:
+    statistics = model.solver_stats.extra_stats if model.solver_stats is not None else None
+    return getattr(statistics, "mip_node_count", None)
 
 
 def _bound(model: Any, arrays: Arrays) -> float | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Final
 
 import highspy
 import numpy as np
 
 from edrp.backends.base import (
+    PATIENCE,
     ProgramResult,
     SolverOptions,
     above,
@@ -19,9 +21,10 @@ from edrp.backends.base import (
     in_fresh_thread,
     only_presolved,
     seconds_for_solver,
+    units_for_solver,
 )
 from edrp.core.arrays import Floats
-from edrp.core.budget import now
+from edrp.core.budget import now, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -60,6 +63,14 @@ EXACT = 1e-12
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
 
+PASSED, CHECK, ITERATION = 3e-7, 2e-6, 2e-8
+"""Units of work per column, row and nonzero: of a program that is handed over and presolved, of a mixed-integer search between
+two looks for interrupts, and of an iteration of the simplex method; measured on the programs of `benchmarks/answers.py`.
+"""
+
+MAX_ITERATIONS = 2**31 - 2
+"""The largest number that HiGHS takes as a limit."""
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between two calls of a progress callback."""
 
@@ -68,13 +79,13 @@ class HighsBackend:
     """The default backend."""
 
     name = "highs"
-    features = frozenset({"time_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
+    features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})
     package = "highspy"
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program; after Ctrl-C the incumbent is returned."""
-        return solve_arrays(arrays, replace(options, time_limit=seconds_for_solver(options)))
+        return solve_arrays(arrays, options)
 
 
 class _SilentHighs(highspy.Highs):  # type: ignore[misc]
@@ -119,10 +130,13 @@ class Incumbent:
         return ProgramResult(status, "time_limit", self.values, self.objective, self.bound, seconds, (LEFT,))
 
 
-def solve_arrays(arrays: Arrays, options: SolverOptions | None = None) -> ProgramResult:
-    """Solve a program given as arrays; with no integer column as a linear program, to a vertex."""
+def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: float | None = None) -> ProgramResult:
+    """Solve a program given as arrays; with no integer column as a linear program, to a vertex.
+
+    Its work is limited by the options and by the run that this is a part of, or, where it is given, by `until` alone.
+    """
     options = options or SolverOptions()
-    until = math.inf if options.time_limit is None else now() + options.time_limit
+    until = now() + units_for_solver(options) if until is None else until
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
@@ -130,12 +144,12 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     """A result of HiGHS where it is proven by more than presolve, else that of a search without presolve and start.
 
     Presolve has called points optimal that are not, with a start and without (docs/explanation/wrong_optima.md). The bounds of
-    the columns are looked at first, then the linear relaxation. If the time, of the clock of `now`, is over before the search
-    has ended, a point that was called optimal is an incumbent.
+    the columns are looked at first, then the linear relaxation. If the limit `until`, on the clock of `now`, passes before
+    the search has ended, a point that was called optimal is an incumbent.
     """
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
         return first
-    started = now()
+    started = perf_counter()
     held: Status = "none" if first.values is None else "feasible"
     unproven = replace(first, status=held, stopped_because="time_limit", bound=None, searched=True)
     try:
@@ -146,7 +160,7 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
             again = _solved(arrays, replace(options, start=first.values, presolve=False), until)
     except OutOfTimeError:
         return unproven
-    return _of_two(arrays, first, again, unproven, first.seconds + now() - started)
+    return _of_two(arrays, first, again, unproven, first.seconds + perf_counter() - started)
 
 
 def _loses(again: ProgramResult, first: ProgramResult) -> bool:
@@ -194,7 +208,7 @@ def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, fir
 
 def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResult:
     """Solve a program with HiGHS once, and return its result."""
-    started = now()
+    started = perf_counter()
     at_once = arrays.matrix.nnz <= MAX_AT_ONCE and options.threads == 1 and not arrays.integer.any()
     if at_once:
         # Done before presolve would be, and a vertex to the last digit: postsolve may leave rests of the size of a tolerance.
@@ -207,28 +221,76 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver.HandleUserInterrupt = True
     if options.progress is not None:
         _report(solver, options, started)
-    incumbent = Incumbent()
-    if options.time_limit is not None:
+    incumbent, brake = Incumbent(), Brake(arrays, until)
+    if seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
-        outcome = _run(solver, until, at_once)
+        outcome = _run(solver, brake, at_once)
         if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
-            outcome = _run(solver, until, at_once)
+            outcome = _run(solver, brake, at_once)
     except OutOfTimeError:
-        return incumbent.result(now() - started)
-    return _result(solver, arrays, outcome, now() - started)
+        return incumbent.result(perf_counter() - started)
+    result = _result(solver, arrays, outcome, perf_counter() - started)
+    return replace(result, stopped_because="time_limit") if brake.pulled else result
 
 
-def _run(solver: Any, until: float, at_once: bool) -> Any:
+class Brake:
+    """Counts the work of HiGHS by counters of its own, and stops it where the limit is reached.
+
+    A mixed-integer search looks for interrupts at places that depend on the program alone, a simplex method counts iterations.
+    A linear program inside the search is not stopped.
+
+    Attributes
+    ----------
+    pulled : whether it has stopped HiGHS.
+    """
+
+    def __init__(self, arrays: Arrays, until: float) -> None:
+        self.mixed = bool(arrays.integer.any())
+        self.size = arrays.size
+        self.pulled = False
+        self._until, self._checks, self._iterations = until, 0, 0
+
+    def attach(self, solver: Any) -> None:
+        """Let HiGHS's next run be stopped when the limit is reached."""
+        spend(PASSED * self.size)
+        self._checks, self._most = 0, math.inf
+        left = self._until - now()
+        if self.mixed:
+            self._most = max(1.0, left / (CHECK * self.size))
+            solver.cbMipInterrupt += self._check
+        elif left < math.inf:
+            self._iterations = int(min(MAX_ITERATIONS, max(1.0, left / (ITERATION * self.size))))
+            solver.setOptionValue("simplex_iteration_limit", self._iterations)
+
+    def release(self, solver: Any) -> None:
+        """Count what the run has done."""
+        if self.mixed:
+            solver.cbMipInterrupt -= self._check
+            spend(CHECK * self.size * self._checks)
+        else:
+            done = max(0, solver.getInfo().simplex_iteration_count)
+            self.pulled = solver.getModelStatus() == _Status.kIterationLimit
+            spend(ITERATION * self.size * done)
+
+    def _check(self, event: Any) -> None:
+        self._checks += 1
+        if self._checks >= self._most:
+            self.pulled = True
+            event.interrupt()
+
+
+def _run(solver: Any, brake: Brake, at_once: bool) -> Any:
     """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
-    seconds = None if until == math.inf else max(0.0, until - now())
-    if seconds is not None:
-        solver.setOptionValue("time_limit", solver.getRunTime() + seconds)
-    if at_once:
-        return solver.run()
-    return in_fresh_thread(solver.run, solver.cancelSolve, seconds)
+    seconds = seconds_for_solver()
+    if seconds is not None:  # the values of an answer that was found in time are still computed
+        solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if brake.mixed else PATIENCE))
+    brake.attach(solver)
+    outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
+    brake.release(solver)
+    return outcome
 
 
 def _configure(solver: Any, options: SolverOptions) -> None:
@@ -245,6 +307,13 @@ def _configure(solver: Any, options: SolverOptions) -> None:
     for name, value in settings.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses {name} = {value!r}")
+
+
+def run_counted(solver: Any) -> None:
+    """Let HiGHS solve a linear program that has been built row by row, and count its work."""
+    in_fresh_thread(solver.run, solver.cancelSolve)
+    size = solver.getNumNz() + solver.getNumRow() + solver.getNumCol()
+    spend(PASSED * size + ITERATION * size * max(0, solver.getInfo().simplex_iteration_count))
 
 
 def hand_over(solver: Any, arrays: Arrays) -> None:
@@ -283,7 +352,7 @@ def _report(solver: Any, options: SolverOptions, started: float) -> None:
     last = [0.0]
 
     def handle(event: Any) -> None:
-        seconds = now() - started
+        seconds = perf_counter() - started
         if options.progress is not None and seconds - last[0] >= PROGRESS_INTERVAL:
             last[0] = seconds
             incumbent, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
+    NodeBrake,
     ProgramResult,
     SolverOptions,
     finite_or_none,
@@ -15,6 +16,7 @@ from edrp.backends.base import (
     in_fresh_thread,
     only_presolved,
     seconds_for_solver,
+    units_for_solver,
 )
 from edrp.backends.highs import keep_silent, second_look
 from edrp.core.budget import look, now
@@ -53,7 +55,7 @@ class PyomoBackend:
     """Pyomo with HiGHS; another solver that Pyomo reaches is one instance with another `solver` away."""
 
     name = "pyomo"
-    features = frozenset({"time_limit", "gap", "threads", "seed", "tolerances"})
+    features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})
     package = "pyomo"
     extra = "pyomo"
 
@@ -62,7 +64,7 @@ class PyomoBackend:
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program."""
-        until = math.inf if options.time_limit is None else now() + options.time_limit
+        until = now() + units_for_solver(options)
         return second_look(arrays, options, until, self._solved(arrays, options))
 
     def _solved(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
@@ -81,23 +83,28 @@ class PyomoBackend:
         if self.solver == "highs":
             # As Pyomo hands programs over, HiGHS calls feasible ones infeasible where it may not presolve them.
             settings["solver_options"] = highs_settings(options) | {"random_seed": options.seed, "presolve": "choose"}
-        started = now()
+        brake = NodeBrake(arrays.size, units_for_solver(options))
+        if brake.nodes is not None and self.solver == "highs":
+            settings["solver_options"]["mip_max_nodes"] = brake.nodes
+        started = perf_counter()
 
         def work() -> tuple[Any, Any]:
-            begun = now()
             with LoggingIntercept(module="pyomo.core"):  # a model that is given up would be reported as an error
                 model = _model(arrays)
             if hasattr(solver, "set_instance"):  # no limit of the solver counts it, and it takes as long as making the model
-                look("the program", expected=now() - begun)
+                look("the program")
                 solver.set_instance(model)
                 settings["auto_updates"] = dict.fromkeys(solver.config.auto_updates, False)
                 look("the program")
-            return model, solver.solve(model, time_limit=seconds_for_solver(options), **settings)
+            return model, solver.solve(model, time_limit=seconds_for_solver(), **settings)
 
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
         model, answer = in_fresh_thread(work)
-        seconds = now() - started
+        seconds = perf_counter() - started
+        braked = brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]
+        if braked and stopped == "iteration_limit":
+            stopped = "time_limit"
         bound = finite_or_none(answer.objective_bound)
         if answer.termination_condition.name in ("provenInfeasible", "unbounded"):
             held: Status = "infeasible" if answer.termination_condition.name == "provenInfeasible" else "unbounded"

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from edrp.backends.base import (
+    NodeBrake,
     ProgramResult,
     SolverOptions,
     bounds_prove,
     finite_or_none,
     in_fresh_thread,
     seconds_for_solver,
+    units_for_solver,
 )
 from edrp.backends.conditioning import raised
 from edrp.core.arrays import Floats
-from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
@@ -29,7 +31,9 @@ OUTCOMES: Final[dict[int, tuple[Status, StoppedBecause]]] = {
     3: ("unbounded", "finished"),
     4: ("none", "error"),
 }
-"""Status and the reason for stopping, by SciPy's status; without a point "feasible" becomes "none"."""
+LIMIT, OTHER = 1, 4
+"""Status and the reason for stopping, by SciPy's status, which has no word for a limit of nodes; without a point "feasible"
+becomes "none"."""
 
 
 MAX_COEFFICIENT = 1e4
@@ -43,18 +47,18 @@ class ScipyBackend:
     """Second opinion that needs no extra."""
 
     name = "scipy"
-    features = frozenset({"time_limit", "gap"})
+    features = frozenset({"work_limit", "gap"})
     package = "scipy"
     extra = ""
 
     def solve(self, arrays: Arrays, options: SolverOptions) -> ProgramResult:
         """Solve a program with HiGHS's default tolerances: SciPy offers no others."""
         scale = _scale(arrays.objective)
-        started = now()
+        started = perf_counter()
         answer = _milp(arrays, options, scale, presolve=not options.tiny)
         if _suspicious(arrays, answer, scale):
             answer = _again(arrays, options, scale, answer)
-        seconds = now() - started
+        seconds = perf_counter() - started
         status, stopped = OUTCOMES[answer.status]
         bound = finite_or_none(getattr(answer, "mip_dual_bound", None))
         if bound is not None:
@@ -73,12 +77,15 @@ def _milp(arrays: Arrays, options: SolverOptions, scale: float, presolve: bool) 
     bounds: Any = Bounds(arrays.lower, arrays.upper)  # type: ignore[arg-type]
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper) if arrays.row_lower.size else ()  # type: ignore[arg-type]
     integral = arrays.integer.astype(int)
-    limit = seconds_for_solver(options)
-    if limit is not None:
-        settings["time_limit"] = limit
-    return in_fresh_thread(
-        lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings), seconds=limit
-    )
+    brake = NodeBrake(arrays.size, units_for_solver(options))
+    if brake.nodes is not None:
+        settings["node_limit"] = brake.nodes
+    if (seconds := seconds_for_solver()) is not None:
+        settings["time_limit"] = seconds
+    answer = in_fresh_thread(lambda: milp(objective, integrality=integral, bounds=bounds, constraints=rows, options=settings))
+    if brake.release(getattr(answer, "mip_node_count", None)) and answer.status == OTHER:
+        answer.status = LIMIT
+    return answer
 
 
 def _suspicious(arrays: Arrays, answer: Any, scale: float) -> bool:

@@ -34,7 +34,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "parameters": (pa.string(), "JSON: arguments of the method, time limit and gap included"),
     "outcome": (pa.string(), "solved, infeasible, nothing found, refused (another kind, or too large for the method) or failed"),
     "status": (pa.string(), "what we hold: optimal, feasible, infeasible, unbounded or none"),
-    "stopped_because": (pa.string(), "why the method stopped: finished, time_limit, iteration_limit, interrupted or error"),
+    "stopped_because": (pa.string(), "why it stopped: finished, time_limit, work_limit, iteration_limit, interrupted or error"),
     "objective": (pa.float64(), "what is minimised, as re-evaluated"),
     "bound": (pa.float64(), "proven: nothing is better than this"),
     "gap": (pa.float64(), "(objective - bound) / |objective|"),
@@ -73,6 +73,7 @@ TIMING = ("build_seconds", "solve_seconds", "wall_seconds", "trace", "host", "fi
 STOPS = {
     "finished": "nothing found: ",
     "time_limit": "nothing found within the time limit: ",
+    "work_limit": "nothing found within the work limit: ",
     "iteration_limit": "nothing found within the iteration limit: ",
     "interrupted": "interrupted with nothing found: ",
     "error": "the solver failed: ",

@@ -62,6 +62,7 @@ class BatchOptions(TypedDict, total=False):
 
     out: str | Path | None
     time_limit: float | None
+    work_limit: float | None
     gap: float
     certify: bool
     seed: int | Iterable[int]
@@ -98,6 +99,7 @@ def solve_batch(
     spark: SparkSession | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
+    work_limit: float | None = None,
     gap: float = 1e-9,
     certify: bool = False,
     seed: int | Iterable[int] = 0,
@@ -126,6 +128,8 @@ def solve_batch(
         Without `spark`: processes at the same time, as joblib counts them; None for one per core.
     time_limit
         Seconds for each row; None for none.
+    work_limit
+        Units of work for each row, with which rows are the same on every machine of one kind; None for none.
     gap
         Relative gap at which an incumbent counts as proven optimal.
     certify
@@ -155,11 +159,15 @@ def solve_batch(
     >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
     ['solved', 'failed']
     """
-    choices, seeds = read_choices(method, time_limit=time_limit, gap=gap, certify=certify or None), read_seeds(seed)
+    choices, seeds = _choices(method, time_limit, work_limit, gap, certify), read_seeds(seed)
     plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
     if spark is not None:
         return solve_on_spark(spark, instances, plan, seeds, out, progress)
     return _solve_locally(instances, plan, seeds, out, n_jobs, progress)
+
+
+def _choices(method: Any, time_limit: float | None, work_limit: float | None, gap: float, certify: bool) -> list[Choice]:
+    return read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
 
 
 def _solve_locally(

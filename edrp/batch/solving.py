@@ -10,7 +10,7 @@ from typing import Any
 from edrp.batch.rows import Trace, answered, died, failed
 from edrp.batch.tasks import Task
 from edrp.core.budget import compiling_under_limits
-from edrp.core.certificates import MAX_SECONDS, with_certificate
+from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import Fault, InvalidInstanceError, UnsupportedProblemError
 from edrp.core.instances import loads
 from edrp.core.methods import get_method
@@ -60,11 +60,8 @@ def _solved(task: Task, row: Row) -> Row:
         raise UnsupportedProblemError(why)
     trace = Trace()
     arguments = dict(task.choice.arguments)
-    certify, limit, begin = arguments.pop("certify", False), arguments.get("time_limit"), perf_counter()
-    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, **arguments)
-    if certify:
-        left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - begin))
-        solution = with_certificate(problem, solution, left, task.instance.text)
+    certify = arguments.pop("certify", False) and CertificateRequest(task.instance.text)
+    solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, certify=certify, **arguments)
     if solution.holds_decision:
         trace(sum(solution.seconds.values()), solution.objective, solution.bound)
     return {**answered(solution), "trace": trace.steps}

@@ -30,6 +30,7 @@ class Arguments:
 
     program: str | None = None
     time_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    work_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-9
     threads: Annotated[int, Field(ge=1)] = 1
     certify: bool = False
@@ -67,7 +68,7 @@ class Choice:
     name
         Name in the registry.
     arguments
-        Arguments of `solve`: program, time limit, gap, parameters of the method.
+        Arguments of `solve`: program, limits, gap, parameters of the method.
 
     Examples
     --------

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pkgutil import resolve_name
 from typing import Any
 
-from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.certificates import checker
+from edrp.core.budget import deadline, look, now, units_left
 from edrp.core.certificates import Certified, NotCertifiedError, RawCertificate
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
-from edrp.validation.oracles import checker
 
 Writer = Callable[[Any, Any], RawCertificate]
 """Writes a certificate of a solution, or raises `NotCertifiedError`; it calls `budget.look`."""
@@ -58,7 +58,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
     writers = _writers(problem.kind, solution.method, program)
     for writer in writers:
         try:
-            with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * seconds_left()):
+            with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * units_left()):
                 certificate = certificate_text(hashes, solution, writer(problem, solution))
             checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from edrp.certificates import checker
 from edrp.core.arrays import Floats
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.column_generation.windows import WHOLE, Window
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles import checker
 
 FEW_PARTS, MANY_PARTS = 20_000, 1_000_000
 """Parts of placements that the checker may look at in a window that can be split, and in one that cannot."""
@@ -66,7 +66,7 @@ class _Writer:
         allowed = 0.5 * float(checker.TOLERANCE)
         objective = self.model.largest_score if solution.objective is None else solution.objective
         gap = allowed / max(abs(objective), allowed)
-        self.search = Search(self.model, Incumbent(objective), gap, seconds_left, lambda *_: None)
+        self.search = Search(self.model, Incumbent(objective), gap, units_left, lambda *_: None)
         # The order is that of pricing: few operators are remembered, so that the checker's tables are small.
         self.sequence = self.search.pricers[0].order.operators.tolist() if self.search.pricers else list(range(len(names)))
         self.order = [names[i] for i in self.sequence]

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from edrp.certificates import checker
 from edrp.core.arrays import Floats
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices
@@ -22,7 +23,6 @@ from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import Model, build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles import checker
 
 MARGIN = 0.01
 """Share of the objective by which prices are raised beyond it: the checker's relaxation is weaker than the method's."""
@@ -125,7 +125,7 @@ def _raised_prices(model: Model, objective: float) -> list[Prices]:
     capacity = box.prices.capacity if box.empty() else eliminate_by_paths(model, box, cutoff)
     box.prices = Prices(np.mean([path_flow(model, path) for path in paths], axis=0), capacity)
     if not box.empty():
-        raise_bound(model, box, cutoff, 40, 20_000, lambda: seconds_left() <= 0)
+        raise_bound(model, box, cutoff, 40, 20_000, lambda: units_left() <= 0)
     best = box.prices
     found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
     return [*(Prices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
@@ -152,7 +152,7 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
     tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
     lines = [_line(model, script, relaxation) for relaxation in tilted]
     look("the certificate")
-    parts = int(min(MAX_PARTS, PARTS_PER_SECOND * seconds_left()))
+    parts = int(min(MAX_PARTS, PARTS_PER_SECOND * units_left()))
     script.relaxation.search([checker.Prices(script.relaxation, line) for line in lines], script.target, parts)
     script.lines.append({"do": "search", "prices": lines})
 

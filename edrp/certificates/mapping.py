@@ -6,9 +6,9 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Any
 
-from edrp.core.budget import look, seconds_left
+from edrp.certificates import checker
+from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
-from edrp.validation.oracles import checker
 
 MAX_LABELS = 300_000
 """Labels that the checker may have to look at in one search."""
@@ -33,7 +33,7 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
         target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
         while True:
             look("the certificate")
-            _, found = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * seconds_left())))
+            _, found = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * units_left())))
             if found is None:
                 return RawCertificate("label-setting", [[list(what) for what in tracked]])
             missing = [what for what in maps.follow(found)[1] if what not in tracked]

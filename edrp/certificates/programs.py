@@ -12,12 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
-from edrp.core.budget import deadline, look, now, seconds_left
+from edrp.certificates import checker
+from edrp.core.budget import deadline, look, now, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
 from edrp.core.program import Arrays
 from edrp.formulations.methods import formulate
-from edrp.validation.oracles import checker
 
 SHARE_OF_BUILT = 0.5
 """Share of the time for a proof of the problem itself, before a proof of the backend's program is tried."""
@@ -39,7 +39,7 @@ def write_program_certificate(problem: Any, solution: Any) -> RawCertificate:
     reasons = []
     for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
         try:
-            with deadline(now() + share * seconds_left() if seconds_left() < math.inf else math.inf):
+            with deadline(now() + share * units_left() if units_left() < math.inf else math.inf):
                 return write(problem, solution)
         except (checker.Refused, NotClosedError, NotCertifiedError) as error:
             reasons.append(str(error))

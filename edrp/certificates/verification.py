@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from edrp.certificates import checker
 from edrp.certificates.programs import program_hash
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.core.instances import loads, loads_solution
 from edrp.core.solution import ROUNDING
-from edrp.validation.oracles import checker
 
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
@@ -21,7 +21,7 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
 
     Raises
     ------
-    edrp.validation.oracles.checker.Refused
+    edrp.certificates.checker.Refused
         With the first thing that does not hold.
     """
     paths = instance, solution
@@ -52,4 +52,4 @@ def _check_program(problem: Any, answer: Any, stated: str) -> None:
         same = abs(found.objective - answer.objective) <= allowed
         checker.need(same, f"the decision is worth {found.objective!r}, the solution says {answer.objective!r}")
     why = "the certificate proves another program than the one that this version of edrp makes of the instance"
-    checker.need(program_hash(problem) == stated, f"{why}; checker.py says what it proves of that program")
+    checker.need(program_hash(problem) == stated, f"{why}; the checker alone says what it proves of that program")

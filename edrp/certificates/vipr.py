@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from edrp.certificates import checker
 from edrp.core.errors import EdrpError
-from edrp.validation.oracles import checker
 
 
 class NoViprError(EdrpError):

@@ -25,7 +25,7 @@ from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
 from edrp.engines.protocol import get_engine
-from edrp.validation.report.page import require_packages
+from edrp.report.page import require_packages
 
 PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json", "calls.sh"
 """Files that are written for a job, the second where key groups are known; besides, one of kind `migration` per operator with

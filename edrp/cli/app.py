@@ -126,17 +126,14 @@ COMMANDS = {
         "edrp.cli.reference:print_version", "Print the versions of edrp and of the packages that affect its answers."
     ),
     "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce the tables and figures of the papers."),
-    "simulate": Command(
-        "edrp.cli.simulate:simulate", "Simulate a run of a policy or a choice of maps, or compare several of them."
-    ),
+    "simulate": Command("edrp.cli.simulate:simulate", "Compare policies by simulated runs with the same seeds."),
     "policy": Command(
         "edrp.cli.policy:policy",
         "Precompute migration policies that prepare for probable later migrations, and decide with them.",
     ),
     "capture": Command("edrp.cli.capture:capture", "Store the answers of a stream engine about a running job in one file."),
     "observe": Command(
-        "edrp.cli.observe:observe",
-        "Print rates, busy shares, service rates and state of a running job from a capture or exported metrics.",
+        "edrp.cli.observe:observe", "Print rates, busy shares, service rates and state of a running job from a capture."
     ),
     "advise": Command(
         "edrp.cli.advise:advise_app",

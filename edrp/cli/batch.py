@@ -17,12 +17,12 @@ from edrp.batch.progress import Report
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.options import TimeLimit, finite
-from edrp.cli.terminal import errors, output, say, table
+from edrp.cli.options import TimeLimit, WorkLimit, finite
+from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
 from edrp.explorer.progress_bar import batch_count
-from edrp.validation.report.progress import counting
+from edrp.report.progress import counting
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")
@@ -52,6 +52,7 @@ def solve_many(
     spark: Master = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
     gap: Annotated[
         float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
     ] = 1e-9,
@@ -82,6 +83,7 @@ def solve_many(
             method or "auto",
             out=out,
             time_limit=time_limit,
+            work_limit=work_limit,
             gap=gap,
             certify=certify,
             seed=seed or 0,
@@ -136,14 +138,14 @@ def print_summary(rows: pa.Table, out: Path) -> None:
     methods = list(dict.fromkeys(rows["method"].to_pylist()))
     cells = [(method, *(str(outcomes[method, name]) for name in names)) for method in methods]
     console = output()
-    console.print(table(("method", *names), cells, right=names))
+    show(console, [table(("method", *names), cells, right=names)])
     columns = ("id", "method", "outcome", "error_message")
     graves = [rows.filter(pc.equal(rows["outcome"], name)).select(columns) for name in ("failed", "infeasible", "nothing found")]
     found = pa.concat_tables(graves)
     if found.num_rows:
         shown = found.slice(0, SHOWN_REASONS).to_pylist()
         reasons = [(row["id"], row["method"], row["outcome"], _short(row["error_message"])) for row in shown]
-        console.print(table(("id", "method", "outcome", "why"), reasons))
+        show(console, [table(("id", "method", "outcome", "why"), reasons)])
     if found.num_rows > SHOWN_REASONS:
         say(console, f"… and {found.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
     say(console, f"{rows.num_rows} rows in {out}")

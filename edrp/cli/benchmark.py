@@ -10,7 +10,7 @@ import typer
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite
-from edrp.cli.terminal import errors, output, say, table
+from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
@@ -53,6 +53,12 @@ SuiteTimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds for each instance; default: the suite's."),
 ]
+SuiteWorkLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--work-limit", min=0, callback=finite, help="Units of work for each instance instead of a time limit; answers repeat."
+    ),
+]
 Seeds = Annotated[
     int | None, typer.Option("--seeds", min=1, help="Number of seeds for each method and instance; default: that of the suite.")
 ]
@@ -69,6 +75,7 @@ def compare_methods(
     jobs: Jobs = None,
     data: Data = None,
     time_limit: SuiteTimeLimit = None,
+    work_limit: SuiteWorkLimit = None,
     seeds: Seeds = None,
     force: ForceFolder = False,
     certify: Certify = False,
@@ -91,7 +98,7 @@ def compare_methods(
         "--spark": [spark],
         "--jobs": [jobs],
     }
-    options |= {"--data": [data], "--time-limit": [time_limit], "--seeds": [seeds], "--out": [out]}
+    options |= {"--data": [data], "--time-limit": [time_limit], "--work-limit": [work_limit], "--seeds": [seeds], "--out": [out]}
     with place_of_work(spark, jobs) as where, batch_progress(f"benchmark {chosen.name}") as report, saying_what_is_kept(out):
         found = run_benchmark(
             chosen,
@@ -100,6 +107,7 @@ def compare_methods(
             methods=method,
             seeds=seeds,
             time_limit=time_limit,
+            work_limit=work_limit,
             force=force,
             certify=certify,
             command=command_text("benchmark", options) + " --certify" * certify,
@@ -145,7 +153,7 @@ def _print(found: Benchmark) -> None:
             )
             for method, own in summary.iterrows()
         ]
-        console.print(table(columns, rows, f"kind {kind}", right=columns[1:]))
+        show(console, [table(columns, rows, f"kind {kind}", right=columns[1:])])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
     failed = int((found.runs["outcome"] == "failed").sum())

@@ -9,13 +9,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.terminal import output, say
-from edrp.core.certificates import with_certificate
 from edrp.core.files import naming_errors, read_whole, write_whole
-
-
-def certified_for_file(problem: Any, solution: Any, file: Path, seconds: float, vipr: bool) -> Any:
-    """The solution with a certificate of the instance as its file states it; one of a program, if VIPR is to be written."""
-    return with_certificate(problem, solution, seconds, read_whole(file), program=vipr)
 
 
 def write_certificate(solution: Any, target: Path, force: bool) -> None:
@@ -41,8 +35,8 @@ def write_vipr(solution: Any, file: Path, target: Path, force: bool) -> None:
         When the certificate cannot be written as VIPR.
     """
     if solution.certificate is not None:
+        from edrp.certificates import checker
         from edrp.certificates.vipr import to_vipr
-        from edrp.validation.oracles import checker
 
         _write(target, to_vipr(solution.certificate, checker.parse(read_whole(file))), force)
 
@@ -59,8 +53,7 @@ def check_files(
     certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
 ) -> None:
     """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold."""
-    from edrp.certificates import verification
-    from edrp.validation.oracles import checker
+    from edrp.certificates import checker, verification
 
     said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
     proven = said.startswith("proven: ")

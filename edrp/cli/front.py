@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from edrp.cli.app import ExitCode
 from edrp.cli.options import Method, TimeLimit
@@ -15,6 +14,7 @@ from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import load
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.pareto import ParetoFront, pareto_front
+from edrp.report.tables import Table
 
 
 def print_front(

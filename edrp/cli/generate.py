@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from edrp.cli.options import Force
-from edrp.cli.terminal import errors, output, say, table
+from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.files import refuse_place, save_instances
 from edrp.datasets.families.registry import all_families, choose_families, generate
-from edrp.validation.report.progress import Count, counting
+from edrp.report.progress import Count, counting
 
 
 def generate_instances(
@@ -87,4 +87,4 @@ def _print_families(families: dict[str, dict[str, Family]]) -> None:
         for kind, families_by_name in families.items()
         for name, family in families_by_name.items()
     ]
-    output().print(table(("kind", "family", "default size", "least", "what"), rows))
+    show(output(), [table(("kind", "family", "default size", "least", "what"), rows)])

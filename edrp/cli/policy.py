@@ -14,7 +14,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import Force, TimeLimit, choice_option, finite
+from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, finite
 from edrp.cli.solve import write_solution
 from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
@@ -26,13 +26,13 @@ from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
-from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_seconds
+from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem
-from edrp.validation.report.progress import Count, counting, working
+from edrp.report.progress import Count, counting, working
 
 DEFAULT_MASTER = "local[2]"
 """Spark master where the engine is Spark and no master is named."""
@@ -73,6 +73,7 @@ def precompute(
         float, typer.Option(min=0, callback=finite, help="Proven error of the costs at which to stop, relative to all state.")
     ] = ACCURACY,
     time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
 ) -> None:
     """Compute the projected cost of every partition and store it in a folder.
 
@@ -85,24 +86,25 @@ def precompute(
     refuse_folder(out)
     if not local:
         require_spark(spark or DEFAULT_MASTER)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}
     with _engine(local, spark or DEFAULT_MASTER, memory, threads, tasks) as runs:
         if len(problems) == 1 and not problems[0].is_dir():
-            _precompute_one(problems[0], out, runs, accuracy, time_limit)
+            _precompute_one(problems[0], out, runs, accuracy, limits)
         else:
-            _precompute_all(_files(problems), out, runs, accuracy, time_limit)
+            _precompute_all(_files(problems), out, runs, accuracy, limits)
 
 
-def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float, time_limit: float | None) -> None:
+def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, Any]) -> None:
     model = _model(problem)
     states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
-    say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_seconds(model):.1f} core-seconds a sweep")
+    say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_work(model):.1f} units of work a sweep")
     try:
         result = precompute_policy(
             model,
             runs,
             out,
             accuracy=accuracy,
-            time_limit=time_limit,
+            **limits,
             after_sweep=lambda now: say(errors(), _sweep_line(now)),
         )
     except KeyboardInterrupt:
@@ -115,7 +117,7 @@ def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float
     say(output(), f"{out}: {states}; {figures}")
 
 
-def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: float, time_limit: float | None) -> None:
+def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: float, limits: dict[str, Any]) -> None:
     models: dict[str, PolicyModel] = {}
     unread = 0
     for file in files:
@@ -130,7 +132,7 @@ def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: f
             runs,
             out,
             accuracy=accuracy,
-            time_limit=time_limit,
+            **limits,
             watch=lambda finished: tell(Count(finished, len(models))),
         )
     for one in done:

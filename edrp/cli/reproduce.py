@@ -14,7 +14,10 @@ from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
 from edrp.datasets.placement.capsys import CORES, SPEEDUP
-from edrp.engines.flink.experiments.short import short_rows
+from edrp.report.page import require_packages
+from edrp.report.progress import working
+from edrp.report.publication import WRITTEN, Report
+from edrp.validation.flink.short import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report
@@ -32,9 +35,6 @@ from edrp.validation.papers.latency_aware import (
 )
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration import single_step_example
-from edrp.validation.report.page import require_packages
-from edrp.validation.report.progress import working
-from edrp.validation.report.publication import WRITTEN
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the figures; default: no figures.")]
 ReportFolder = Annotated[
@@ -96,7 +96,7 @@ def run_migration(
     force: ForceFolder = False,
 ) -> None:
     """Reproduce migrations on real loads: Tables 3 and 4, Figs. 9, 10, 12 and 14, savings and broken limits."""
-    with output_folder(out, force, tuple(migration_report.FIGURES.values())) as folder:
+    with output_folder(out, force, [file for file, _ in migration_report.FIGURES.values()]) as folder:
         single_step_example.run(output())
         migration_report.run(output(), data=data, out=folder, migrations=migrations)
 
@@ -175,11 +175,8 @@ def run_enactment(
     how: dict[str, Any] = {"seeds": min(seeds, QUICK_SEEDS), "policies": ()} if quick else {"seeds": seeds}
     with place_of_work(spark, jobs) as where, batch_progress("simulating") as report:
         found = enactment_report.investigate(out=out, sensitive=sensitivity, progress=report, **how, **where)
-    made = enactment_report.report(found)
-    made.print(output())
-    if out is not None:
-        options = {"--seeds": seeds, "--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
-        say(output(), f"report: {made.write(out, _command('enactment', options), force=force)}")
+    options = {"--seeds": seeds, "--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
+    _publish(enactment_report.report(found), out, force, "enactment", options)
 
 
 @reproduce.command("bimodal", rich_help_panel=BIMODAL)
@@ -205,12 +202,9 @@ def run_bimodal(
     extent = Extent(networks=networks, tasks=tasks, flow=flow, instances=instances, sensitive=few)
     with place_of_work(spark, jobs) as where, batch_progress("running") as report:
         found = bimodal_report.investigate(quick_look(extent) if quick else extent, out=out, progress=report, **where)
-    made = bimodal_report.report(found)
-    made.print(output())
-    if out is not None:
-        options: dict[str, Any] = {"--networks": networks, "--instances": instances, "--tasks": tasks, "--flow": flow}
-        options |= {"--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
-        say(output(), f"report: {made.write(out, _command('bimodal', options), force=force)}")
+    options: dict[str, Any] = {"--networks": networks, "--instances": instances, "--tasks": tasks, "--flow": flow}
+    options |= {"--spark": spark, "--out": out, "--quick": quick, "--sensitivity": sensitivity}
+    _publish(bimodal_report.report(found), out, force, "bimodal", options)
 
 
 @reproduce.command("capsys", rich_help_panel=CONTENTION)
@@ -235,11 +229,8 @@ def run_capsys(
         refuse_folder(out, WRITTEN, force=force)
     with working(output(), "CAPSys") as tell:
         found = capsys_report.investigate(data, slack=slack, speedup=speedup, cores=cores, out=out, tell=tell)
-    made = capsys_report.report(found)
-    made.print(output())
-    if out is not None:
-        options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
-        say(output(), f"report: {made.write(out, _command('capsys', options), force=force)}")
+    options = {"--data": data, "--slack": slack, "--speedup": speedup, "--cores": cores, "--out": out}
+    _publish(capsys_report.report(found), out, force, "capsys", options)
 
 
 @reproduce.command("flink", rich_help_panel=ENGINES)
@@ -271,18 +262,18 @@ def run_flink(
         with working(output(), "Flink") as tell:
             for row in short_rows(seconds, data, tell):
                 found.add(row)
-    made = flink_report.report(found)
+    options = {"--data": data, "--seconds": None if rows else seconds, "--out": out}
+    _publish(flink_report.report(found), out, force, " ".join(["flink", *map(str, rows or ())]), options)
+    if out is not None and not rows:
+        write_whole(out / ROWS, found.text(), replace=force)
+
+
+def _publish(made: Report, out: Path | None, force: bool, name: str, options: dict[str, Any]) -> None:
+    """Print a report, and write it with the command that makes it again into a folder if there is one."""
     made.print(output())
     if out is not None:
-        options = {"--data": data, "--seconds": None if rows else seconds, "--out": out}
-        command = _command(" ".join(["flink", *map(str, rows or ())]), options)
-        page = made.write(out, command, force=force)
-        if not rows:
-            write_whole(out / ROWS, found.text(), replace=force)
+        words = [
+            option if value is True else f"{option} {value}" for option, value in options.items() if value not in (None, False)
+        ]
+        page = made.write(out, " ".join(["edrp reproduce", name, *words]), force=force)
         say(output(), f"report: {page}")
-
-
-def _command(name: str, options: dict[str, Any]) -> str:
-    """The command that makes a report again."""
-    words = [option if value is True else f"{option} {value}" for option, value in options.items() if value not in (None, False)]
-    return " ".join(["edrp reproduce", name, *words])

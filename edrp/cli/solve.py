@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
 from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
-from edrp.cli.certificate import certified_for_file, write_certificate, write_vipr
+from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import PROGRAM_NAMES, Force, Method, TimeLimit, finite, known_program
+from edrp.cli.options import PROGRAM_NAMES, Force, Method, TimeLimit, WorkLimit, finite, known_program
 from edrp.cli.terminal import errors, output, progress, report, say
-from edrp.core.certificates import MAX_SECONDS
+from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
-from edrp.core.files import file_mode, naming_errors, refuse_target
+from edrp.core.files import file_mode, naming_errors, read_whole, refuse_target
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.problem import Problem
@@ -49,6 +48,7 @@ def solve_files(
         ),
     ] = None,
     time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
     gap: Annotated[
         float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
     ] = 1e-9,
@@ -88,7 +88,8 @@ def solve_files(
         except EdrpError as error:
             report(error, str(file))
             codes.append(outcome_code(error))
-    options = {"program": program, "time_limit": time_limit, "gap": gap, "seed": seed, "threads": threads}
+    options = {"program": program, "gap": gap, "seed": seed, "threads": threads}
+    options |= {"time_limit": time_limit, "work_limit": work_limit}
     interrupted = False
     for job in jobs:
         if interrupted:
@@ -103,14 +104,10 @@ def solve_files(
 def _run(job: Job, method: str, options: dict[str, Any], force: bool) -> tuple[ExitCode, bool]:
     """Solve, print and write one instance; return its exit code and whether the user interrupted it."""
     try:
+        certify = job.certificate is not None or job.vipr is not None
+        request = CertificateRequest(read_whole(job.source), job.vipr is not None) if certify else False
         with progress(f"solving {job.source}") as update:
-            started = perf_counter()
-            solution = solve(job.problem, method, progress=update, **options)
-        if job.certificate is not None or job.vipr is not None:
-            limit = options["time_limit"]
-            left = MAX_SECONDS if limit is None else max(0.0, limit - (perf_counter() - started))
-            with progress(f"certifying {job.source}"):
-                solution = certified_for_file(job.problem, solution, job.source, left, job.vipr is not None)
+            solution = solve(job.problem, method, progress=update, certify=request, **options)
     except KeyboardInterrupt:
         say(errors(), f"{job.source}: interrupted before anything was found")
         return ExitCode.INTERRUPTED, True

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
+from edrp.report.tables import Table, console_table
 
 FILE_WIDTH = 1000
 """Columns of a table that goes to a file or pipe: wide enough that no cell is broken."""
@@ -43,25 +43,13 @@ def errors() -> Console:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
-    """A table of plain texts; the columns named in `right` are aligned to the right."""
-    made = Table(
-        title=escape(visible(title)) or None,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
-    for column in columns:
-        made.add_column(escape(column), justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(escape(visible(cell)) for cell in row))
-    return made
+    """A table of texts in one line each, whose hidden characters are escapes; the columns in `right` are aligned to the right."""
+    return Table(visible(title), tuple(columns), tuple(tuple(map(visible, row)) for row in rows), tuple(right))
 
 
 def print_listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print names, the first column, and what they are for, the last; long texts are broken between words, names never."""
-    listing = table(columns, rows)
+    listing = console_table(table(columns, rows), ruled=False)
     listing.columns[0].no_wrap = True
     for column in listing.columns[1:-1]:
         column.max_width = LISTING_WIDTH // 5
@@ -80,7 +68,7 @@ def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
         if isinstance(part, str):
             say(console, part)
         else:
-            console.print(part, highlight=False)
+            console.print(console_table(part, ruled=False) if isinstance(part, Table) else part, highlight=False)
 
 
 def report(error: Exception, source: str = "") -> None:
@@ -94,7 +82,7 @@ def report(error: Exception, source: str = "") -> None:
     origin = error.source or source
     say(console, f"{origin + ': ' if origin else ''}{numbered(len(error.faults), 'fault')} in the input", "red")
     rows = [(fault.place, fault.value, fault.why) for fault in error.faults[:SHOWN_FAULTS]]
-    console.print(table(("place", "value", "why"), rows))
+    show(console, [table(("place", "value", "why"), rows)])
     if len(error.faults) > SHOWN_FAULTS:
         say(console, f"… and {len(error.faults) - SHOWN_FAULTS} more")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edrp.cli.options import ForceFolder, choice_option, finite
-from edrp.cli.terminal import errors, output, say, table
+from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.instances import save
@@ -25,7 +25,7 @@ from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
 from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
-from edrp.validation.report.progress import working
+from edrp.report.progress import working
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -201,7 +201,7 @@ def _print(events: str, prepared: Trace, seconds: float) -> None:
         ("state", f"{prepared.state_size.sum():.6g} B" + ("" if prepared.keys is None else f", {int(prepared.keys.sum())} keys")),
         ("throughput", f"{total / seconds:.3g} events/s in {seconds:.1f} s"),
     ]
-    output().print(table(("quantity", "value"), rows, title=events))
+    show(output(), [table(("quantity", "value"), rows, title=events)])
 
 
 def _write(prepared: Trace, out: Path, tolerance: float, discount: float) -> str:

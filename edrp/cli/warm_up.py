@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.terminal import errors, output, say
-from edrp.validation.report.progress import Count, counting
+from edrp.report.progress import Count, counting
 from edrp.warm_up import kernels_for_wheel, warm_up, warm_up_tasks
 
 

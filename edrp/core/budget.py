@@ -1,7 +1,10 @@
-"""The computational budget of a solve: its clock and deadline, compiling, which may stop the clock, and memory.
+"""The computational budget of a solve: its one clock, which counts work, its limits, and memory.
 
-Phases that only prepare look at the clock, and are given up when the time limit has passed; what memory cannot hold is refused
-before any of it is allocated.
+A unit of work is about a second of an idle core of the usual kind. Kernels and loops say what they have done (`spend`), solvers
+by counters of their own, so that the clock advances alike at any load and in any process, and everything that asks it decides
+alike. Seconds end a run, where a time limit says so, and decide nothing else: when they are over the clock jumps beyond every
+limit. Phases that only prepare look at the clock, and are given up when the limit has passed; what memory cannot hold is
+refused before any of it is allocated.
 """
 
 from __future__ import annotations
@@ -16,38 +19,132 @@ from time import perf_counter
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 
+OVER = 1e15
+"""What the clock says once the time limit has passed: later than any limit, and finite, so that differences are numbers."""
+
+LOOK = 2e-5
+"""Units that a step of a loop costs which looks at the clock, beyond what it says itself: every loop comes to an end."""
+
+SATURATION = 1 - 2**-20
+"""Share of a time limit that is never exceeded by work: where there is no work limit, seconds alone end a run."""
+
+
+class TooMuchWorkError(Exception):
+    """More work than was meant to be done this way; it begins again in another one."""
+
+
+class Clock:
+    """The clock of one run.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds after which the clock jumps; None for never.
+    work_limit
+        Units after which the run ends; None for the number of seconds of the time limit, which is then never reached.
+    outer
+        Clock of the run that this one is a part of.
+    """
+
+    def __init__(self, time_limit: float | None = None, work_limit: float | None = None, outer: Clock | None = None) -> None:
+        self.work, self.ceiling, self.over = 0.0, inf, False
+        end = inf if time_limit is None else perf_counter() + time_limit
+        self._end: float = end if outer is None else min(end, outer._end)
+        self._most = time_limit * SATURATION if time_limit is not None and work_limit is None else inf
+        self.limit = min(inf if time_limit is None else time_limit, inf if work_limit is None else work_limit)
+
+    def read(self) -> float:
+        """Units of work so far; `OVER` from the moment at which the time limit has passed."""
+        self.over = self.over or self.seconds_left() <= 0
+        return OVER if self.over else min(self.work, self._most)
+
+    def extend(self, seconds: float) -> None:
+        """Let the time limit pass so much later."""
+        self._end += seconds
+
+    def seconds_left(self) -> float:
+        """Seconds until the time limit, infinite without one; no clock is read then."""
+        return inf if self._end == inf else self._end - perf_counter()
+
+
+_clock: ContextVar[Clock] = ContextVar("clock")
+_idle = Clock()
 _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
-_read: Callable[[], float] = perf_counter
-_skipped = 0.0
+def clock() -> Clock:
+    """The clock of the run that this is a part of; outside of all runs, one without limits."""
+    return _clock.get(_idle)
+
+
+def in_run() -> bool:
+    """Whether this is a part of a run.
+
+    >>> in_run()
+    False
+    """
+    return _clock.get(None) is not None
 
 
 def now() -> float:
-    """Seconds on the clock by which time limits are kept."""
-    return _read() - _skipped
+    """Units on the clock by which limits are kept."""
+    return clock().read()
 
 
-def skip(seconds: float) -> None:
-    """Have the clock of this process go back by what was no solving, such as compiling kernels once and for all."""
-    global _skipped
-    _skipped += seconds
+def spend(units: float) -> None:
+    """Advance the clock by what was done; one unit is about a second of an idle core.
 
-
-def skipped() -> float:
-    """Seconds that were skipped so far."""
-    return _skipped
+    Examples
+    --------
+    >>> with running(work_limit=5.0):
+    ...     spend(2.0)
+    ...     units_left()
+    3.0
+    """
+    own = clock()
+    own.work += units
+    if own.work > own.ceiling:
+        raise TooMuchWorkError
 
 
 @contextmanager
-def clock_replaced(read: Callable[[], float]) -> Iterator[None]:
-    """Have everything read another clock inside the block, so that a test can let time pass without waiting."""
-    global _read
-    before, _read = _read, read
+def running(time_limit: float | None = None, work_limit: float | None = None) -> Iterator[Clock]:
+    """Give what is done inside the block a clock of its own, which ends it after so many seconds or units.
+
+    A run inside another one keeps to the limits of both, and its work counts for both.
+    """
+    outer = _clock.get(None)
+    left = inf if outer is None else units_left()
+    own = Clock(time_limit, work_limit, outer)
+    tokens = _clock.set(own), _deadline.set(min(own.limit, left))
+    try:
+        yield own
+    finally:
+        _clock.reset(tokens[0])
+        _deadline.reset(tokens[1])
+        (outer or _idle).work += own.work
+
+
+_patient: ContextVar[bool] = ContextVar("patient", default=False)
+
+
+compiles_patiently: Callable[[], bool] = _patient.get
+"""Whether time limits wait here while kernels are compiled."""
+
+
+@contextmanager
+def compiling_under_limits() -> Iterator[None]:
+    """Have time limits inside the block wait for the compiler, because many solves will share the kernels.
+
+    >>> with compiling_under_limits():
+    ...     compiles_patiently()
+    True
+    """
+    token = _patient.set(True)
     try:
         yield
     finally:
-        _read = before
+        _patient.reset(token)
 
 
 @contextmanager
@@ -59,7 +156,7 @@ def deadline(moment: float) -> Iterator[None]:
     >>> with deadline(now() - 1):
     ...     look("the arrays")
     Traceback (most recent call last):
-    edrp.core.errors.OutOfTimeError: the time limit passed during the preparation of the arrays
+    edrp.core.errors.OutOfTimeError: the limit passed during the preparation of the arrays
     """
     token = _deadline.set(min(moment, _deadline.get()))
     try:
@@ -68,8 +165,8 @@ def deadline(moment: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def seconds_left() -> float:
-    """Seconds until the deadline, infinite without one; negative once it has passed."""
+def units_left() -> float:
+    """Units until the deadline, infinite without one; negative once it has passed."""
     return _deadline.get() - now()
 
 
@@ -81,107 +178,59 @@ def look(subject: str, expected: float = 0.0) -> None:
     subject
         Name of the part that is being prepared.
     expected
-        Seconds that the next step is likely to take, where it cannot look at the clock itself.
+        Units that the next step is likely to take, where it cannot look at the clock itself.
 
     Raises
     ------
     OutOfTimeError
         When the deadline has passed, or will have; `edrp.solve` answers that nothing was found in time.
     """
-    left = seconds_left()
+    spend(LOOK)
+    left = units_left()
     if left <= expected:
-        raise OutOfTimeError(f"the time limit {'passed' if left <= 0 else 'would pass'} during the preparation of {subject}")
-
-
-_may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)
-
-
-FOR_WHEEL = "EDRP_KERNELS_FOR_WHEEL"
-"""Environment variable: folder to which machine code for a wheel is written, too."""
-
-
-class KernelNotCompiledError(Exception):
-    """A kernel would have to be compiled where there is no time for that."""
+        raise OutOfTimeError(f"the limit {'passed' if left <= 0 else 'would pass'} during the preparation of {subject}")
 
 
 @contextmanager
-def compiled_kernels_only() -> Iterator[None]:
-    """Have a kernel whose machine code is not there yet raise `KernelNotCompiledError` instead of compiling it.
+def at_most(units: float) -> Iterator[None]:
+    """Have `spend` raise `TooMuchWorkError` once the work of the block exceeds so many units.
 
-    >>> with compiled_kernels_only():
-    ...     may_compile()
-    False
+    Examples
+    --------
+    >>> with at_most(1.0):
+    ...     spend(2.0)
+    Traceback (most recent call last):
+    edrp.core.budget.TooMuchWorkError
     """
-    token = _may_compile.set(False)
+    own, before = clock(), clock().ceiling
+    own.ceiling = min(before, own.work + units)
     try:
         yield
     finally:
-        _may_compile.reset(token)
-
-
-def may_compile() -> bool:
-    """Whether kernels are compiled here when they are called."""
-    return _may_compile.get()
-
-
-class CompilationClock:
-    """Seconds that this process has waited for the compiler, and who is told when it begins.
-
-    Attributes
-    ----------
-    seconds : waited for so far.
-    counts : whether the clock of time limits goes on meanwhile, as it does for somebody who waits for this process.
-    patient : whether kernels are compiled under a time limit, too, because many solves will share them.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.counts = False
-        self.patient = False
-        self._listeners: list[Callable[[], None]] = []
-
-    def spent(self, seconds: float) -> None:
-        """Add what one kernel took."""
-        self.seconds += seconds
-        if not self.counts:
-            skip(seconds)
-
-    def begin(self) -> None:
-        """Tell the listeners that a kernel is being compiled."""
-        for listener in self._listeners:
-            listener()
-
-    @contextmanager
-    def told(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call a function whenever compiling begins, as long as the block lasts.
-
-        >>> with CompilationClock().told(print):
-        ...     pass
-        """
-        self._listeners.append(listener)
-        try:
-            yield
-        finally:
-            self._listeners.remove(listener)
-
-
-compilation = CompilationClock()
-"""That of this process."""
+        own.ceiling = before
 
 
 @contextmanager
-def compiling_under_limits() -> Iterator[None]:
-    """Compile kernels inside the block also where there is a time limit, which does not count that.
+def counted_as(units: float) -> Iterator[None]:
+    """Count a block as so many units, where what it does depends on what the process has kept from before.
 
-    >>> with compiling_under_limits():
-    ...     compilation.patient
-    True
+    No limit ends the block.
+
+    Examples
+    --------
+    >>> with running(work_limit=5.0):
+    ...     with counted_as(2.0):
+    ...         spend(7.0)
+    ...     units_left()
+    3.0
     """
-    before, compilation.patient = compilation.patient, True
+    spend(units)
+    tokens = _clock.set(Clock()), _deadline.set(inf)
     try:
         yield
     finally:
-        compilation.patient = before
+        _clock.reset(tokens[0])
+        _deadline.reset(tokens[1])
 
 
 CEILING = 4 * 2**30

@@ -11,8 +11,8 @@ from edrp.core.errors import EdrpError, OutOfTimeError
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
 
-MAX_SECONDS = 60.0
-"""Time at most that a certificate is worked on, writing and checking together."""
+MAX_WORK = 60.0
+"""Units of work at most for a certificate, writing and checking together."""
 
 
 class NotCertifiedError(EdrpError):
@@ -38,6 +38,19 @@ class RawCertificate:
     header: dict[str, Any] = field(default_factory=dict)
 
 
+class CertificateRequest(NamedTuple):
+    """What is to be certified.
+
+    Attributes
+    ----------
+    text : the instance as its file states it; None where there is no file but what `save` would write.
+    program : whether it must be a certificate of a program, which can be written as VIPR.
+    """
+
+    text: str | None = None
+    program: bool = False
+
+
 class Certified(NamedTuple):
     """A checked certificate, or None and why there is none."""
 
@@ -45,27 +58,23 @@ class Certified(NamedTuple):
     why: str = ""
 
 
-def with_certificate(
-    problem: Any, solution: Any, seconds: float = MAX_SECONDS, text: str | None = None, program: bool = False
-) -> Any:
+def with_certificate(problem: Any, solution: Any, units: float = MAX_WORK, request: CertificateRequest | None = None) -> Any:
     """The solution with a checked certificate, or with a note why it has none; as it is where nothing is claimed.
 
     Parameters
     ----------
     problem, solution
         A problem and a checked solution of it.
-    seconds
-        Time that there is for it.
-    text
-        The instance as its file states it; None where there is no file but what `save` would write.
-    program
-        Whether it must be a certificate of a program, which can be written as VIPR.
+    units
+        Work that there is for it.
+    request
+        What is to be certified, and how; by default what `save` would write.
     """
     if solution.status not in ("optimal", "infeasible"):
         return solution
     try:
-        with deadline(now() + min(seconds, MAX_SECONDS)):
-            found: Certified = own("edrp.certificates")(problem, solution, text, program)
+        with deadline(now() + min(units, MAX_WORK)):
+            found: Certified = own("edrp.certificates")(problem, solution, *(request or CertificateRequest()))
     except OutOfTimeError as error:
         found = Certified(None, str(error))
     if found.certificate is None:

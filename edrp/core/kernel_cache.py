@@ -15,22 +15,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from math import inf
 from pathlib import Path
-from time import perf_counter
 from types import CodeType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from llvmlite import binding
-from numba import njit, types
+from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.types import BaseTuple
 
-from edrp.core.budget import FOR_WHEEL, KernelNotCompiledError, compilation, may_compile
+from edrp.core.budget import clock, compiles_patiently
+from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
 from edrp.core.kernel_parts import EntryCompiler
-from edrp.core.kernels import Kernel
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
 """The cache that a wheel brings along, if it does."""
@@ -53,7 +54,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
         elif constant != function.__doc__:
             yield repr(constant)
     for value in map(function.__globals__.get, code.co_names):
-        if isinstance(value, Kernel):
+        if hasattr(value, "interpret"):  # a kernel
             if value not in known:
                 known.add(value)
                 yield repr(value.options)
@@ -68,7 +69,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
 
 def _fields(kinds: Any) -> tuple[Any, ...]:
     """Names of the values in all named tuples among some types: Numba tells such types apart by their classes only."""
-    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, BaseTuple))
 
 
 class _KernelFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
@@ -118,16 +119,17 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
         Raises
         ------
-        KernelNotCompiledError
-            Where it would have to be, and there is no time for that.
+        OutOfTimeError
+            Where it would have to be, and the time limit does not suffice.
         """
         rtsys.initialize(target_context)  # all that running takes; what compiling does is left to the compiler
         found = self._load_overload(sig, target_context)
         if found is None and (target := wheel_target(WHEEL_FOLDER)) is not None:
             data = self._in_wheel(WHEEL_FOLDER).load(self._index_key(sig, target))
             found = None if data is None else CompileResult._rebuild(target_context, *data)
-        if found is None and not may_compile():
-            raise KernelNotCompiledError(self._py_func.__qualname__)
+        if found is None and self._enabled and (seconds := clock().seconds_left()) < inf and not compiles_patiently():
+            compile_apart(self._py_func, sig, seconds)
+            found = self._load_overload(sig, target_context)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -151,22 +153,13 @@ def cached_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> 
 
 
 class _CompilationListener(event.Listener):  # type: ignore[misc]
-    """Adds up the time that Numba spends on compiling; a kernel that is compiled for another one is a part of that one's."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._began = 0.0
+    """Tells the compilation of this process when Numba compiles."""
 
     def on_start(self, event: Any) -> None:
-        if not self._depth:
-            self._began = perf_counter()
-            compilation.begin()
-        self._depth += 1
+        compilation.begin()
 
     def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if not self._depth:
-            compilation.spent(perf_counter() - self._began)
+        compilation.end()
 
 
 event.register("numba:compile", _CompilationListener())

@@ -1,9 +1,9 @@
-"""Kernels: the decorators behind which they stand, and Python, which runs them for as long as that is sooner done than compiling.
+"""Kernels: the decorators behind which they stand, and Python, which runs them where that is sooner done than loading a compiler.
 
 A kernel is plain Python. On a small problem the interpreter is through with it in milliseconds, where Numba takes a third of
-a second to import and seconds to compile. So a process interprets until that has cost it `PATIENCE` seconds; what is at work
-then is given up and begun again with compiled kernels, which do the same in the same order. Numba is imported when a kernel
-is first compiled.
+a second to import and seconds to compile. Whether it is small is known before the work is done, or at the latest when as much
+has been counted as small problems take: then it begins again with compiled kernels, which do the same in the same order.
+Numba is imported when a kernel is first compiled.
 """
 
 from __future__ import annotations
@@ -12,130 +12,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cached_property, update_wrapper
-from threading import Lock, Timer, get_ident
-from time import perf_counter
 from typing import Any, TypeVar, cast
 
-from edrp.core.threads import end_thread, spare_thread
+from edrp.core.budget import TooMuchWorkError, at_most, in_run, running
 
-PATIENCE = 1.0
-"""Seconds that one process spends on interpreting."""
-
-
-class InterpretationTooSlowError(Exception):
-    """Interpreting has cost what it may; the work has to begin again with compiled kernels."""
+SMALL = 0.01
+"""Units of work that are interpreted, which takes about a hundred times as long."""
 
 
-class Interpreter:
-    """Runs kernels in Python until its time is used up, and then stops every thread that is at it.
-
-    Parameters
-    ----------
-    seconds
-        Time for all calls together, from the beginning of the first one.
-
-    Examples
-    --------
-    >>> Interpreter(5.0).run(sum, ([1, 2],))
-    3
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._lock = Lock()
-        self._at_work: set[int] = set()
-        self._timer: Timer | None = None
-        self._began = 0.0
-        self.expired = False
-        self.failed = False
-
-    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """Call a kernel's function.
-
-        Raises
-        ------
-        InterpretationTooSlowError
-            When time is up, wherever the function is then.
-        """
-        thread = get_ident()
-        if thread in self._at_work:
-            return function(*arguments)
-        import numpy as np
-
-        self._enter(thread)
-        try:
-            with np.errstate(all="ignore"):  # as compiled kernels do
-                return function(*arguments)
-        except Exception:
-            self.failed = True
-            raise
-        finally:
-            try:
-                self._leave(thread)
-            except InterpretationTooSlowError:  # raised on the way into it
-                self._leave(thread)
-                raise
-
-    def close(self) -> float:
-        """Stop the clock; returns the seconds used."""
-        if self._timer is None:
-            return 0.0
-        self._timer.cancel()
-        return perf_counter() - self._began
-
-    def _enter(self, thread: int) -> None:
-        with self._lock:
-            if self.expired:
-                raise InterpretationTooSlowError
-            self._at_work.add(thread)
-            if self._timer is None:
-                self._began = perf_counter()
-                self._timer = Timer(self._seconds, self._expire)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _leave(self, thread: int) -> None:
-        with self._lock:
-            self._at_work.discard(thread)
-            if self.expired:  # it may have come too late to be noticed
-                spare_thread(thread)
-
-    def _expire(self) -> None:
-        with self._lock:
-            self.expired = True
-            for thread in self._at_work:
-                end_thread(thread, InterpretationTooSlowError)
+class InterpretationError(Exception):
+    """Python does not take a kernel as Numba does."""
 
 
-_interpreter: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
-_used = 0.0
-
-
-current_interpreter: Callable[[], Interpreter | None] = _interpreter.get
-"""Who runs kernels here instead of the machine; None where they are compiled."""
+_interpreted: ContextVar[bool | None] = ContextVar("interpreted", default=None)
 
 
 @contextmanager
-def interpreting(seconds: float) -> Iterator[Interpreter]:
-    """Have kernels interpreted inside the block, for so many seconds."""
-    interpreter = Interpreter(seconds)
-    token = _interpreter.set(interpreter)
-    try:
-        yield interpreter
-    finally:
-        _interpreter.reset(token)
-        interpreter.close()
+def interpreting(yes: bool = True) -> Iterator[None]:
+    """Have Python run all kernels inside the block, or, if not `yes`, none, not even on small problems."""
+    import numpy as np
 
-
-@contextmanager
-def compiling_at_once() -> Iterator[None]:
-    """Have all kernels compiled inside the block, also those that would be interpreted first."""
-    global _used
-    before, _used = _used, float("inf")
+    token = _interpreted.set(yes)
     try:
-        yield
+        with np.errstate(all="ignore"):  # as compiled kernels do
+            yield
     finally:
-        _used = before
+        _interpreted.reset(token)
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,35 +46,24 @@ def carried(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: context.copy().run(function, *arguments)
 
 
-def interpreted_first(work: Callable[[], Any], *, seconds: float = float("inf")) -> Any:
-    """Do work with interpreted kernels while this process has patience, and otherwise, or from the beginning, with compiled ones.
-
-    Parameters
-    ----------
-    work
-        It may be begun twice.
-    seconds
-        Most that it may take, where that is less than the patience left.
+def interpreted_first(work: Callable[[], Any]) -> Any:
+    """Do work with interpreted kernels where it is small, and otherwise, perhaps from the beginning, with compiled ones.
 
     Examples
     --------
     >>> interpreted_first(lambda: "done")
     'done'
     """
-    global _used
-    left = min(PATIENCE - _used, seconds)
-    if left <= 0 or current_interpreter() is not None:
+    if _interpreted.get() is not None:
         return work()
-    with interpreting(left) as interpreter:
-        try:
+    if not in_run():  # threads outside of runs share a clock
+        with running():
+            return interpreted_first(work)
+    try:
+        with interpreting(), at_most(SMALL):
             return work()
-        except Exception:
-            # A kernel that Python does not take as Numba does is no fault of the work either.
-            if not interpreter.expired and not interpreter.failed:
-                raise
-        finally:
-            _used += interpreter.close()
-    return work()
+    except (TooMuchWorkError, InterpretationError):
+        return work()
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -191,8 +82,20 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it, compiled unless it is to be interpreted."""
-        interpreter = current_interpreter()
-        return self.dispatcher(*arguments) if interpreter is None else interpreter.run(self.function, arguments)
+        return self.interpret(arguments) if _interpreted.get() else self.dispatcher(*arguments)
+
+    def interpret(self, arguments: tuple[Any, ...]) -> Any:
+        """Run it as the Python that it is.
+
+        Raises
+        ------
+        InterpretationError
+            When Python fails at it.
+        """
+        try:
+            return self.function(*arguments)
+        except Exception as error:
+            raise InterpretationError(f"{self.function.__qualname__}: {error}") from error
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -223,8 +126,8 @@ class InlinedKernel(Kernel):
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it as part of an interpreted kernel; else refuse, since without a wrapper a call would end the process."""
-        if interpreter := current_interpreter():
-            return interpreter.run(self.function, arguments)
+        if _interpreted.get():
+            return self.interpret(arguments)
         name = self.function.__qualname__
         raise TypeError(f"{name} is compiled into the kernels that call it, and cannot be called from Python")
 

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
+from math import inf
+from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core import budget
-from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, OutOfTimeError, UnsupportedProblemError
+from edrp.core.kernels import interpreted_first
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
 from edrp.core.wording import list_faults, nearest, shown, suggestion
@@ -99,14 +102,14 @@ class Options:
 
     Attributes
     ----------
-    time_limit : seconds from the start, or None for none.
+    time_limit : seconds from the start, or None for none; they end a run and decide nothing else.
+    work_limit : units of work from the start (`edrp.core.budget`), or None for none.
     gap : relative gap at which an incumbent counts as optimal.
     seed : seed of the random number generator.
     threads : number of threads, for backends that can use more than one.
     program : which program backends solve, by name; None for the first that there is for the kind of problem.
     start : decision to start from; what is current is always tried too.
     progress : called now and then with (seconds, incumbent, bound).
-    keep : called with answers that a method goes on from, in case that its last one comes too late.
     parameters : parameters of the method, by name.
     """
 
@@ -117,14 +120,25 @@ class Options:
     program: str | None = None
     start: Any = None
     progress: Progress | None = None
-    keep: Callable[[Answer], None] | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    work_limit: float | None = None
     started: float = field(default_factory=lambda: budget.now())
+    began: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, which is what `progress` is called with; nothing is decided by them."""
+        return perf_counter() - self.began
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start, which is what `progress` is called with."""
+        """Units of work since the start; more than any limit when the time limit has passed."""
         return budget.now() - self.started
+
+    @property
+    def limit(self) -> float:
+        """Units from the start to the end, infinite without a limit: a second of a time limit stands for a unit."""
+        return min(inf if limit is None else limit for limit in (self.time_limit, self.work_limit))
 
     @property
     def many_threads(self) -> int:
@@ -136,18 +150,22 @@ class Options:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, infinite without a limit, never below 0."""
-        if self.time_limit is None:
-            return float("inf")
-        return max(0.0, self.time_limit - self.elapsed)
+        """Units left, infinite without a limit, never below 0."""
+        if self.limit == inf:
+            return inf
+        budget.spend(budget.LOOK)
+        return max(0.0, self.limit - self.elapsed)
 
-    def within(self, seconds: float) -> Options:
-        """The same options for a sub-task that starts now and may take `seconds` of what remains."""
-        left = min(seconds, self.remaining)
-        return replace(self, time_limit=None if left == float("inf") else left, started=budget.now(), progress=None, keep=None)
+    def within(self, units: float) -> Options:
+        """The same options for a sub-task that starts now and may take so many units of what remains."""
+        left = min(units, self.remaining)
+        limit = None if left == inf else left
+        return replace(
+            self, time_limit=None, work_limit=limit, started=budget.now(), began=perf_counter(), progress=None
+        )
 
 
-OPTION_NAMES = ("time_limit", "gap", "seed", "threads", "program", "start", "progress")
+OPTION_NAMES = ("time_limit", "work_limit", "gap", "seed", "threads", "program", "start", "progress")
 """Arguments of `edrp.solve` that are options of any method."""
 
 
@@ -160,8 +178,8 @@ class Method(ABC):
     summary : one line for `edrp methods`.
     exact : whether it proves what it returns when given time.
     parameters : dataclass of its parameters (see `edrp.core.methods`); a batch refuses wrong ones before it begins.
-    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.kernels`);
-        not for searches, whose work does not depend on the size of the problem.
+    interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.kernels`), which
+        takes a method that says beforehand what its steps cost; not for searches, whose work does not depend on the size.
     """
 
     name: str
@@ -204,10 +222,6 @@ class Method(ABC):
     @abstractmethod
     def run(self, problem: Any, options: Options) -> Answer:
         """Solve. Infeasible is an answer."""
-
-    def run_without_kernels(self, problem: Any, options: Options) -> Answer:
-        """The answer while kernels are still being compiled; by default there is none."""
-        return Answer("none", "time_limit")
 
 
 class ResolvedMethod(NamedTuple):
@@ -313,3 +327,26 @@ def resolve_method(name: str, problem: Any) -> ResolvedMethod:
         When it refuses the problem.
     """
     return ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))
+
+
+def run_method(method: Method, problem: Any, options: Options) -> Answer:
+    """Run a method within the limits of its options; kernels of small problems are interpreted.
+
+    Parameters
+    ----------
+    method
+        A method that takes the problem.
+    options
+        Made inside the run that this is a part of, or outside of all runs, which makes this a run of its own.
+    """
+    if not budget.in_run():
+        with budget.running(options.time_limit, options.work_limit):
+            return run_method(method, problem, replace(options, started=0.0))
+    try:
+        with budget.deadline(budget.now() + options.remaining):
+            if not method.interpreted_first:
+                return method.run(problem, options)
+            answer: Answer = interpreted_first(lambda: method.run(problem, options))
+            return answer
+    except OutOfTimeError as error:  # while it was still preparing
+        return Answer("none", "time_limit", notes=(str(error),))

@@ -117,6 +117,11 @@ class Arrays:
     row_lower: Floats
     row_upper: Floats
 
+    @property
+    def size(self) -> int:
+        """Columns, rows and nonzeros, by which the work of solvers is reckoned."""
+        return int(self.matrix.nnz) + sum(self.matrix.shape)
+
 
 @dataclass
 class Program:

@@ -19,7 +19,7 @@ from edrp.core.files import write_whole
 from edrp.core.plugins import own
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
-StoppedBecause = Literal["finished", "time_limit", "iteration_limit", "interrupted", "error"]
+StoppedBecause = Literal["finished", "time_limit", "work_limit", "iteration_limit", "interrupted", "error"]
 Proof = Literal["checked certificate", "solver's word", "own algorithm, not certified"]
 
 ROUNDING = 1e-9

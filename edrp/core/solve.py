@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
 
-from edrp.core import budget
-from edrp.core.budget import KernelNotCompiledError, compilation, compiled_kernels_only, deadline, now
-from edrp.core.certificates import MAX_SECONDS, with_certificate
+from edrp.core.budget import Clock, deadline, now, running
+from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
-from edrp.core.compiling import run_method
-from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationError
+from edrp.core.combining import combined
+from edrp.core.compiling import compilation
+from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
-from edrp.core.methods import Options, Progress, resolve_method
+from edrp.core.methods import Options, Progress, find_method, resolve_method, run_method
+from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
 from edrp.core.solution import (
     GAP,
@@ -30,6 +32,7 @@ from edrp.core.solution import (
     within_gap,
 )
 from edrp.core.stages import solve_in_stages
+from edrp.core.wording import shown
 
 
 def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[Evaluation | None, str]:
@@ -107,7 +110,10 @@ def _not_finite(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 
 MAX_EXPLANATION = 20.0
-"""Seconds at most for finding out why a problem is infeasible."""
+"""Units of work at most for finding out why a problem is infeasible."""
+
+UNCOUNTED = "the method does not count its work, so that the work limit did not stop it"
+"""Note of an answer of another package's method."""
 
 
 class Seconds(NamedTuple):
@@ -133,12 +139,13 @@ def solve(
     *,
     program: str | None = None,
     time_limit: float | None = None,
+    work_limit: float | None = None,
     gap: float = GAP,
     seed: int = 0,
     threads: int = 1,
     start: Any = None,
     progress: Progress | None = None,
-    certify: bool = False,
+    certify: bool | CertificateRequest = False,
     **parameters: Any,
 ) -> SolutionType:
     """Solve a problem and return the answer, re-evaluated by code that shares nothing with the method.
@@ -153,6 +160,10 @@ def solve(
         For backends, of a deployment problem: "compact" (default), "literal" or "restricted".
     time_limit
         Seconds; None for none. A method that has to stop returns its incumbent, bound and gap.
+    work_limit
+        Units of work, each about a second of an idle core (docs/explanation/work.md); None for none. With the same seed and
+        work limit the answer is the same at any load and in any process. Of two limits the one that comes first ends the run;
+        `solution.stopped_because` says which.
     gap
         Relative gap at which an incumbent counts as proven optimal.
     seed
@@ -165,8 +176,8 @@ def solve(
         Called now and then with (seconds, incumbent objective, bound).
     certify
         Whether to write a certificate of an optimum, or of infeasibility, and have it checked, in what remains of the time
-        limit and at most 60 s. `solution.certificate` holds it, and `solution.proof` says "checked certificate"; where there
-        is none, a note says why.
+        limits and at most 60 units of work. `solution.certificate` holds it, and `solution.proof` says "checked certificate";
+        where there is none, a note says why.
     **parameters
         Parameters of the method, by name.
 
@@ -175,27 +186,61 @@ def solve(
     UnsupportedProblemError
         The method cannot express the problem.
     InvalidInstanceError
-        `start` is no decision about the problem.
+        `start` is no decision about the problem, or a limit is no number of at least 0.
     VerificationError
         The method contradicts itself or the evaluator: a defect.
     """
-    options = Options(
-        time_limit=time_limit,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        program=program,
-        start=None if start is None else problem.read_decision(start, "start"),
-        progress=progress,
-        parameters=parameters,
-    )
-    with derived_once(problem), left_alone(problem, method):
-        compiled, skipped = compilation.seconds, budget.skipped()
+    check_limits(time_limit=time_limit, work_limit=work_limit)
+    decision = None if start is None else problem.read_decision(start, "start")
+    with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
+        compiled = compilation.seconds
+        options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
         answer = _staged_answer(problem, method, options) if problem.stage_count else _answer(problem, method, options)
-        seconds = Seconds(options.elapsed + budget.skipped() - skipped, compilation.seconds - compiled)
+        answer = _about_limits(answer, run, method, options)
+        seconds = Seconds(options.seconds, compilation.seconds - compiled)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         solution = checked_solution(problem, method, answer, seconds, seed, clashes, gap)
-        return with_certificate(problem, solution, min(MAX_SECONDS, options.remaining)) if certify else solution
+        if not certify:
+            return solution
+        request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
+        certified: SolutionType = with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
+        return certified
+
+
+def check_limits(**limits: float | None) -> None:
+    """Refuse limits that are no numbers of at least 0; infinite is none.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming the limit and its value.
+
+    Examples
+    --------
+    >>> check_limits(work_limit=-1.0)
+    Traceback (most recent call last):
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
+      work_limit: must be a number of at least 0, or None for no limit (got -1.0)
+    """
+    wrong = {name: limit for name, limit in limits.items() if not _is_limit(limit)}
+    if wrong:
+        why = "must be a number of at least 0, or None for no limit"
+        raise InvalidInstanceError([Fault(name, shown(limit), why) for name, limit in wrong.items()])
+
+
+def _is_limit(limit: object) -> bool:
+    return limit is None or (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) >= 0)
+
+
+def _about_limits(answer: Answer, run: Clock, name: str, options: Options) -> Answer:
+    """The answer; which of the limits has stopped the method, and whether it took any notice of a limit of work."""
+    run.read()
+    if answer.stopped_because == "time_limit" and options.work_limit is not None and not run.over:
+        return replace(answer, stopped_because="work_limit")
+    method = find_method(name)
+    if options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
+        return replace(answer, notes=(*answer.notes, UNCOUNTED))
+    return answer
 
 
 def _staged_answer(problem: Any, name: str, options: Options) -> Answer:
@@ -225,10 +270,10 @@ def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Ans
         if wrong := contradiction(answer):
             raise VerificationError(f"method {name}: {wrong}", answer)
         answer = resolved.named(answer)
-    return _compared_with_what_was_given(problem, options, answer)
+    return _no_worse_than_given(problem, options, answer)
 
 
-def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
+def _no_worse_than_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
     """The answer; where the method had to stop early, the better of start and current decision if that is better and feasible.
 
     Raises
@@ -236,14 +281,14 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
     VerificationError
         When one of these refutes the answer, or the evaluator does before it is replaced.
     """
-    given = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
-    rated = [(evaluation.objective, decision) for decision in given if (evaluation := problem.evaluate(decision)).feasible]
+    known = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
     if not rated:
         return answer
     objective, decision = min(rated, key=lambda pair: pair[0])
     if wrong := refutation(answer, objective):
         raise VerificationError(f"method {answer.method}: {wrong}", answer, objective)
-    if answer.status not in ("none", "feasible") or answer.stopped_because not in ("time_limit", "interrupted"):
+    if answer.status not in ("none", "feasible") or answer.stopped_because not in ("time_limit", "work_limit", "interrupted"):
         return answer
     found, disagreement = checked(problem, answer, options.gap)
     if disagreement:
@@ -252,26 +297,24 @@ def _compared_with_what_was_given(problem: Solvable[SolutionType], options: Opti
         return answer
     what = "nothing" if found is None else "nothing better"
     notes = (*answer.notes, f"{what} was found before the method had to stop; this is what was given")
-    bound = None if answer.bound is None else min(answer.bound, objective)
-    return replace(answer, status="feasible", decision=decision, objective=objective, bound=bound, notes=notes)
+    given = replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
+    return replace(combined(answer, given, options.gap), status="feasible", stopped_because=answer.stopped_because)
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
     """Why the problem is infeasible; where that has to be worked out, in what remains of the time limit, within reason."""
-    if options.time_limit is None:
-        return find_clashes(problem, MAX_EXPLANATION)
     try:
-        with deadline(now() + options.remaining), compiled_kernels_only():
+        with deadline(now() + min(MAX_EXPLANATION, options.remaining)):
             return find_clashes(problem, min(MAX_EXPLANATION, options.remaining))
-    except KernelNotCompiledError:
+    except OutOfTimeError:
         return problem.clashes()
 
 
-def find_clashes(problem: Solvable[SolutionType], seconds: float) -> tuple[str, ...]:
-    """Why an infeasible problem is infeasible, in words; `seconds` are for kinds where that has to be worked out."""
+def find_clashes(problem: Solvable[SolutionType], units: float) -> tuple[str, ...]:
+    """Why an infeasible problem is infeasible, in words; `units` of work are for kinds where that has to be worked out."""
     kind = find_kind(problem.kind)
     explain = None if kind is None else kind.explain_infeasibility
-    return problem.clashes() if explain is None else explain(problem, seconds)
+    return problem.clashes() if explain is None else explain(problem, units)
 
 
 def checked_solution(

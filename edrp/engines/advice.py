@@ -11,9 +11,8 @@ from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals
-from edrp.engines.keyed_model import even_ranges, renamed, rescale_problem
+from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, placement_problem
-from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -23,11 +22,8 @@ from edrp.placement.network import Network
 from edrp.replanning.plans import exchanged_nodes, relabelled
 from edrp.replanning.rule import PlanOption, choose_option
 
-SECONDS_TO_SOLVE = 1.0
-"""For a plan; the answer says whether it is proven."""
-
-MAX_RANGES = 10_000
-"""Most ranges, times nodes, with which the program with key groups is built: more take seconds."""
+ADVICE_WORK = 2.0
+"""Units of work for a plan; the answer says whether it is proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Advice:
     problem : the model.
     keyed : the model with key groups, whose ranges are even as engines run them, which decides then; None where the fit knows
         the key groups of no operator.
-    solution : what was found for the model that decides; for the model without key groups where the other is too large.
+    solution : what was found for the model that decides.
     fewest : replicas with which no replica of an operator is too busy, with even and with free ranges of its key groups, by
         operator; of operators whose key groups are known.
     plan : the best deployment; what runs where nothing was found.
@@ -89,7 +85,7 @@ class Advice:
         return None if self.score is None or self.plan_score is None else self.score - self.plan_score
 
 
-def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = None, *, method: str = "highs") -> Advice:
+def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = None) -> Advice:
     """Advise on a job: a plan by the model, kept or taken by the rule of `edrp.replanning`.
 
     Parameters
@@ -100,8 +96,6 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         The goals; by default no replica is busier than 80 %.
     network
         Delays between the nodes; without it none are known.
-    method
-        That finds the plan.
 
     Raises
     ------
@@ -116,7 +110,7 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     problem = base if keyed is None else keyed
     assert base.current is not None
     current = base.current
-    solution = _solve(base, method) if keyed is None else _solve_keyed(base, keyed, method)
+    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     running = problem.evaluate(problem.current)
     plans = [] if solution.deployment is None else list(_plans(solution.deployment, problem, current))
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
@@ -143,31 +137,6 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
     )
 
 
-def _solve(problem: EdrpProblem, method: str) -> EdrpSolution:
-    """The answer of a method, or that of a quick one where it finds nothing in time."""
-    first: EdrpSolution = solve(problem, "greedy")
-    solution: EdrpSolution = solve(problem, method, time_limit=SECONDS_TO_SOLVE, start=first.deployment)
-    return first if solution.deployment is None and solution.status != "infeasible" else solution
-
-
-def _solve_keyed(base: EdrpProblem, keyed: RescaleProblem, method: str) -> EdrpSolution | RescaleSolution:
-    """The answer of a method to the model with key groups; where that is too large, to the one without.
-
-    The model without knows the fewest replicas that even ranges need, and its places take the ranges in turn.
-    """
-    small = estimated_ranges(keyed) <= MAX_RANGES
-    first: EdrpSolution = solve(base, "greedy") if small else _solve(base, method)
-    start = None if first.deployment is None else even_ranges(keyed, first.deployment)
-    works = start is not None and keyed.evaluate(start).feasible
-    if works and not small:
-        return first
-    quick: RescaleSolution = solve(keyed, "repair-ranges", time_limit=SECONDS_TO_SOLVE)
-    if not small:
-        return quick
-    solution: RescaleSolution = solve(keyed, method, time_limit=SECONDS_TO_SOLVE, start=start if works else quick.deployment)
-    return quick if solution.deployment is None and solution.status != "infeasible" else solution
-
-
 def _plans(
     decision: Deployment | KeyedDeployment, problem: EdrpProblem | RescaleProblem, current: Deployment
 ) -> Iterator[Deployment | KeyedDeployment]:
@@ -176,8 +145,8 @@ def _plans(
         assert isinstance(decision, Deployment)
         yield from (decision, relabelled(decision, problem, current))
         return
-    keyed = even_ranges(problem, decision) if isinstance(decision, Deployment) else decision
-    yield from (keyed, renamed(keyed, exchanged_nodes(keyed.places, problem, current)))
+    assert isinstance(decision, KeyedDeployment)
+    yield from (decision, renamed(decision, exchanged_nodes(decision.places, problem, current)))
 
 
 def _places(plan: Deployment | KeyedDeployment) -> Deployment:

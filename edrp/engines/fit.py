@@ -85,7 +85,7 @@ class JobFit:
 
     Attributes
     ----------
-    restart : seconds without processing before state is restored: stopping and deploying; assumed of an export.
+    restart : seconds without processing before state is restored: stopping and deploying.
     restore : seconds of restoring the state of the slowest replica.
     checkpoint : seconds that a checkpoint takes; None where none was seen.
     remarks : what limits the use of the numbers, in sentences.
@@ -138,7 +138,6 @@ def _fit_operator(
     waits = [sum(window.subtasks[u].backpressured for window in recent) for u in range(recent[-1].parallelism)]
     shares = [part / clock for part, clock in zip(busy, clocks, strict=True) if clock > 0]
     hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
-    keyed = hashed or not observation.streams  # where streams are not told, an uneven load is taken to be one of keys
     sent = sum(subtask.records_out for window in recent for subtask in window.subtasks)
     return OperatorFit(
         name=operator.name,
@@ -149,7 +148,7 @@ def _fit_operator(
         service=service,
         method=method,
         capacities=() if source else tuple(_capacities(operator.windows)),
-        skew=max(loads) * len(loads) / sum(loads) if keyed and sum(loads) > 0 else 1.0,
+        skew=max(loads) * len(loads) / sum(loads) if hashed and sum(loads) > 0 else 1.0,
         selectivity=1.0 if source else sent / sum(loads) if sum(loads) else 0.0,
         state_sizes=operator.state_sizes,
         backpressured=max((part / clock for part, clock in zip(waits, clocks, strict=True) if clock > 0), default=0.0),
@@ -164,10 +163,8 @@ def _key_groups(operator: OperatorObservation, loads: Sequence[int], group_state
 
 
 def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
-    """Whether nothing flows in, by the streams, or by the counters where streams are not told."""
-    if observation.streams:
-        return all(stream.target != operator.name for stream in observation.streams)
-    return not any(subtask.records_in for window in operator.windows for subtask in window.subtasks)
+    """Whether nothing flows in."""
+    return all(stream.target != operator.name for stream in observation.streams)
 
 
 def _recent(windows: Sequence[OperatorWindow]) -> list[OperatorWindow]:
@@ -269,8 +266,6 @@ def _remarks(observation: Observation, operators: Sequence[OperatorFit]) -> Iter
         elif operator.skew > 1 and operator.replicas > 1:
             yield f"the busiest replica of {operator.name} receives {operator.skew:.3g} times the mean; that is taken to stay so"
     if any(window.since_start for operator in observation.operators for window in operator.windows):
-        more = "export twice" if observation.untold else "capture for more --seconds"
-        yield f"there is one round of counters only, so that rates are means since the start; {more}"
-    yield from observation.untold
-    if not observation.untold and not any(rescale.stopped is not None for rescale in observation.rescales):
+        yield "there is one round of counters only, so that rates are means since the start; capture for more --seconds"
+    if not any(rescale.stopped is not None for rescale in observation.rescales):
         yield "no rescale is remembered (web.adaptive-scheduler.rescale-history.size, from 2.3 on): the time to stop is assumed"

@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import read_whole
 from edrp.core.problem import read_as
 from edrp.placement.network import Network
-from edrp.replanning.replanner import ReplanningPolicy
+from edrp.replanning.rule import DowntimePolicy
 
 Replicas = Annotated[int, Field(ge=1)]
 
@@ -57,7 +57,7 @@ class Goals(Document):
     )
     replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
     operators: dict[Name, ReplicaBounds] = Field({}, description="bounds by operator; sources stay as they are without one")
-    policy: ReplanningPolicy = Field(ReplanningPolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
+    policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
 
 
 def read_goals(path: Path | None) -> Goals:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import held_groups
-from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica, even_boundaries
+from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
 from edrp.placement.application import Operator
-from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
 
@@ -57,18 +55,6 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
         limits=RescaleLimits(response_time=problem.limits.response_time, cost=problem.limits.cost),
         current=_running(fit),
     )
-
-
-def even_ranges(problem: RescaleProblem, places: Deployment) -> KeyedDeployment:
-    """The ranges of as many replicas on their nodes in turn, which is as good as any order: engines choose it themselves."""
-    replicas: dict[str, list[Replica]] = {}
-    for operator in problem.application.operators:
-        nodes = places[operator.name]
-        replicas[operator.name] = list(nodes)
-        if operator.tasks is not None:
-            held = pairwise(even_boundaries(operator.tasks.count, len(nodes)))
-            replicas[operator.name] = [KeyRange(node=node, tasks=tasks) for node, tasks in zip(nodes, held, strict=True)]
-    return KeyedDeployment(replicas)
 
 
 def renamed(deployment: KeyedDeployment, names: Mapping[str, str]) -> KeyedDeployment:

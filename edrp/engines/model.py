@@ -44,13 +44,10 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
     Raises
     ------
     EngineError
-        The load needs more replicas than are allowed, or the job is known from an export of metrics only.
+        The load needs more replicas than are allowed.
     InvalidInstanceError
         The network is not that of the nodes, or the goals name an unknown operator.
     """
-    if fit.observation.untold:
-        why = f"{fit.observation.untold[0]}; a model needs a capture, by `edrp capture flink`"
-        raise EngineError(f"job {fit.observation.job}", why)
     _refuse_unknown(fit, goals)
     slots = slot_resources(fit.observation.operators)
     operators = [

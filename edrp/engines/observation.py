@@ -148,29 +148,15 @@ class RescaleObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreObservation:
-    """A state store of an operator: bytes and rows in all its partitions; rows is None where the engine does not tell."""
-
-    operator: str
-    name: str
-    partitions: int
-    size: int
-    rows: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
-    """A running job, as far as a capture or an export of its metrics shows it.
+    """A running job, as far as a capture shows it.
 
     Attributes
     ----------
-    engine, version : such as "flink" and "2.3.0"; the version is empty where it is not told.
+    engine, version : such as "flink" and "2.3.0".
     job, key : name and identifier of the job.
     live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
     max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
-    streams : empty where they are not told.
-    stores : state stores, where the engine tells them apart.
-    untold : what an export does not tell, in sentences; no model is built of such a job. Empty for a capture.
     """
 
     engine: str
@@ -184,5 +170,3 @@ class Observation:
     nodes: tuple[NodeObservation, ...]
     checkpoints: CheckpointObservation
     rescales: tuple[RescaleObservation, ...]
-    stores: tuple[StoreObservation, ...] = ()
-    untold: tuple[str, ...] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Protocol
 
 from edrp.core.wording import suggestion
 from edrp.engines.applying import Applied, Change, Note, WatchSettings
-from edrp.engines.capture import Capture
+from edrp.engines.capture import Capture, read_capture
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
@@ -93,3 +94,17 @@ def get_engine(name: str) -> Engine:
         raise EngineError(name, f"is no engine{suggestion(name, ENGINES)}; known are {', '.join(ENGINES)}")
     engine: Engine = resolve_name(ENGINES[name])
     return engine
+
+
+def observe_capture(path: str | Path) -> Observation:
+    """Read a capture as an observation of its job.
+
+    Raises
+    ------
+    EngineError
+        In one line: the file is no capture, or lacks what rates are computed from.
+    InvalidInstanceError
+        The file cannot be read.
+    """
+    capture = read_capture(path)
+    return get_engine(capture.engine).observe(capture)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +28,6 @@ from edrp.placement.throughput import Throughput, predict_throughput
 
 MIN_ALIKE = 3
 """Equal nodes that are worth a word."""
-
-LOADING = 3.0
-"""Seconds below which nothing is asked whose kernels may have to be loaded first, which cannot be interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +197,7 @@ def explain(
         cost_parts(problem, deployment, Cost()) if "cost" in problem.metrics else (),
         _crossings(problem, deployment) if "events" in problem.metrics else (),
         _standstills(problem, deployment),
-        (*limit_margins(problem, evaluation), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
+        (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
         (),
         second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
         _alike(problem) if alike else (),
@@ -208,13 +206,12 @@ def explain(
     )
 
 
-def explain_infeasibility(problem: EdrpProblem, time_limit: float) -> tuple[str, ...]:
-    """Why a problem of kind `edrp` is infeasible, by the proof that fits it best; by `highs` where time is short."""
-    short = time_limit < LOADING
+def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]:
+    """Why a problem of kind `edrp` is infeasible, by the proof that fits it best."""
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
     return infeasibility.explain_infeasibility(
-        problem, lambda part: [method for method in proofs(part) if not short or method.name == "highs"], time_limit
+        problem, proofs, units
     )
 
 
@@ -281,12 +278,12 @@ def _standstills(problem: Any, deployment: Deployment) -> tuple[Standstill, ...]
     return tuple(Standstill(name, actions.get(name), seconds[name]) for name in seconds if name in actions or seconds[name])
 
 
-def limit_margins(problem: StreamPlacement, evaluation: Evaluation) -> tuple[Margin, ...]:
-    """How much is used of every limit on a metric."""
+def limit_margins(problem: StreamPlacement, metrics: Mapping[str, float]) -> tuple[Margin, ...]:
+    """How much is used of every limit on a metric, by the values of the metrics."""
     parts = []
     for term in problem.terms:
         if term.limit is not None:
-            metric, value = problem.metrics[term.metric], evaluation.metrics[term.metric]
+            metric, value = problem.metrics[term.metric], metrics[term.metric]
             used = metric.scaled(value) / term.scaled_limit
             parts.append(Margin(f"limits.{term.metric}", value, term.limit, metric.unit, used))
     return tuple(parts)

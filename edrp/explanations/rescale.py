@@ -23,7 +23,7 @@ from edrp.placement.throughput import service_rate
 HOTTEST = 3
 """Tasks of the heaviest replica that are named."""
 
-MAX_SECONDS = 5.0
+MAX_WORK = 5.0
 """For each problem that is solved again."""
 
 CHANGES = 5
@@ -142,8 +142,8 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
     measured: Any = target  # its metrics are those of placements, with other decisions
     path = KeyedResponseTime().critical_path(problem, measured)
     heaviest, longest = heaviest_replica(problem, target), longest_transfer(problem, target)
-    seconds = MAX_SECONDS if time_limit is None else min(MAX_SECONDS, time_limit / CHANGES)
-    again: RescaleSolution = solve(problem, time_limit=seconds, start=target)
+    units = MAX_WORK if time_limit is None else min(MAX_WORK, time_limit / CHANGES)
+    again: RescaleSolution = solve(problem, work_limit=units, start=target)
     better = again.objective is not None and (not evaluation.feasible or again.objective < _below(evaluation.objective))
     known = again.objective if better else evaluation.objective if evaluation.feasible else None
     fullest = max(nodes, key=lambda margin: margin.used, default=None)
@@ -161,12 +161,12 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
         shares=objective_shares(problem, evaluation),
         critical_path=path,
         cost_parts=cost_parts(problem, target, KeyedCost()),
-        margins=(*limit_margins(problem, evaluation), *nodes),
+        margins=(*limit_margins(problem, evaluation.metrics), *nodes),
         heaviest=heaviest,
         fullest=fullest,
         longest=longest,
         better=problem.evaluate(again.deployment) if better and again.deployment is not None else None,
-        remedies=tuple(_tried(what, changed, start, known, seconds) for what, changed, start in found),
+        remedies=tuple(_tried(what, changed, start, known, units) for what, changed, start in found),
     )
 
 
@@ -310,9 +310,9 @@ def _shifted(deployment: KeyedDeployment, operator: str, task: int) -> KeyedDepl
     return KeyedDeployment({name: tuple(ranges) if name == operator else deployment[name] for name in deployment})
 
 
-def _tried(what: str, problem: RescaleProblem, start: KeyedDeployment | None, known: float | None, seconds: float) -> Remedy:
+def _tried(what: str, problem: RescaleProblem, start: KeyedDeployment | None, known: float | None, units: float) -> Remedy:
     """The worth of a change by solving the changed problem."""
-    answer: RescaleSolution = solve(problem, time_limit=seconds, start=start)
+    answer: RescaleSolution = solve(problem, work_limit=units, start=start)
     if answer.deployment is None or answer.objective is None:
         return Remedy(what, None, None, answer.status == "infeasible")
     gain = None if known is None else known - answer.objective

@@ -12,9 +12,10 @@ from edrp.core.files import write_whole
 from edrp.explorer.application import application_graph
 from edrp.explorer.page import rendered
 from edrp.explorer.scene import Scene
-from edrp.explorer.view import Line, Panel, Series, Table, Timeline, View, plain
+from edrp.explorer.view import Line, Panel, Series, Timeline, View, plain
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.problem import PlacementProblem
+from edrp.report.tables import Table
 
 MAX_STATES = 400
 
@@ -78,7 +79,7 @@ def decisions_view(problem: PlacementProblem, decisions: Sequence[tuple[float, D
         scene.course(times, deployments),
         *series,
         application_graph(problem.application, scene.operator_notes(deployments[-1]), scene.details),
-        *([Table("What was decided", ("second", "change"), rows, (0,))] if rows else []),
+        *([Table("What was decided", ("second", "change"), tuple(rows), ("second",))] if rows else []),
     ]
     stops = [(at, f"{first:.6g} s") for at, (first, _) in zip(times, decisions, strict=True)]
     return View(panels, scene.details, Timeline("Decisions", length, "s", stops=stops, seconds=max(4.0, 0.7 * len(times))))

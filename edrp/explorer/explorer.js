@@ -153,38 +153,22 @@
       boxes.set(box.id, group);
     }
 
-    // Between boxes that stand anywhere: a bow from middle to middle, the next of the same pair on its other side.
-    function bow(a, b, count) {
-      const u = [a.x + a.w / 2, a.y + a.h / 2], v = [b.x + b.w / 2, b.y + b.h / 2], length = Math.hypot(v[0] - u[0], v[1] - u[1]) || 1;
-      const aside = (count % 2 ? -1 : 1) * 13 * Math.ceil(count / 2), x = (u[0] + v[0]) / 2 - ((v[1] - u[1]) / length) * aside * 2, y = (u[1] + v[1]) / 2 + ((v[0] - u[0]) / length) * aside * 2;
-      const t = [0.5, 0.34, 0.66, 0.42, 0.58][count % 5], at = (from, by, to) => (1 - t) * (1 - t) * from + 2 * t * (1 - t) * by + t * t * to;
-      return { path: `M${u[0]},${u[1]} Q${x},${y} ${v[0]},${v[1]}`, label: [at(u[0], x, v[0]), at(u[1], y, v[1])] };
-    }
     function edgeShape(edge, kind) {
       const a = place.get(edge.source), b = place.get(edge.target);
       if (!a || !b) return null;
-      let bent = null;
-      if (panel.straight && kind !== "link") {
-        const pair = [edge.source, edge.target].sort().join(" ");
-        pairs.set(pair, (pairs.get(pair) || 0) + 1);
-        bent = bow(...(edge.source < edge.target ? [a, b] : [b, a]), pairs.get(pair) - 1);
-      }
-      const path = bent ? bent.path : curve(a, b, edge.dashed), detail = details[edge.detail];
+      const path = curve(a, b, edge.dashed), detail = details[edge.detail];
       const group = draw("g", { class: `edge ${kind}${edge.hot ? " hot" : ""}${edge.dashed ? " dashed" : ""}`, "data-ends": `${edge.source} ${edge.target}` });
       const tint = edge.colour !== undefined && edge.colour !== null ? ` k${colour(edge.colour)}` : "";
       group.append(draw("path", { class: `line${tint}`, d: path, "stroke-width": edge.width }), draw("path", { class: "hit", d: path, "stroke-width": 14 }));
       const label = (x, y) => (kind === "link" ? group : layers.labels).append(draw("text", { x, y, "text-anchor": "middle", class: edge.hot ? "hot" : "" }, edge.label)); // no line may cover it
-      if (edge.label && bent) label(bent.label[0], bent.label[1] + 4);
-      else if (edge.label) {
+      if (edge.label) {
         const flat = a.flat && b.flat, u = flat ? a.x + a.w / 2 : b.x >= a.x + a.w - 1 ? a.x + a.w : a.x, v = flat ? b.x + b.w / 2 : b.x >= a.x + a.w - 1 ? b.x : b.x + b.w;
         if (flat || Math.abs(u - v) < 170) label((u + v) / 2, (a.y + a.h / 2 + b.y + b.h / 2) / 2 + (edge.dashed && b.x < a.x ? 48 : -6 - edge.width / 2));
       }
       return item(group, edge.detail, detail ? detail.title : "");
     }
-    const pairs = new Map();
     function drawEdges(state) {
       root.classList.toggle("dense", (state.edges || []).length > 120);
-      pairs.clear();
       layers.labels.replaceChildren();
       layers.edges.replaceChildren(...(state.edges || []).map((edge) => edgeShape(edge, "stream")).filter(Boolean), ...(state.other || []).map((edge) => edgeShape(edge, "other")).filter(Boolean));
     }
@@ -406,10 +390,11 @@
   // The page.
   const kinds = { graph, rows, series, limits, table };
   const panels = make("div", { class: "panels" }), side = make("div", { class: "side" }, aside);
-  const drawn = view.panels.map((panel) => {
+  const drawn = [...view.panels, ...(view.side || [])].map((panel, index) => {
+    const beside = index >= view.panels.length;
     const parts = kinds[panel.type](panel);
     const narrow = panel.type === "series" || (panel.type === "table" && panel.columns.length <= 4);
-    (panel.beside ? side : panels).append(make("section", { class: `panel ${panel.type}${narrow && !panel.beside ? " half" : ""}`, "aria-label": panel.title }, make("div", { class: "bar" }, make("h2", {}, panel.title), make("div", { class: "tools" }, parts.tools)), panel.note ? make("p", { class: "note" }, panel.note) : null, parts.body));
+    (beside ? side : panels).append(make("section", { class: `panel ${panel.type}${narrow && !beside ? " half" : ""}`, "aria-label": panel.title }, make("div", { class: "bar" }, make("h2", {}, panel.title), make("div", { class: "tools" }, parts.tools)), panel.note ? make("p", { class: "note" }, panel.note) : null, parts.body));
     return parts;
   });
   const halves = panels.querySelectorAll(".half");

@@ -85,18 +85,6 @@ def _grid(idle: list[int], sizes: Sequence[Size], places: list[tuple[float, floa
     return right, y + row + MARGIN
 
 
-def in_grid(name: str, sizes: Sequence[Size]) -> Arrangement:
-    """Boxes row by row, in their order.
-
-    >>> in_grid("hosts", [(300.0, 40.0)] * 3).places
-    [(24.0, 24.0), (338.0, 24.0), (24.0, 78.0)]
-    """
-    places: list[tuple[float, float]] = [(0.0, 0.0)] * len(sizes)
-    area = sum((width + 14.0) * (height + 14.0) for width, height in sizes)
-    width, height = _grid(list(range(len(sizes))), sizes, places, MARGIN, max(900.0, math.sqrt(1.9 * area)))
-    return Arrangement(name, places, width, height)
-
-
 def by_distance(name: str, sizes: Sequence[Size], distances: ArrayLike) -> Arrangement:
     """Boxes so that those at a small distance are near one another, as far as a plane allows: stress majorisation.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edrp.core.budget import KernelNotCompiledError, compiled_kernels_only
-from edrp.core.kernels import InterpretationTooSlowError, interpreting
+from edrp.core.budget import TooMuchWorkError, at_most
+from edrp.core.kernels import SMALL, interpreting
 from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
 from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
 from edrp.explorer.summary import metric_table
+from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import (
     Bar,
     Box,
@@ -21,7 +22,6 @@ from edrp.explorer.view import (
     Row,
     Rows,
     State,
-    Table,
     Timeline,
     Token,
     View,
@@ -33,14 +33,14 @@ from edrp.migration.intervals import Interval, Move, load_limit
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
+from edrp.report.tables import Table
 
 UPLINK = 1.25e8
 """Bytes per second between nodes for the times of transfers: 1 Gbit/s, as `edrp plan` takes it."""
 
-PATIENCE = 0.3
-"""Seconds for interpreting the kernel that makes the schedule."""
-
 MAX_TASKS, MAX_NODES, MAX_MOVES, MAX_PHASES = 2000, 200, 300, 400
+
+STEP_COLUMNS = ("step", "nodes", "moved", "moves")
 
 ONE_CHIP = Room(1)
 
@@ -90,10 +90,9 @@ def migration_view(
         _strips("Tasks", held, problem.work, problem.state_size, details),
         *([_phases(plan, end)] if solution.moves else []),
         *([_moves(solution.moves)] if solution.moves else []),
-        metric_table(solution),
     ]
     note = f"A node may hold work {figure(limit, 4)}; times are for {quantity(UPLINK, 'bytes/s')} up and down."
-    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note])
+    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note], [metric_table(solution)])
 
 
 def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolution) -> View:
@@ -120,29 +119,19 @@ def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolutio
     panels: list[Panel] = [
         _graph(boxes, states, ()),
         _strips("Tasks after each step", held, work, state, details),
-        Table("Steps", ("step", "nodes", "moved", "moves"), rows, (0, 1, 2, 3)),
-        metric_table(solution),
+        Table("Steps", STEP_COLUMNS, tuple(rows), STEP_COLUMNS),
     ]
     stops = [(0.0, "now"), *((float(index), f"step {index} of {len(steps)}") for index in range(1, len(steps) + 1))]
     line = Timeline("Steps", float(len(steps)), "", 0.0, stops, max(2.0, 1.2 * len(steps)))
-    return View(panels, details, line)
+    return View(panels, details, line, side=[metric_table(solution)])
 
 
 def _plan(problem: MigrationProblem | MigrationPolicyProblem, after: Held, moves: Sequence[Move]) -> MigrationPlan:
     """The shortest schedule; where it would take long to find, one in which all transfers run together."""
-
-    def shortest() -> MigrationPlan:
-        return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
-
     try:
-        with interpreting(PATIENCE):
-            return shortest()
-    except InterpretationTooSlowError:
-        pass
-    try:
-        with compiled_kernels_only():
-            return shortest()
-    except KernelNotCompiledError:
+        with interpreting(), at_most(SMALL):
+            return plan_migration(problem.intervals, after, problem.work, problem.state_size, uplink=UPLINK)
+    except TooMuchWorkError:
         traffic = traffic_of(moves, max(len(after), len(problem.intervals)))
         return MigrationPlan((), (PlanStep(tuple(moves), schedule_transfers(traffic, UPLINK, exclusive=False), 0.0),))
 
@@ -241,20 +230,15 @@ def _strips(
     details: dict[str, Detail],
 ) -> Rows:
     """Tasks from left to right, as high as their work, in the colour of the node that holds them; those that move are framed."""
-    heaviest, count = max(work) or 1.0, len(work)
-    rows = []
+    count, rows = len(work), []
     before: list[int] = []
+    single = count <= MAX_TASKS / len(held)
+    if single:
+        details.update(task_details(work, state))
     for label, at, intervals in held:
         owners = owners_of(intervals, count)
-        bars = []
-        if count <= MAX_TASKS / len(held):
-            for task, node in enumerate(owners):
-                height = 0.25 + 0.75 * work[task] / heaviest
-                moved = bool(before) and before[task] != node
-                details.setdefault(
-                    f"k{task}", Detail(f"Task {task}", [("work", figure(work[task], 4)), ("state", byte_figure(state[task], 4))])
-                )
-                bars.append(Bar(task, task + 1.0, str(node) if count <= 60 else "", node, height, moved, f"k{task}"))
+        if single:
+            bars = task_bars(owners, before, work, colours={node: node for node in range(len(intervals))}, labelled=count <= 60)
         else:
             bars = [Bar(i[0], i[1], f"node {n}", n) for n, i in enumerate(intervals) if i is not None and i[1] > i[0]]
         rows.append(Row(label, bars, at))
@@ -297,4 +281,5 @@ def interval_text(interval: Interval | None) -> str:
 def _moves(moves: Sequence[Move]) -> Table:
     rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
-    return Table("Moves", ("tasks", "from node", "to node", "state"), rows, (1, 2, 3), note)
+    columns = ("tasks", "from node", "to node", "state")
+    return Table("Moves", columns, tuple(rows), columns[1:], note=note)

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from edrp.cli.display.explanation import Part, explained_parts
 from edrp.cli.display.rescale_explanation import explained_rescale_parts
 from edrp.cli.display.solution import verdict
@@ -21,6 +18,7 @@ from edrp.core.solution import Solution
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.migration.rescale.shares import range_text
+from edrp.report.tables import Table
 
 MAX_CELL = 300
 """Characters of a cell that are shown; more of them stand for a document that is better opened as a file."""
@@ -105,20 +103,14 @@ def _html(title: str, parts: Iterable[Part]) -> str:
 
 
 def _table(part: Table) -> str:
-    """A table of the terminal with its title, header and cells."""
-    sides = [f' style="text-align: {column.justify}"' for column in part.columns]
-    header = "".join(f"<th{side}>{_cell(column.header)}</th>" for side, column in zip(sides, part.columns, strict=True))
-    rows = zip(*(column.cells for column in part.columns), strict=True)
+    """A table of the terminal with its caption, header and cells."""
+    sides = [f' style="text-align: {"right" if name in part.right else "left"}"' for name in part.columns]
+    header = "".join(f"<th{side}>{_safe(name)}</th>" for side, name in zip(sides, part.columns, strict=True))
     body = "".join(
-        f"<tr>{''.join(f'<td{side}>{_cell(cell)}</td>' for side, cell in zip(sides, row, strict=True))}</tr>" for row in rows
+        f"<tr>{''.join(f'<td{side}>{_safe(cell)}</td>' for side, cell in zip(sides, row, strict=True))}</tr>" for row in part.rows
     )
-    caption = f"<caption>{_cell(part.title)}</caption>" if part.title else ""
+    caption = f"<caption>{_safe(part.caption)}</caption>" if part.caption else ""
     return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(content: Any) -> str:
-    """A cell of a table, whose text is in the markup of the terminal."""
-    return _safe(str(content if isinstance(content, Text) else Text.from_markup(str(content))))
 
 
 def _safe(text: str) -> str:

@@ -14,7 +14,7 @@ from edrp.core.files import write_whole
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.explorer.summary import generic_view, summary
+from edrp.explorer.summary import summary, table_view
 from edrp.explorer.view import View, plain
 
 PAGE = """<!DOCTYPE html>
@@ -72,7 +72,7 @@ def explorer_page(problem: Problem, solution: Solution, title: str = "") -> str:
     ('<!DOCTYPE html>', False)
     """
     kind = find_kind(problem.kind)
-    view: View = (generic_view if kind is None or kind.view is None else kind.view)(problem, solution)
+    view: View = (table_view if kind is None or kind.view is None else kind.view)(problem, solution)
     name = title or problem.kind
     return rendered({"title": name, **summary(problem, solution), **plain(view)})
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edrp.explanations.placement import Explanation, explain
+from edrp.explanations.placement import Explanation, Margin, explain
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
 from edrp.explorer.quantities import figure, percent, quantity
 from edrp.explorer.reconfiguration import reconfiguration
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
-from edrp.explorer.view import Limit, Limits, Panel, Table, View
+from edrp.explorer.view import Limit, Limits, Panel, View
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem, StreamPlacement
+from edrp.report.tables import Table
 
 RIVAL_SECONDS = 0.4
 """Time for the second best deployment."""
@@ -50,11 +51,11 @@ def placement_view(problem: PlacementProblem, solution: EdrpSolution | LatencyAw
             problem.application, scene.operator_notes(solution.deployment), scene.details, hot=hot, hot_streams=streams
         ),
         *([change.rows] if change is not None and change.rows.rows else []),
-        *([limits_panel(problem, explanation, small)] if explanation.margins else []),
+        *([limits_panel(explanation.margins, limit_prices(problem) if small else {})] if explanation.margins else []),
         *_tables(explanation),
-        metric_table(solution),
     ]
-    return View(panels, scene.details, None if change is None else change.timeline, list(_sentences(explanation)))
+    timeline, lines = None if change is None else change.timeline, list(_sentences(explanation))
+    return View(panels, scene.details, timeline, lines, [metric_table(solution)])
 
 
 def unplaced_view(problem: StreamPlacement) -> View:
@@ -64,10 +65,9 @@ def unplaced_view(problem: StreamPlacement) -> View:
     return View([graph, application_graph(problem.application, scene.operator_notes(None), scene.details)], scene.details)
 
 
-def limits_panel(problem: PlacementProblem, explanation: Explanation, small: bool) -> Limits:
-    """Every limit with what is used and left of it and, of limits on metrics, its price."""
-    prices = limit_prices(problem) if small else {}
-    fullest = sorted(explanation.margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
+def limits_panel(margins: Sequence[Margin], prices: Mapping[str, float]) -> Limits:
+    """Every limit with what is used and left of it and, of those that have one, its price."""
+    fullest = sorted(margins, key=lambda margin: (not margin.name.startswith("limits."), -margin.used))
     rows = []
     for margin in fullest[:MAX_LIMITS]:
         left = margin.limit - margin.value
@@ -92,25 +92,26 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
         (s.metric.replace("_", " "), figure(s.weight, 4), figure(s.amount, 4), _percent(s.amount, total))
         for s in explanation.shares
     ]
-    yield Table("Objective", ("metric", "weight", "part", "share"), rows, (1, 2, 3))
+    yield Table("Objective", ("metric", "weight", "part", "share"), tuple(rows), ("weight", "part", "share"))
     total = sum(part.seconds for part in explanation.critical_path)
     rows = [
         (part.name, "stream" if part.is_stream else "operator", quantity(part.seconds, "s"), _percent(part.seconds, total))
         for part in explanation.critical_path
     ]
-    yield Table("Critical path", ("part", "what", "time", "share"), rows, (2, 3))
+    yield Table("Critical path", ("part", "what", "time", "share"), tuple(rows), ("time", "share"))
     paid = [part for part in explanation.cost_parts if part.money]
     if paid:
         total = sum(part.money for part in paid)
         rows = [(p.name, "stream" if p.is_stream else "operator", figure(p.money, 4), _percent(p.money, total)) for p in paid]
-        yield Table("Cost", ("part", "what", "money/h", "share"), rows, (2, 3))
+        yield Table("Cost", ("part", "what", "money/h", "share"), tuple(rows), ("money/h", "share"))
     if explanation.crossings:
         crossings = [(c.name, figure(c.tuples, 4), percent(c.share)) for c in explanation.crossings]
-        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), crossings, (1, 2))
+        yield Table("Between nodes", ("stream", "tuples/s", "of the stream"), tuple(crossings), ("tuples/s", "of the stream"))
     if explanation.throughput is not None:
         loads = explanation.throughput.node_loads[:20]
         asked = [(n.node, n.resource, figure(n.demand, 4), figure(n.capacity, 4), percent(n.share)) for n in loads]
-        yield Table("Shared resources", ("node", "resource", "demand/s", "capacity/s", "asked for"), asked, (2, 3, 4))
+        columns = ("node", "resource", "demand/s", "capacity/s", "asked for")
+        yield Table("Shared resources", columns, tuple(asked), columns[2:])
 
 
 def _sentences(explanation: Explanation) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Prices of limits: the multipliers of their rows in the linear relaxation of a program: "compact", "ranges" or "paths"."""
+"""Prices of limits: the multipliers of their rows in the linear relaxation of a program: "compact" or "ranges"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.errors import EdrpError, ProblemTooLargeError
 from edrp.core.program import Program
-from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.problem import PlacementProblem
 
@@ -21,7 +20,7 @@ PRICE_NOTE = "Price: by how much the objective of the linear relaxation falls fo
 
 
 MAX_COLUMNS = 20_000
-"""Columns of the program of a rescaling or of links up to which it is built for its prices."""
+"""Columns of the program of a rescaling up to which it is built for its prices."""
 
 
 def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]:
@@ -53,48 +52,6 @@ def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]
     duals = _relaxed_duals(program)
     rows = {name: program.row_blocks[name].start for name in limited if name in program.row_blocks}
     return {} if duals is None else {name: _price(duals[row]) for name, row in rows.items()}
-
-
-def link_prices(problem: LinkAllocationProblem) -> dict[str, float]:
-    """By how much the relaxation's lost revenue falls for each per cent more bandwidth of a link or uplink.
-
-    Returns
-    -------
-    dict
-        By "u → v", and "uplink of u"; links that no flow could take are missing. Empty where the program is large, or its
-        relaxation is not solved in half a second.
-
-    Examples
-    --------
-    >>> platform = {
-    ...     "nodes": [{"name": "a", "capacity": 0, "uplink": 1e5}, {"name": "b", "capacity": 0}],
-    ...     "links": [{"source": "a", "target": "b", "bandwidth": 1e5}],
-    ... }
-    >>> flows = [{"name": str(i), "source": "a", "target": "b", "rate": 8e4, "price": 1e-6} for i in range(2)]
-    >>> problem = LinkAllocationProblem(network=platform, flows=flows)
-    >>> {name: round(price, 6) for name, price in link_prices(problem).items()}
-    {'a → b': 0.00019, 'uplink of a': 0.0}
-    """
-    from edrp.formulations.mapping.link_allocation import formulate_link_allocation
-
-    if len(problem.flows) * len(problem.network.arcs) > MAX_COLUMNS:
-        return {}
-    try:
-        formulation = formulate_link_allocation(problem)
-    except EdrpError:
-        return {}
-    duals = _relaxed_duals(formulation.program)
-    if duals is None:
-        return {}
-    network, blocks = formulation.network, formulation.program.row_blocks
-    arcs = np.unique(formulation.arc).tolist()
-    names = [f"{network.names[network.source[arc]]} → {network.names[network.target[arc]]}" for arc in arcs]
-    prices = {name: _price(duals[blocks["bandwidth"].start + row]) for row, name in enumerate(names)}
-    senders = np.unique(formulation.flows.source[np.isfinite(network.uplink[formulation.flows.source])]).tolist()
-    uplinks = {
-        f"uplink of {network.names[server]}": _price(duals[blocks["uplink"].start + row]) for row, server in enumerate(senders)
-    }
-    return prices | uplinks
 
 
 def _relaxed_duals(program: Program) -> Floats | None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from edrp.batch.progress import BatchProgress
-from edrp.validation.report.progress import Count, counting
+from edrp.report.progress import Count, counting
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.explorer.quantities import quantity
-from edrp.explorer.view import Table, Tone, View
+from edrp.explorer.view import Panel, Timeline, Tone, View
+from edrp.report.tables import Table
 
 VERDICTS: dict[str, tuple[str, Tone]] = {
     "optimal": ("Optimal", "good"),
@@ -27,6 +30,7 @@ MEANINGS = {
 
 STOPS = {
     "time_limit": "stopped by the time limit",
+    "work_limit": "stopped by the work limit",
     "iteration_limit": "stopped by the limit on iterations",
     "interrupted": "interrupted",
     "error": "stopped by an error of the solver",
@@ -81,13 +85,17 @@ def objective_unit(solution: Solution) -> str:
     return unit if isinstance(unit, str) else "1"
 
 
-def metric_table(solution: Solution, title: str = "Metrics") -> Table:
+def metric_table(solution: Solution) -> Table:
     """Every metric with its unit."""
     units = solution.metric_units
     rows = [(name.replace("_", " "), quantity(value, units.get(name, "1"))) for name, value in solution.metrics.items()]
-    return Table(title, ("metric", "value"), rows, (1,), beside=True)
+    return Table("Metrics", ("metric", "value"), tuple(rows), ("value",))
 
 
-def generic_view(problem: Problem, solution: Solution) -> View:
-    """The view of a kind that has none of its own: its metrics."""
-    return View([metric_table(solution)] if solution.metrics else [])
+def table_view(problem: Problem, solution: Solution, charts: Sequence[Panel] = (), timeline: Timeline | None = None) -> View:
+    """The view of a kind that has none of its own: charts, then the tables and sentences that a terminal shows, and metrics."""
+    kind = find_kind(problem.kind)
+    parts = [] if kind is None or kind.display is None else list(kind.display(problem, solution))
+    tables = [part for part in parts if isinstance(part, Table) and part.columns[0] != "metric"]
+    lines = [part for part in parts if isinstance(part, str)]
+    return View([*charts, *tables], {}, timeline, lines, [metric_table(solution)] if solution.metrics else [])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from edrp.core.errors import visible
+from edrp.report.tables import Table
 
 Tone = Literal["good", "fair", "bad", "plain"]
 
@@ -152,7 +153,6 @@ class Graph:
     overlay : name of what `other` of the states and chips of change "other" are; empty without.
     legend : colours and dashes in words.
     under : whether edges lie beneath the boxes.
-    straight : whether edges go from middle to middle of boxes; else from side to side.
     """
 
     title: str
@@ -165,7 +165,6 @@ class Graph:
     note: str = ""
     legend: Sequence[tuple[str, str]] = ()
     under: bool = False
-    straight: bool = False
     type: str = "graph"
 
 
@@ -259,19 +258,6 @@ class Limits:
     type: str = "limits"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; `right` are the places of its columns of numbers, `beside` says that it stands below the details."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    right: Sequence[int] = ()
-    note: str = ""
-    beside: bool = False
-    type: str = "table"
-
-
 Panel = Graph | Rows | Series | Limits | Table
 
 
@@ -296,12 +282,22 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The view of a problem and its solution that a kind provides, below the verdict that all kinds share."""
+    """The view of a problem and its solution that a kind provides, below the verdict that all kinds share.
+
+    Attributes
+    ----------
+    panels : from top to bottom.
+    details : by the keys that elements of the panels name.
+    timeline : the slider; None for none.
+    lines : sentences above the panels.
+    side : tables below the details, beside the panels.
+    """
 
     panels: Sequence[Panel]
     details: Mapping[str, Detail] = field(default_factory=dict)
     timeline: Timeline | None = None
     lines: Sequence[str] = ()
+    side: Sequence[Table] = ()
 
 
 def plain(value: Any) -> Any:
@@ -312,6 +308,8 @@ def plain(value: Any) -> Any:
     >>> plain(Line("load", [(0.0, 1 / 3)], step=True))
     {'name': 'load', 'points': [[0, 0.333333]]}
     """
+    if isinstance(value, Table):
+        return plain(_table_document(value))
     if isinstance(value, float):
         return _short(value)
     if isinstance(value, str):
@@ -325,6 +323,13 @@ def plain(value: Any) -> Any:
         return value
     pairs = ((name, getattr(value, name), described.default) for name, described in fields.items())
     return {name: plain(item) for name, item, default in pairs if name == "type" or (item is not default and item != default)}
+
+
+def _table_document(table: Table) -> dict[str, Any]:
+    """A table as the script draws it; one without a caption is named after what its rows are."""
+    right = [index for index, name in enumerate(table.columns) if name in table.right]
+    title = table.caption or f"{table.columns[0].capitalize()}s"
+    return {"type": "table", "title": title, "columns": table.columns, "rows": table.rows, "right": right, "note": table.note}
 
 
 def _short(value: float) -> float | int | None:

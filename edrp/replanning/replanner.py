@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from edrp.core.document import Document, Name, NonNegative, Positive
+from edrp.core.document import Name, NonNegative, Positive
 from edrp.core.problem import read_as
 from edrp.core.solve import solve
 from edrp.placement.deployment import Deployment, DeploymentLike
@@ -21,15 +21,11 @@ from edrp.replanning.decision import ReplanningDecision, Verdict
 from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import Reconfiguration, plans_near, reconfiguration
 from edrp.replanning.repair import patched
-from edrp.replanning.rule import PlanOption, choose_option
+from edrp.replanning.rule import DowntimePolicy, PlanOption, choose_option
 
 
-class ReplanningPolicy(Document):
-    """When a plan is worth its moves.
-
-    A plan is judged by its score and its price, `downtime_worth · downtime / horizon`: its score is had while
-    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. The placement that runs
-    has no price. Among all plans within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
+class ReplanningPolicy(DowntimePolicy):
+    """When a plan is worth its moves, how an application moves, and how it is planned.
 
     Raises
     ------
@@ -38,33 +34,23 @@ class ReplanningPolicy(Document):
 
     Examples
     --------
-    >>> ReplanningPolicy(horizon=1200.0, downtime_worth=10.0).price(downtime=6.0)
-    0.05
+    >>> ReplanningPolicy(horizon=600.0, method="highs").price(downtime=2.0)
+    0.1
     """
 
-    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
-    downtime_worth: NonNegative = Field(
-        30.0,
-        description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
-        json_schema_extra={"unit": "1"},
-    )
-    hysteresis: NonNegative = Field(
-        0.01,
-        description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
-        json_schema_extra={"unit": "1"},
-    )
     synchronisation_time: NonNegative = Field(0.25, description="t_syn of any reconfiguration", json_schema_extra={"unit": "s"})
     reconfiguration: Literal["pause-and-resume", "storm"] = Field(
         "pause-and-resume", description="whether only what changes stops, or all restart"
     )
     method: Name = Field("iterated-local-search", description="of the registry, to plan with")
-    time_limit: Positive | None = Field(1.0, description="to plan; null for none", json_schema_extra={"unit": "s"})
+    work_limit: Positive | None = Field(1.0, description="units of work to plan; null for none", json_schema_extra={"unit": "1"})
+    time_limit: Positive | None = Field(None, description="to plan; null for none", json_schema_extra={"unit": "s"})
     parameters: dict[Name, Any] = Field({}, description="of the method")
 
-    def price(self, downtime: float) -> float:
-        """Price of a downtime in seconds, as a score over the horizon."""
-        return self.downtime_worth * downtime / self.horizon
-
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Limits of a plan, as arguments of `edrp.solve`."""
+        return {"time_limit": self.time_limit, "work_limit": self.work_limit}
 
 class Replanner:
     """Decides again with every measurement, and remembers what runs.
@@ -152,7 +138,7 @@ def decide(
     seed: int = 0,
     known: Mapping[str, Node] | None = None,
 ) -> ReplanningDecision:
-    """Decide once: the same arguments give the same decision, as far as the method of the policy does.
+    """Decide once: without a time limit in the policy the same arguments give the same decision, at any load.
 
     Besides the plan that the method finds, these are considered: the plan with equal nodes exchanged such that more stays
     in place, both without their slowest moves, and what runs, if need be with as little changed as makes it work.
@@ -172,7 +158,7 @@ def decide(
     """
     before: Deployment | None = read_as(Deployment | None, running, "running")
     start, broken = (None, ()) if before is None else _working(problem, before)
-    solution = solve(problem.replace(current=start), policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
+    solution = solve(problem.replace(current=start), policy.method, seed=seed, **policy.limits, **policy.parameters)
     change = reconfiguration(
         problem, before, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )

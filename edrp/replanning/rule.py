@@ -5,7 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import Field
+
+from edrp.core.document import Document, NonNegative, Positive
 from edrp.placement.deployment import Deployment
+
+
+class DowntimePolicy(Document):
+    """When a plan is worth its downtime.
+
+    A plan is judged by its score and its price, `downtime_worth · downtime / horizon`: its score is had while
+    conditions last, about `horizon` seconds, which may be many measurements; the downtime is paid once. The placement that runs
+    has no price. Among all plans within a share `hysteresis` of the least, that one is taken that moves the fewest instances.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming every value that cannot be.
+
+    Examples
+    --------
+    >>> DowntimePolicy(horizon=1200.0, downtime_worth=10.0).price(downtime=6.0)
+    0.05
+    """
+
+    horizon: Positive = Field(3600.0, description="for how long a gain lasts, as expected", json_schema_extra={"unit": "s"})
+    downtime_worth: NonNegative = Field(
+        30.0,
+        description="score that would be as bad as not processing, for as long; by the paper's weights scores stay below 3",
+        json_schema_extra={"unit": "1"},
+    )
+    hysteresis: NonNegative = Field(
+        0.01,
+        description="what comes so near to the best, as a share of it, is as good: trembling measurements move nothing",
+        json_schema_extra={"unit": "1"},
+    )
+
+    def price(self, downtime: float) -> float:
+        """Price of a downtime in seconds, as a score over the horizon."""
+        return self.downtime_worth * downtime / self.horizon
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
@@ -19,7 +19,7 @@ SHARPENED = 4
 """Number of compositions, those of the least bounds, for which the best numbers of instances are computed."""
 
 
-PATIENCE = 0.5
+MAX_WORK = 0.5
 """Seconds for the best numbers of one composition. Mostly milliseconds do; amounts that nearly fill hosts in a great many
 ways take minutes to be proven best, and the bound found until then is as good."""
 
@@ -37,9 +37,9 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
         return compositions
     bounds, objective = compositions.bounds.copy(), compositions.objective
     types, contents = compositions.types, compositions.contents
-    until = SHARE * seconds_left()
+    until = SHARE * units_left()
     for index in range(min(SHARPENED, len(bounds))):
-        if bounds[index] >= objective + allowance or seconds_left() < until:
+        if bounds[index] >= objective + allowance or units_left() < until:
             break
         hosts = compositions.counts[index]
         bound, counts = best_counts(arrays, hosts)
@@ -75,7 +75,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + AMOUNT_SLACK)
     constant = float(arrays.price @ hosts) + arrays.filling * resources.size
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
-    result = solve_program(program, time_limit=PATIENCE)
+    result = solve_program(program, work_limit=MAX_WORK)
     if result.values is None:
         return math.inf if result.status == "infeasible" else -math.inf, None
     return result.bound if result.bound is not None else -math.inf, np.rint(result.values[count]).astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, units_left
 from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
@@ -145,7 +145,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     contents = _placed(sizes, counts, kinds)
     free = sizes.capacity[kinds] * (1 + AMOUNT_SLACK) - contents @ needs
     for _ in range(STEPS):
-        if seconds_left() < until:
+        if units_left() < until:
             return None
         excess = _excess(free, offered)
         if not excess.any():

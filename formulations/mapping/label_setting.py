@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edrp.core.budget import memory_limit
+from edrp.core.budget import memory_limit, spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.mapping.guides import build_guide, build_tracked
@@ -30,6 +30,9 @@ from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, ref
 from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, moves_to_map, overloaded
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+
+LABEL = 5e-7
+"""Units of work for a label that is made or examined."""
 
 EASY, HARD = 1000, 5000
 """Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""
@@ -176,7 +179,9 @@ class MapLabelSearch:
         weight = float(self.priced.weights.sum())
         labels = first_label(self.layers, slots, weight, (self.cutoff, self.bound, self.cost, self.tolerance))
         while True:
+            before = int(labels.counters[COUNT]) + int(labels.counters[POPPED])
             reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, max_labels or CHUNK))
+            spend(LABEL * (int(labels.counters[COUNT]) + int(labels.counters[POPPED]) - before))
             if labels.values[BEST] < self.cost:
                 self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))
             if width == 0:
@@ -240,7 +245,7 @@ class LabelSetting(Method):
         search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         interrupted = False
         try:
             search.run()
@@ -252,7 +257,7 @@ class LabelSetting(Method):
 def _reporter(options: Options) -> Callable[[float, float], None]:
     def report(cost: float, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, *(value if np.isfinite(value) else None for value in (cost, bound)))
+            options.progress(options.seconds, *(value if np.isfinite(value) else None for value in (cost, bound)))
 
     return report
 

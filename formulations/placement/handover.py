@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from edrp.core.combining import combined
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.formulations.methods import HIGHS
@@ -27,26 +28,11 @@ def finish_by_program(problem: StreamPlacement, answer: Answer, options: Options
     if answer.status in ("optimal", "infeasible") or answer.stopped_because == "interrupted" or options.remaining <= 0:
         return answer
     whole = HIGHS.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
-    better = answer.objective is None or (whole.objective is not None and whole.objective < answer.objective)
-    best = whole if better else answer
-    bound = max((proof.bound for proof in (answer, whole) if proof.bound is not None), default=None)
-    # Where HiGHS proves its start, its bound is the start's objective less its absolute tolerance.
-    status = "optimal" if whole.status == "optimal" else best.status
-    if best.objective is not None and bound is not None and best.objective - bound <= _slack(best.objective, options):
-        status = "optimal"
     return replace(
-        best,
-        status=status,
-        stopped_because="finished" if status == "optimal" else whole.stopped_because,
-        bound=bound,
+        combined(answer, whole, options.gap),
         size=answer.size,
         build_seconds=answer.build_seconds,
         method=f"{name}, {HIGHS.name}",
         proof=whole.proof,
         notes=(why,),
     )
-
-
-def _slack(objective: float, options: Options) -> float:
-    """Difference between objective and bound at which an incumbent counts as optimal."""
-    return max(options.gap * abs(objective), 1e-12)

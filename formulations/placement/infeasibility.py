@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from edrp.core.budget import now, seconds_left
+from edrp.core.budget import now, units_left
 from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
@@ -17,7 +17,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.metrics.base import LIMIT_SLACK
 
-TIME_LIMIT = 20.0
+MAX_WORK = 20.0
 """Seconds that the whole explanation may take."""
 
 UNEXAMINED = "there was no time to find out which of these are needed for the clash, and by how much limits are missed"
@@ -57,9 +57,9 @@ class Prover:
     deadline: float = math.inf
 
     @property
-    def seconds(self) -> float:
-        """Seconds left, below 0 when the deadline has passed."""
-        return min(self.deadline - now(), seconds_left())
+    def units(self) -> float:
+        """Units of work left, below 0 when the deadline has passed."""
+        return min(self.deadline - now(), units_left())
 
     def decide(self, problem: EdrpProblem, metric: str = "cost", gap: float = 1e9) -> tuple[str, Deployment | None]:
         """Status and decision when one metric is minimised; with the default gap any feasible deployment will do."""
@@ -69,16 +69,16 @@ class Prover:
         with derived_once(single):
             try:
                 method = next(iter(self.methods(single)), None)
-                if method is None or self.seconds <= 0:
+                if method is None or self.units <= 0:
                     return "none", None
-                answer = method.run(single, Options(time_limit=min(self.seconds, TIME_LIMIT), gap=gap))
+                answer = method.run(single, Options(work_limit=min(self.units, MAX_WORK), gap=gap))
             except (ProblemTooLargeError, OutOfTimeError):  # nothing exact can be said of a problem of this size, or in this time
                 return "none", None
         return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 
 def explain_infeasibility(
-    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], time_limit: float = TIME_LIMIT
+    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_WORK
 ) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 
@@ -92,8 +92,8 @@ def explain_infeasibility(
         An infeasible problem.
     methods
         Finds exact methods that take a problem; the first of them decides whether it is feasible.
-    time_limit
-        Seconds, after a first question that may take as long, but not beyond the time limit of `edrp.solve`; demands that
+    units
+        Units of work, after a first question that may take as long, but not beyond the limits of `edrp.solve`; demands that
         are not examined by then stay in the list, which is then not minimal, and a last sentence says so.
 
     Returns
@@ -117,13 +117,12 @@ def explain_infeasibility(
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:
         return tuple(alone)
-    if Prover(methods, now() + time_limit).decide(_cheapest(problem))[0] == "feasible":
+    if Prover(methods, now() + units).decide(_cheapest(problem))[0] == "feasible":
         return ()
-    # The first question may have had to wait for kernels to be compiled, which must not shorten the explanation.
-    prover = Prover(methods, now() + time_limit)
+    prover = Prover(methods, now() + units)
     kept, relaxed = clashing_demands(problem, prover)
     sentences = tuple(_with_remedy(demand, relaxed, prover) for demand in kept)
-    return sentences if prover.seconds > 0 else (*sentences, UNEXAMINED)
+    return sentences if prover.units > 0 else (*sentences, UNEXAMINED)
 
 
 def clashing_demands(problem: EdrpProblem, prover: Prover) -> tuple[list[Demand], EdrpProblem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import LOOK, look, spend, units_left
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
 from edrp.heuristics.enactment.host_selection import place
@@ -91,8 +91,9 @@ def without_needless_hosts(packing: Packing, terms: SnapshotTerms) -> Packing:
     if not terms.lateness:
         wanted = terms.min_counts
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
-        if seconds_left() <= 0:
+        if units_left() <= 0:
             break
+        spend(LOOK * wanted.size)
         host = [host.name for host in packing.hosts].index(name)
         plan = _without(packing, host, wanted)
         if plan is not None and _value(plan, terms) < _value(packing, terms):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.containers import MAX_INSTANCES
@@ -74,10 +74,11 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
     Where no item waits no host is leased, although free hosts would allow ever better mixtures of operators.
     """
     sizes = packing.sizes
-    while seconds_left() > 0:
+    while units_left() > 0:
         totals, capacity, leased = packing.totals, packing.capacity.sum(axis=0), packing.leased
         value = terms.value(totals, capacity, leased)
         best, lowest = None, value
+        spend(LOOK * sizes.room.size)
         for kind in np.flatnonzero(leased < sizes.max_hosts).tolist():
             more = _filling(sizes, terms, sizes.capacity[kind], kind, totals)
             if not more[terms.waiting(totals) > 0].any():

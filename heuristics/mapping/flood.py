@@ -16,7 +16,6 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.methods import read_parameters
 from edrp.core.wording import shown
-from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood_kernel import advance, mark_ancestors
 from edrp.heuristics.mapping.flood_memory import (
     CAPPED,
@@ -35,6 +34,7 @@ from edrp.heuristics.mapping.flood_memory import (
     delays_differ,
     roomy,
 )
+from edrp.heuristics.mapping.rules import PruningName, Rules
 from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
@@ -140,15 +140,18 @@ class FloodResult(Sequence[FoundMap]):
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 """In the order of the compiled code."""
 
-CHUNK = 20_000
+CHUNK = 2_000
 """Messages between two looks at the clock."""
+
+MESSAGE, COMPLETED = 6e-7, 2e-6
+"""Units of work per message, and per complete map."""
 
 MAX_MESSAGES = 1_000_000
 """Map messages after which no further one is sent, unless the rules say otherwise."""
 
 
 class Flood:
-    """Maps tasks on a network as the agents of `edrp.heuristics.mapping.agents` do: the same maps, the same messages.
+    """Maps tasks on a network as the agents of the mapping protocol do: the same maps, the same messages.
 
     The free capacities and rates are read again for every task, so that a simulator may change the arrays in between. Arrays of
     the size of the network and of the mapping are kept from one task to the next; a flood serves one thread at a time.
@@ -223,7 +226,7 @@ class Flood:
         seed
             Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
-            When to stop, on the clock of time limits (`edrp.core.budget.now`); what was found by then is returned.
+            When to stop, on the clock of limits (`edrp.core.budget.now`); what was found by then is returned.
 
         Returns
         -------
@@ -240,14 +243,16 @@ class Flood:
         memory = begun(self._memory, arrays, described, rules)
         counts = memory.counts
         while counts[HANDLED] < counts[SENT] and budget.now() <= until:
-            memory = roomy(memory, hops)
+            memory, before = roomy(memory, hops), int(counts[HANDLED])
             advance(arrays, described, rules, memory, CHUNK)
+            budget.spend(MESSAGE * (int(counts[HANDLED]) - before))
         self._memory = memory
         return self._result(memory, rules.max_links)
 
     def _result(self, memory: FloodMemory, max_links: int) -> FloodResult:
         """Copy the steps of complete maps; the memory is reused for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
+        budget.spend(COMPLETED * len(ends))
         marked = np.zeros(counts[MAPS], np.bool_)
         mark_ancestors(memory.maps, ends, marked)
         places = np.cumsum(marked) - 1

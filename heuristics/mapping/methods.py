@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from math import inf
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.mapping.agents.rules import PruningName, Rules
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
+from edrp.heuristics.mapping.rules import PruningName, Rules
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
+
+TRIED = 3e-5
+"""Units of work per hop of a map that is tried."""
 
 Messages = Annotated[int, Field(ge=1, le=100_000_000)]
 
@@ -74,9 +77,11 @@ class MappingProtocol(Method):
         fields = asdict(parameters)
         jitter = fields.pop("jitter", 0.0)
         flood = Flood(tables.network, Rules.of(problem, pruning=self.pruning, **fields), jitter=jitter, public=tables.public)
-        until = inf if options.time_limit is None else options.started + options.time_limit
-        result = flood.run(tables.task, options.seed, until)
-        for candidate in self.candidates(result):
+        result = flood.run(tables.task, options.seed, options.started + options.limit)
+        for rank, candidate in enumerate(self.candidates(result)):
+            if rank and options.remaining <= 0:  # the first one is tried in any case
+                return replace(self.answer(result, None, None), stopped_because="time_limit")
+            spend(TRIED * len(candidate.routes))
             decision = path_map(tables.network, candidate.nodes, candidate.routes, candidate.public)
             evaluation = problem.evaluate(decision)
             if evaluation.feasible:

@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.notes import listed
 from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
+
+FLOW, ARC = 4e-7, 1e-8
+"""Units of work per flow that may change its route, and per arc."""
 
 
 class FreeArcs(NamedTuple):
@@ -201,6 +205,7 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
     if not movable.size or not network.bandwidth.size:
         return 0
     order = movable[np.lexsort((-(flows.price * flows.rate)[movable], flows.source[movable]))]
+    spend(FLOW * order.size + ARC * network.bandwidth.size)
     return int(
         improve_routes(
             FreeArcs(network.first, network.source, network.target, network.bandwidth),

@@ -2,55 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
-from edrp.core.kernel_helpers import below, uniform
+from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.count_annealing import annealed_counts, steps_within, suits_counts
+from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
+from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
+from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, undo
+from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.replica_moves import (
-    accept_or_undo_touched,
-    exchange_nodes,
-    move,
-    move_all,
-    pick_node,
-    refresh_touched,
-    replicate,
-    retire,
-    swap,
-)
-from edrp.heuristics.placement.replica_state import (
-    BROKEN,
-    ReplicaState,
-    accept_or_undo,
-    copy_placement,
-    energy,
-    evaluate,
-    refresh,
-    refresh_all,
-    total_overload,
-)
 from edrp.heuristics.placement.start import Placement, best_start, first_fit, overloaded, random_fit, to_placement, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
-CHUNK = 10_000
-"""Steps between two looks at the clock, where streams have few pairs of replicas."""
-
-MANY = -2
-"""Stands for an operator: those marked as touched."""
-
 INFEASIBLE = 1000.0
 """Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
+
+MANY_PAIRS = 1000
+"""Pairs of replicas per operator, over its streams, from which batches of replicas are moved."""
+
+COOLER = 10.0
+"""By how much more than the replicas per operator temperatures are divided where there are many: one is a small share."""
+
+ENOUGH = 1e-3
+"""Relative gain of a run below which there is no further one, where operators have many replicas."""
+
+SHORTER = 0.1
+"""The first run's share of the steps there; each further run is three times as long, so that an early end is cold, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,141 +65,191 @@ class AnnealingParameters:
             raise ValueError(f"temperatures must satisfy 0 < cold <= hot, got cold={self.cold}, hot={self.hot}")
 
 
-@inlined
-def _propose(t: PlacementArrays, s: ReplicaState, random: np.ndarray) -> tuple[int, int]:
-    """Change the deployment in place; return the one or two changed operators, MANY, or -1 if nothing fits."""
-    i = below(random, s.degree.size)
-    p = below(random, s.degree[i])
-    kind = uniform(random)
-    if kind < 0.05:
-        v = t.near[s.place[i, p], 1 + below(random, t.near.shape[1] - 1)] if t.near.shape[1] > 1 else s.place[i, p]
-        return (MANY, MANY) if exchange_nodes(t, s, s.place[i, p], v) else (-1, -1)
-    if kind < 0.55:
-        v = pick_node(t, s, random, i, s.place[i, p])
-        if v < 0 or v == s.place[i, p]:
-            return -1, -1
-        if s.degree[i] > 1 and uniform(random) < 0.25:
-            return (i, -1) if move_all(t, s, i, v) else (-1, -1)
-        return (i, -1) if move(t, s, i, p, v) else (-1, -1)
-    if kind < 0.8:
-        j = below(random, s.degree.size)
-        return (i, j) if swap(t, s, i, p, j, below(random, s.degree[j])) else (-1, -1)
-    if kind < 0.9:
-        v = s.place[i, p] if uniform(random) < 0.5 else pick_node(t, s, random, i, s.place[i, p])
-        return (i, -1) if replicate(t, s, i, v) else (-1, -1)
-    return (i, -1) if retire(t, s, i, p) else (-1, -1)
+class BestDeployment(NamedTuple):
+    """The best deployment met and its energy, with `INFEASIBLE` added where it breaks a limit.
 
+    Operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
+    """
 
-class BestPlacement(NamedTuple):
-    """The best deployment met and its energy, shape (1,), with `INFEASIBLE` added where it breaks a limit."""
-
-    place: Ints
-    degree: Ints
+    hosts: Ints
+    held: Ints
+    number: Ints
     energy: Floats
 
-    def placement(self) -> Placement:
-        """The deployment."""
-        return Placement(self.place, self.degree)
+    @classmethod
+    def empty(cls, operators: int, nodes: int) -> BestDeployment:
+        """No deployment met yet."""
+        shape = operators, nodes
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(operators, np.int64), np.full(1, np.inf))
+
+    def counts(self) -> Ints:
+        """Replicas per operator and node."""
+        counts = np.zeros_like(self.held)
+        for i, number in enumerate(self.number):
+            counts[i, self.hosts[i, :number]] = self.held[i, :number]
+        return counts
 
 
 @inlined
-def _keep_best(now: ReplicaState, best: BestPlacement, value: float) -> None:
-    """Remember a deployment of this energy if it is the best one met; all that break a limit rank behind all others."""
-    rank = value + INFEASIBLE * now.values[BROKEN]
-    if rank < best.energy[0]:
-        best.energy[0] = rank
-        copy_placement(now, best.place, best.degree)
+def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: float) -> None:
+    """Remember a deployment of this energy if it is better than the best one met by more than a margin."""
+    c, rank = d.counts, value + INFEASIBLE * d.values[BROKEN]
+    if rank >= best.energy[0] - margin:
+        return
+    best.energy[0] = rank
+    for i in range(c.degree.size):
+        best.number[i] = c.number[i]
+        for k in range(c.number[i]):
+            best.hosts[i, k] = c.hosts[i, k]
+            best.held[i, k] = c.held[i, c.hosts[i, k]]
+
+
+@inlined
+def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> float:
+    """The excess of the nodes of the planned change; its parts share one node at least."""
+    total = 0.0
+    for k in range(changes):
+        for side in range(1, 3):
+            u = d.plan[k, side]
+            if u >= 0 and (k == 0 or (u != d.plan[0, 1] and u != d.plan[0, 2])):
+                total += excess(t, d.counts, u)
+    return total
 
 
 @inner_loop
 def anneal(
     t: PlacementArrays,
-    now: ReplicaState,
-    old: ReplicaState,
-    best: BestPlacement,
+    d: DeploymentState,
+    best: BestDeployment,
+    mix: MoveMix,
     random: np.ndarray,
     steps: int,
     temperature: float,
     cooling: float,
 ) -> None:
-    """Anneal for `steps` moves from `now`; the best deployment met goes to `best`."""
-    refresh_all(t, now)
-    overload = total_overload(t, now.used)
-    value = energy(t, now, overload)
-    for i in range(now.degree.size):
-        old.degree[i] = now.degree[i]
-        accept_or_undo(t, i, True, now, old)
-    _keep_best(now, best, value)
-    for _ in range(steps):
-        temperature *= cooling
-        i, j = _propose(t, now, random)
-        if i == -1:
-            continue
-        if i == MANY:
-            refresh_touched(t, now)
+    """Anneal for `steps` changes from `d`; the best deployment met goes to `best`."""
+    refresh_all(t, d)
+    overload, value, changes, more = 0.0, np.inf, 0, 0.0
+    for u in range(d.counts.used.shape[0]):
+        overload += excess(t, d.counts, u)
+    for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
+        if step > 0:
+            temperature *= cooling
+            changes = propose(t, d, mix, random)
+            if changes == 0:
+                continue
+            before = _planned_excess(t, d, changes)
+            perform(t, d, changes)
+            more = _planned_excess(t, d, changes) - before
+        left = max(0.0, overload + more) if overload > 1e-12 else 0.0
+        new = energy(t, d, left) if more <= 1e-12 else np.inf
+        if new <= value or uniform(random) < np.exp((value - new) / temperature):
+            value, overload = new, left
+            _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
         else:
-            refresh(t, now, i)
-            if j >= 0:
-                refresh(t, now, j)
-        new_overload = total_overload(t, now.used) if overload > 0 else 0.0
-        new = energy(t, now, new_overload)
-        accepted = new <= value or uniform(random) < np.exp((value - new) / temperature)
-        if accepted:
-            value, overload = new, new_overload
-            _keep_best(now, best, value)
-        if i == MANY:
-            accept_or_undo_touched(t, accepted, now, old)
-        else:
-            accept_or_undo(t, i, accepted, now, old)
-            if j >= 0:
-                accept_or_undo(t, j, accepted, now, old)
+            undo(t, d, changes)
 
 
-def annealed(
-    compiled: Compiled,
-    arrays: PlacementArrays,
-    starts: list[Placement],
-    options: Options,
-    parameters: AnnealingParameters,
-) -> tuple[Placement, StoppedBecause]:
-    """Anneal from the best start, then from its own results, until done or out of time.
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How runs follow each other.
 
-    While nothing feasible is known, each run starts from another random placement, and there are up to three
-    times as many.
-
-    Returns
-    -------
-    tuple
-        Best placement met, and why the search stopped.
+    Attributes
+    ----------
+    mix : which changes are drawn.
+    steps : changes tried per run.
+    first_share : the first run's share of them; each further run is three times as long.
+    scale : factor of the temperatures.
+    enough : relative gain of a run below which there is no further one; None to go on in any case.
     """
-    steps = parameters.steps or max(300_000, 30_000 * len(compiled.operators))
-    now, old = ReplicaState.empty(arrays), ReplicaState.empty(arrays)
-    best = BestPlacement(now.place.copy(), now.degree.copy(), np.full(1, np.inf))
-    random = np.zeros(1, np.uint64)
-    for start in starts:
-        now.set(start)
-        anneal(arrays, now, old, best, random, 0, 1.0, 1.0)
-    cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
-    chunk = min(CHUNK, steps_within(compiled))
-    for run in range(3 * parameters.anneals):
-        feasible = best.energy[0] < INFEASIBLE
-        if feasible and run >= parameters.anneals:
-            break
-        seeds = np.random.SeedSequence([options.seed, run])
-        random = seeds.generate_state(1, np.uint64).astype(np.uint64)
-        fresh = not feasible and run > 0
-        now.set(random_fit(compiled, np.random.default_rng(seeds)) if fresh else best.placement())
+
+    mix: MoveMix
+    steps: int
+    first_share: float
+    scale: float
+    enough: float | None
+
+
+def schedule(compiled: Compiled, parameters: AnnealingParameters) -> Schedule:
+    """The schedule for a problem: batches where there are many replicas, or a cluster, and nothing that runs yet or may fail.
+
+    Examples
+    --------
+    >>> from edrp.datasets import layered
+    >>> schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
+    300000
+    """
+    first = compiled.current is None and not (compiled.contended or compiled.node_loss.any() or compiled.links.lossy)
+    if first and (compiled.problem.network.classes or pairs_per_operator(compiled) > MANY_PAIRS):
+        return Schedule(MANY_REPLICAS, parameters.steps or 100_000, SHORTER, 1 / COOLER, ENOUGH)
+    return Schedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)), 1.0, 1.0, None)
+
+
+class AnnealingRun:
+    """Runs of annealing on one problem, and the best deployment that they have met."""
+
+    def __init__(self, compiled: Compiled, arrays: PlacementArrays, options: Options) -> None:
+        self.compiled = compiled
+        self.arrays = arrays
+        self.options = options
+        self.best = BestDeployment.empty(*compiled.candidate.shape)
+        self.units = evaluation_units(compiled)
+
+    def consider(self, starts: Sequence[Placement]) -> None:
+        """Evaluate placements to start from."""
+        for start in starts:
+            self._anneal(start.counts(self.compiled), FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
+
+    def run(self, parameters: AnnealingParameters) -> StoppedBecause:
+        """Anneal from the best start, then from its own results, until done or out of time.
+
+        While nothing feasible is known, each run starts from another random placement, and there are up to three
+        times as many.
+        """
+        plan = schedule(self.compiled, parameters)
+        replicas = float(self.best.held.sum()) / len(self.compiled.operators)
+        scale = 1.0 if plan.enough is None else plan.scale / replicas
         try:
-            for done in range(0, steps, chunk):
-                if options.remaining <= 0:
-                    return best.placement(), "time_limit"
-                temperature = parameters.hot * cooling**done
-                anneal(arrays, now, old, best, random, min(chunk, steps - done), temperature, cooling)
+            for run in range(3 * parameters.anneals):
+                before = self.best.energy[0]
+                feasible = before < INFEASIBLE
+                if feasible and run >= parameters.anneals:
+                    break
+                seeds = np.random.SeedSequence([self.options.seed, run])
+                random = seeds.generate_state(1, np.uint64).astype(np.uint64)
+                fresh = not feasible and run > 0
+                generator = np.random.default_rng(seeds)
+                counts = random_fit(self.compiled, generator).counts(self.compiled) if fresh else self.best.counts()
+                share = min(1.0, plan.first_share * 3**run)
+                steps = max(1, round(share * plan.steps))
+                cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
+                if not self._anneal(counts, plan.mix, random, steps, scale * parameters.hot, cooling):
+                    return "time_limit"
+                gain = before - self.best.energy[0]
+                if plan.enough is not None and feasible and (
+                    self.best.energy[0] <= 0 or (share == 1 and gain <= plan.enough * before)
+                ):
+                    break
         except KeyboardInterrupt:
-            return best.placement(), "interrupted"
-        if options.progress is not None and best.energy[0] < INFEASIBLE:
-            options.progress(options.elapsed, float(best.energy[0]) * arrays.scale, None)
-    return best.placement(), "finished"
+            return "interrupted"
+        return "finished"
+
+    def _anneal(self, counts: Ints, mix: MoveMix, random: np.ndarray, steps: int, hot: float, cooling: float) -> bool:
+        """Anneal from a deployment; whether all steps were taken."""
+        state = DeploymentState.from_matrix(self.arrays, counts)
+        chunk = max(1, int(CHUNK_UNITS / self.units))
+        for done in range(0, max(1, steps), chunk):
+            if steps > 0 and self.options.remaining <= 0:
+                return False
+            number = min(chunk, steps - done)
+            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**done, cooling)
+            budget.spend((1 + number) * self.units)
+            self._report()
+        return True
+
+    def _report(self) -> None:
+        if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
+            self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
 
 
 class Annealing(Method):
@@ -240,19 +279,17 @@ class Annealing(Method):
             return best_start(compiled, starts)
         if problem.network.classes:
             starts += zone_fits(compiled)
-        if suits_counts(compiled):
-            counts, stopped = annealed_counts(compiled, arrays, starts, options, parameters)
-            return Placement.of_counts(compiled, counts).answer(compiled, stopped)
-        placement, stopped = annealed(compiled, arrays, starts, options, parameters)
-        return placement.answer(compiled, stopped)
+        run = AnnealingRun(compiled, arrays, options)
+        run.consider(starts)
+        stopped = run.run(parameters)
+        return Placement.of_counts(compiled, run.best.counts()).answer(compiled, stopped)
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:
     """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
     arrays = placement_arrays(compiled)
-    state = ReplicaState.empty(arrays)
-    state.set(Placement.of_counts(compiled, counts))
-    evaluate(arrays, state)
+    state, best = DeploymentState.from_matrix(arrays, counts), BestDeployment.empty(*counts.shape)
+    anneal(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
     return state.values[:BROKEN]
 
 

@@ -82,6 +82,7 @@ class PlacementArrays(NamedTuple):
     node_loss: Floats
     link_loss: Floats
     has_loss: bool
+    has_link_loss: bool
     has_current: bool
     current: Ints
     synchronisation: float
@@ -136,6 +137,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         node_loss=compiled.node_loss,
         link_loss=change_by_blocks(compiled.link_availability, lambda availability: -np.log(availability)),
         has_loss=bool(compiled.node_loss.any() or compiled.links.lossy),
+        has_link_loss=compiled.links.lossy,
         has_current=compiled.current is not None,
         current=current,
         synchronisation=compiled.synchronisation_time,

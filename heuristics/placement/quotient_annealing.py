@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
@@ -25,8 +27,8 @@ MIN_NODES, MIN_REPLICAS, MAX_NODES = 4, 30, 512
 STEPS = 10_000
 """Steps per operator."""
 
-CHUNK = 20_000
-"""Steps between two looks at the clock."""
+STEP_UNITS = 2.5e-8
+"""Units of work of a step, per operator and stream. Measured on clusters of 8 operators."""
 
 HOT, COLD = 0.05, 1e-5
 """Temperatures at both ends, relative to the objective of the first placement."""
@@ -277,10 +279,13 @@ def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> Cla
     steps = STEPS * now.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
     values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])
-    for _ in range(0, steps, CHUNK):
+    units = STEP_UNITS * (now.replicas.size + t.source.size)
+    chunk = max(1, int(CHUNK_UNITS / units))
+    for done in range(0, steps, chunk):
         if out_of_time():
             break
-        anneal_classes(t, now, old, best, random, values, CHUNK)
+        anneal_classes(t, now, old, best, random, values, min(chunk, steps - done))
+        budget.spend(units * min(chunk, steps - done))
     return best if np.isfinite(values[2]) else None
 
 

@@ -13,6 +13,15 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined
 
+FIT_SLACK = 1e-9
+"""Relative overload of a node that counts as rounding, as in the evaluation."""
+
+
+@inlined
+def variable(value: int) -> int:
+    """A constant with the type of a variable; as a constant it has a type of its own, for which callees are compiled again."""
+    return int(np.int64(value))
+
 
 class ReplicaCounts(NamedTuple):
     """How many replicas of each operator every node runs, and what follows from that for any objective.

@@ -6,9 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
-from edrp.core.kernels import InterpretationTooSlowError, interpreting
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
@@ -86,13 +84,3 @@ def single_step_answer(problem: MigrationPolicyProblem, options: Options, *why: 
     projected = projected_cost(SingleStep(model), model, chosen, model.counts.index(problem.nodes), options.seed)
     decision = PolicyDecision(best[1], projected, moved + model.discount * projected)
     return Answer("feasible", "time_limit", decision, decision.objective, moved, size, notes=(*why, SINGLE_STEP))
-
-
-def interpreted_single_step_answer(problem: MigrationPolicyProblem, options: Options) -> Answer:
-    """The same without compiled kernels, under a time limit; nothing where interpreting them takes longer."""
-    seconds = options.remaining
-    with interpreting(seconds), deadline(now() + seconds / 2):  # what the simulation leaves is there for its last step
-        try:
-            return single_step_answer(problem, options)
-        except InterpretationTooSlowError:
-            return Answer("none", "time_limit")

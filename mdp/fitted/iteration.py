@@ -12,10 +12,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from edrp.core.arrays import Floats
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.core.kernels import kernel
 from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.policies import Fitted, Restricted, gains_to
+from edrp.mdp.fitted.policies import GAIN, Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
@@ -26,6 +26,9 @@ SAMPLES = 200
 
 NOISE = 0.3
 """Share of random partitions among those a round visits."""
+
+CHOICE = 1e-9
+"""Units of work per pair of partitions of a backup in the restricted process."""
 
 RESTRICTED_NOISE = 0.05
 KEPT = 1500
@@ -73,7 +76,6 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
         partitions = tuple(rows.astype(np.int64) for rows in model.partitions)
     else:
         partitions = tuple(distinct(rows) for rows in visit(policy, model, kept, RESTRICTED_NOISE, generator))
-    look("the restricted process")
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
     values = [np.zeros(len(rows)) for rows in partitions]
     error = np.inf
@@ -89,6 +91,8 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
 
 
 def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Floats:
+    look("the restricted process")
+    spend(GAIN * (before.size * len(after) + len(before) * after.size))
     gains = np.empty((len(before), len(after)))
     _all_gains(model.tasks.state_before, before, after, gains)
     return model.total_state - gains
@@ -103,5 +107,6 @@ def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, 
 def _backup(model: PolicyModel, costs: list[Floats], values: list[Floats], source: int) -> Floats:
     new = np.zeros(len(values[source]))
     for target in model.successors(source):
+        spend(CHOICE * costs[target].size)
         new += model.transitions[source, target] * (costs[target] + model.discount * values[target]).min(axis=1)
     return new

@@ -16,7 +16,6 @@ from edrp.core.solution import Answer
 from edrp.mdp.fitted.estimates import (
     ESTIMATED,
     PREPARATION,
-    interpreted_single_step_answer,
     projected_cost,
     single_step_answer,
 )
@@ -54,10 +53,6 @@ class FittedMethod(Method):
                 return self._run(problem, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
-
-    def run_without_kernels(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """The answer of SSM, interpreted."""
-        return interpreted_single_step_answer(problem, options)
 
     def _run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
         parameters = self.read_parameters(options)

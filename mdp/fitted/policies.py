@@ -9,13 +9,18 @@ from typing import Protocol
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
 from edrp.core.kernels import kernel
+from edrp.mdp.best_response import PRICED_ARC
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import settle
+from edrp.mdp.single_step.ties import CELL, settle
+
+GAIN = 3e-9
+"""Units of work per interval of two partitions, for the state that stays between them."""
 
 
 class PartitionPolicy(Protocol):
@@ -36,6 +41,7 @@ class SingleStep:
         """The optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
         chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
+        spend(CELL * tasks.work.size * nodes)
         settle(
             tasks.work_before,
             tasks.state_before,
@@ -75,12 +81,14 @@ class Fitted:
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """Exact for the fitted cost."""
+        spend(PRICED_ARC * self.model.graphs[target].arc_target.size)
         return np.asarray(self.classes[target].best_responses(self.model.tasks.state_before, before[np.newaxis])[1][0])
 
     def backups(self, source: int, partitions: Boundaries) -> Floats:
         """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
         values = np.zeros(len(partitions))
         for target in self.model.successors(source):
+            spend(PRICED_ARC * len(partitions) * self.model.graphs[target].arc_target.size)
             costs, _ = self.classes[target].best_responses(self.model.tasks.state_before, partitions)
             values += self.model.transitions[source, target] * costs
         return values
@@ -105,6 +113,7 @@ class Restricted:
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """The best of those kept."""
+        spend(GAIN * (before.size * len(self.partitions[target]) + self.partitions[target].size))
         gains = np.empty(len(self.partitions[target]))
         gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)
         return self.partitions[target][int(np.argmin(self.model.discount * self.values[target] - gains))]

@@ -7,7 +7,6 @@ from math import ceil, log2
 
 import numpy as np
 
-from edrp.core.budget import now, seconds_left
 from edrp.core.certificates import RawCertificate
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
@@ -28,13 +27,12 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     if solution.status == "infeasible":
         return RawCertificate("pmc", [], {"unit": "1"})
     model = PolicyModel.of(problem, problem.reachable_counts)
-    objective, until = Fraction(solution.objective or 0.0), now() + seconds_left()
-    iteration = iterate(model, Threads(1), time_limit=until - now())
+    objective = Fraction(solution.objective or 0.0)
+    iteration = iterate(model, Threads(1))
     error = max(MIN_ERROR, ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
         most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
-        limit = until - now()
-        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=limit)
+        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most)
     unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - DIGITS)
     lines = [
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]

@@ -10,19 +10,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edrp.core.budget import deadline, memory_limit, now
+from edrp.core.budget import counted_as, deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
-from edrp.mdp.fitted.estimates import PREPARATION, interpreted_single_step_answer, single_step_answer
+from edrp.mdp.fitted.estimates import PREPARATION, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import ACCURACY, MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
-STATES_PER_SECOND = 400_000
-"""States that are enumerated and ordered in a second, about; neither can be interrupted."""
+ENUMERATED = 2.5e-6
+"""Units of work per state to enumerate and order them, generously; neither can be interrupted."""
+
+OPENED = 1e-6
+"""Units of work per state of a policy that is opened."""
 
 NEGLIGIBLE = 1e-12
 """Bytes that no further sweep is run for."""
@@ -56,14 +59,13 @@ class Pmc(Method):
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
             return Answer("infeasible", "finished", size=_size(model))
-        seconds = sum(model.size.states) / STATES_PER_SECOND
-        if seconds > options.remaining:
-            return single_step_answer(problem, options, _too_long(model, seconds))
+        work = ENUMERATED * sum(model.size.states)
+        if work > options.remaining:
+            return single_step_answer(problem, options, _too_long(model, work))
         began = perf_counter()
-        limit = PREPARATION * options.remaining
         try:
-            with deadline(now() + limit):
-                iteration = _iterated(problem, model, parameters.max_sweeps, limit, options)
+            with deadline(now() + PREPARATION * options.remaining):
+                iteration = _iterated(problem, model, parameters.max_sweeps, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
@@ -73,15 +75,11 @@ class Pmc(Method):
             answer = replace(answer, stopped_because="iteration_limit")
         return replace(answer, build_seconds=build)
 
-    def run_without_kernels(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """The answer of SSM, interpreted."""
-        return interpreted_single_step_answer(problem, options)
 
-
-def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, limit: float, options: Options) -> Iteration:
-    """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and seconds."""
-    until, engine = now() + limit, Threads(options.many_threads)
-    iteration = iterate(model, engine, max_sweeps=max_sweeps, time_limit=limit)
+def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, options: Options) -> Iteration:
+    """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and before the deadline."""
+    engine = Threads(options.many_threads)
+    iteration = iterate(model, engine, max_sweeps=max_sweeps)
     objective = _decision(problem, model, iteration).objective
     distance = objective - _bound(objective, iteration.error_bound * problem.discount)
     if distance <= max(options.gap * objective, NEGLIGIBLE) or iteration.error_bound > ACCURACY * model.total_state:
@@ -89,7 +87,7 @@ def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: i
     # What is at stake here is little relative to all state.
     accuracy = 0.25 * options.gap * objective / model.total_state
     most = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
-    return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most, time_limit=until - now())
+    return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most)
 
 
 def _size(model: PolicyModel) -> dict[str, int]:
@@ -131,10 +129,11 @@ def too_many_states(model: PolicyModel) -> str:
     )
 
 
-def _too_long(model: PolicyModel, seconds: float) -> str:
-    """Why nothing was begun that could not end within the time limit."""
+def _too_long(model: PolicyModel, work: float) -> str:
+    """Why nothing was begun that could not end within the limit."""
     states = sum(model.size.states)
-    return f"to enumerate {states:,} partitions takes about {seconds:.2g} s; method 'fitted' approximates without enumerating"
+    expected = f"to enumerate {states:,} partitions takes about {work:.2g} units of work"
+    return f"{expected}; method 'fitted' approximates without enumerating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +174,12 @@ class StoredPolicy(Method):
         if 0 in wanted.size.states:
             return Answer("infeasible", "finished", size={"states": sum(wanted.size.states)})
         began = perf_counter()
-        policy = _opened(folder)
-        refuse_other_problem(folder, model_parameters(policy.model), wanted)
-        policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
-        opened = perf_counter()
-        decision = policy.decide(problem.intervals, problem.nodes)
-        seconds = perf_counter() - opened
+        with counted_as(OPENED * sum(wanted.size.states)):
+            policy = _opened(folder)
+            refuse_other_problem(folder, model_parameters(policy.model), wanted)
+            policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
+            opened = perf_counter()
+            decision = policy.decide(problem.intervals, problem.nodes)
         bound = _bound(decision.objective, policy.costs.error_bound * problem.discount)
         return Answer(
             "optimal" if within_gap(decision.objective, bound + problem.resolution, options.gap) else "feasible",
@@ -190,7 +189,6 @@ class StoredPolicy(Method):
             bound,
             {"states": policy.costs.states},
             opened - began,
-            notes=(f"decided in {1e6 * seconds:.0f} µs with the policy open",),
         )
 
 

@@ -25,12 +25,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, spend, units_left
 from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.kernels import carried, inner_loop
-from edrp.mdp.best_response import best_responses
+from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
 from edrp.migration.projected_costs import ProjectedCosts
@@ -47,10 +46,13 @@ MAX_FURTHER_SWEEPS = 10
 """Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
 
 CHUNK = 4096
-"""States per call of the kernel."""
+"""States per call of the kernel, at most."""
 
-TIMED_CHUNK = 1024
-"""The same under a time limit."""
+BATCH = 8
+"""Calls of the kernel between two looks at the clock."""
+
+LOOK_UP = 5e-9
+"""Units of work per pair of a state and a node count that may follow, for one look-up."""
 
 log = logging.getLogger("edrp.pmc")
 
@@ -92,26 +94,45 @@ class Threads:
         """Hand out chunks of states; the kernels release the interpreter lock."""
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
-        left = seconds_left()
-        chunk, until = (CHUNK, math.inf) if left == math.inf else (TIMED_CHUNK, budget.now() + left)
+        work = [state_work(model, source) for source in range(len(model.counts))]
+        lengths = [chunk_length(units, CHUNK) for units in work]
         jobs = [
-            (source, order[first : first + chunk])
+            (source, order[first : first + lengths[source]])
             for source, order in enumerate(model.orders)
-            for first in range(0, order.size, chunk)
+            for first in range(0, order.size, lengths[source])
         ]
 
         def run(job: tuple[int, Ints]) -> None:
-            if budget.now() > until:  # threads of a pool do not know the deadline
-                return
             source, rows = job
             before = None if actions is None else actions[source]
             sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
 
         with ThreadPoolExecutor(self.count) as pool:
-            for _ in pool.map(carried(run), jobs):
-                pass
-        look("the first sweep")
+            for first in range(0, len(jobs), BATCH):  # only this thread looks at the clock, however many there are
+                batch = jobs[first : first + BATCH]
+                spend(sum(work[source] * rows.size for source, rows in batch))
+                for _ in pool.map(carried(run), batch):
+                    pass
+                look("the first sweep")
         return result
+
+
+def state_work(model: PolicyModel, source: int) -> float:
+    """Units of work of the best responses from one state with the node count of index `source`."""
+    return sum(response_work(model.size.states[target]) for target in model.successors(source))
+
+
+def sweep_work(model: PolicyModel) -> float:
+    """Units of work of a sweep.
+
+    Examples
+    --------
+    >>> from edrp.mdp.partitions import Tasks
+    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
+    >>> sweep_work(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)) < 1
+    True
+    """
+    return sum(count * state_work(model, source) for source, count in enumerate(model.size.states))
 
 
 def allocate_sweep(model: PolicyModel) -> Sweep:
@@ -155,9 +176,9 @@ def sweep_rows(
     """
     partitions, state_before = model.partitions[source], model.tasks.state_before
     count = len(partitions)
-    total, action = np.empty(count), np.empty(count, np.int64)
+    total, action, incumbents = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
     for column, target in enumerate(model.successors(source)):
-        incumbents = np.full(count, -1) if before is None else np.ascontiguousarray(before[:, column])
+        incumbents[rows] = -1 if before is None else before[rows, column]
         best_responses(model.tries[target], discounted[target], state_before, partitions, rows, incumbents, total, action)
         costs[rows, column] = np.maximum(0.0, total[rows] - discounted[target].values[action[rows]])
         actions[rows, column] = action[rows]
@@ -165,6 +186,7 @@ def sweep_rows(
 
 def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
     """Backed-up values: C of each state when it takes the action of the sweep and its successors are worth `values`."""
+    spend(LOOK_UP * model.size.pairs)
     return [_one_step(model, sweep, values, source) for source in range(len(model.counts))]
 
 
@@ -226,10 +248,9 @@ def iterate(
     state: Iteration | None = None,
     accuracy: float = ACCURACY,
     max_sweeps: int = 1000,
-    time_limit: float | None = None,
     after_sweep: Callable[[Iteration], None] | None = None,
 ) -> Iteration:
-    """Run modified policy iteration until C is known to `accuracy`, or until a limit is reached.
+    """Run modified policy iteration until C is known to `accuracy`, or until a limit or the deadline is reached.
 
     Parameters
     ----------
@@ -239,8 +260,8 @@ def iterate(
         Runs the sweeps.
     state
         Iteration to continue; by default a new one.
-    accuracy, max_sweeps, time_limit
-        When to stop: at this proven error of C, relative to all state; after so many sweeps or seconds.
+    accuracy, max_sweeps
+        When to stop: at this proven error of C, relative to all state; after so many sweeps.
     after_sweep
         Called after each sweep, for progress and checkpoints.
 
@@ -251,6 +272,8 @@ def iterate(
 
     Raises
     ------
+    OutOfTimeError
+        When the deadline passes during the first sweep; later ones are left undone.
     VerificationError
         A projected cost is NaN or infinite: nothing of it is passed on or written.
 
@@ -265,7 +288,6 @@ def iterate(
     [2.0, 2.0]
     """
     now = Iteration.start(model) if state is None else state
-    started = perf_counter()
     target = accuracy * model.total_state
     while now.error_bound > target and now.sweeps < max_sweeps:
         began = perf_counter()
@@ -285,7 +307,7 @@ def iterate(
         log.info("sweep %d: C known to %.3g bytes, %.1f s", now.sweeps, error, now.seconds[-1])
         if after_sweep is not None:
             after_sweep(now)
-        if time_limit is not None and perf_counter() - started > time_limit:
+        if units_left() <= 0:
             break
     return now
 
@@ -304,38 +326,6 @@ def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: flo
     goal = max(error * 1e-4, 1e-13 * model.total_state)
     for _ in range(EVALUATIONS):
         values, left = _centred(model, values, apply_sweep(model, sweep, values))
-        if left <= goal or seconds_left() <= 0:
+        if left <= goal or units_left() <= 0:
             break
     return values
-
-
-SAMPLE = 128
-"""States searched from for each node count; neighbours in the search order, which share work as they do in a sweep."""
-
-
-def sweep_seconds(model: PolicyModel) -> float:
-    """Estimated time that one core needs for the first sweep; later ones take about as long, or half as long again.
-
-    Enumerates the states, so ask for `model.size` first.
-
-    Examples
-    --------
-    >>> from edrp.mdp.partitions import Tasks
-    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
-    >>> sweep_seconds(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)) < 1
-    True
-    """
-    discounted = discounted_values(model, [np.zeros(count) for count in model.size.states])
-    seconds = 0.0
-    for source, order in enumerate(model.orders):
-        shape = (order.size, model.successors(source).size)
-        costs, actions = np.empty(shape), np.empty(shape, np.int64)
-        middle = max(0, (order.size - SAMPLE) // 2)
-        rows = order[middle : middle + SAMPLE]
-        times = []
-        for sample in (rows[:1], rows[:1], rows):  # the first call loads the kernel, the second is the overhead of a call
-            began = perf_counter()
-            sweep_rows(model, discounted, source, sample, None, costs, actions)
-            times.append(perf_counter() - began)
-        seconds += max(0.0, times[2] - times[1]) * order.size / max(1, rows.size - 1)
-    return seconds

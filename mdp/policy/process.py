@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import Partitions, Tasks, count_partitions, enumerate_partitions, partition_bytes
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
+
+ORDERED = 5e-8
+"""Units of work per partition that is put in order."""
 
 if TYPE_CHECKING:
     from edrp.migration.policy import MigrationPolicyProblem
@@ -116,6 +119,7 @@ class PolicyModel:
         orders = []
         for partitions in self.partitions:
             look("the order of the partitions")
+            spend(ORDERED * len(partitions))
             orders.append(colexicographic(partitions))
         return tuple(orders)
 

@@ -7,14 +7,13 @@ operators with small tables are not: here a policy is one task, computed whole b
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow
 
-from edrp.core.budget import memory_limit
+from edrp.core.budget import memory_limit, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
 from edrp.core.spark import in_background
@@ -75,14 +74,15 @@ class PolicyTask(NamedTuple):
     parameters : of the model, as JSON.
     folder : where its folder is.
     accuracy : as for `precompute_policy`.
-    until : time since the epoch at which to stop, in seconds; None for no limit.
+    time_limit, work_limit : seconds and units of work after which to stop; None for no limit.
     """
 
     name: str
     parameters: str
     folder: str
     accuracy: float
-    until: float | None
+    time_limit: float | None = None
+    work_limit: float | None = None
 
 
 def precompute_policies(
@@ -92,6 +92,7 @@ def precompute_policies(
     *,
     accuracy: float = ACCURACY,
     time_limit: float | None = None,
+    work_limit: float | None = None,
     watch: Watch | None = None,
 ) -> list[PolicyDone]:
     """Compute projected costs of several models, each into a folder of its own; what is finished is not computed again.
@@ -106,8 +107,8 @@ def precompute_policies(
         With `Spark` every policy is a task; threads compute one after the other.
     folder
         Holds all folders; made if there is none. On a cluster all workers must see it.
-    accuracy, time_limit
-        As for `edrp.mdp.precompute_policy`; the limit is for all policies together, in seconds.
+    accuracy, time_limit, work_limit
+        As for `edrp.mdp.precompute_policy`; the limits are for all policies together, or on Spark for each of them.
     watch
         Called with the number of finished policies now and then.
 
@@ -139,11 +140,14 @@ def precompute_policies(
     refuse_folder(folder)
     place = Path(folder).resolve()
     place.mkdir(parents=True, exist_ok=True)
-    until = None if time_limit is None else time.time() + time_limit
     # The longest first, so that none of them is left to run alone in the end.
     hardest = sorted(models, key=lambda name: -models[name].size.pairs)
-    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(place), accuracy, until) for name in hardest]
-    done = _on_spark(engine.session, tasks, watch) if isinstance(engine, Spark) else _in_turn(tasks, engine, watch)
+    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(place), accuracy) for name in hardest]
+    if isinstance(engine, Spark):
+        done = _on_spark(engine.session, [task._replace(time_limit=time_limit, work_limit=work_limit) for task in tasks], watch)
+    else:
+        with running(time_limit, work_limit):
+            done = _in_turn(tasks, engine, watch)
     by_name = {one.name: one for one in done}
     return [by_name[name] for name in models]
 
@@ -165,12 +169,10 @@ def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyDone:
         return PolicyDone(task.name, states, fault=why)
     if model.size.memory > memory_limit():
         return PolicyDone(task.name, states, fault=too_many_states(model))
-    left = None if task.until is None else task.until - time.time()
-    if left is not None and left <= 0:
-        return PolicyDone(task.name, states)
+    limits: dict[str, Any] = {"time_limit": task.time_limit, "work_limit": task.work_limit}
     try:
         place = Path(task.folder) / task.name
-        result = precompute_policy(model, engine, place, accuracy=task.accuracy, time_limit=left)
+        result = precompute_policy(model, engine, place, accuracy=task.accuracy, **limits)
     except EdrpError as error:
         return PolicyDone(task.name, states, fault=str(error))
     finished = result.error_bound <= task.accuracy * model.total_state

@@ -19,9 +19,10 @@ import numpy as np
 import pyarrow
 
 from edrp.core.arrays import Ints, Ints32
+from edrp.core.budget import look, spend
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
-from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows
+from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows, sweep_work
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.trie import PreparedValues
 
@@ -111,6 +112,8 @@ class Spark:
         BackendUnavailableError
             When the job fails, as it does where workers lack this package or memory; the last checkpoint stays.
         """
+        spend(sweep_work(model))
+        look("the first sweep")
         result, name = allocate_sweep(model), uuid4().hex
         rounds = -(-model.size.pairs * ANSWER_BYTES // COLLECTED_AT_ONCE)
         tasks = self._tasks(sum(model.size.states) // rounds)

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
+from edrp.core.budget import running
+from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, OutOfTimeError
 from edrp.core.files import (
     SET_ASIDE,
     DamagedFileError,
@@ -49,6 +50,7 @@ def precompute_policy(
     accuracy: float = ACCURACY,
     max_sweeps: int = 1000,
     time_limit: float | None = None,
+    work_limit: float | None = None,
     after_sweep: Callable[[Iteration], None] | None = None,
 ) -> Iteration:
     """Compute projected costs into a folder, going on from where an earlier call was killed.
@@ -58,8 +60,10 @@ def precompute_policy(
 
     Parameters
     ----------
-    model, engine, accuracy, max_sweeps, time_limit
+    model, engine, accuracy, max_sweeps
         As for `edrp.mdp.policy.pmc.iterate`.
+    time_limit, work_limit
+        Seconds and units of work (docs/explanation/work.md) after which to stop; what a sweep has not finished then is lost.
     folder
         Made if there is none.
     after_sweep
@@ -92,8 +96,9 @@ def precompute_policy(
         return finished
     write_whole(place / PARAMETERS, sealed(parameters) + "\n")
     checkpoints = Checkpoints(place / SWEEPS, model)
-    limits: dict[str, Any] = {"accuracy": accuracy, "max_sweeps": max_sweeps, "time_limit": time_limit}
-    iteration = _iterated(model, engine, checkpoints, after_sweep, limits)
+    limits: dict[str, Any] = {"accuracy": accuracy, "max_sweeps": max_sweeps}
+    with running(time_limit, work_limit):
+        iteration = _iterated(model, engine, checkpoints, after_sweep, limits)
     if iteration.error_bound <= accuracy * model.total_state:
         save_policy(model, iteration, place)
         checkpoints.remove()
@@ -114,7 +119,10 @@ def _iterated(
         if after_sweep is not None:
             after_sweep(now)
 
-    return iterate(model, engine, state=checkpoints.latest(), after_sweep=keep, **limits)
+    try:
+        return iterate(model, engine, state=checkpoints.latest(), after_sweep=keep, **limits)
+    except OutOfTimeError:  # during the first sweep
+        return Iteration.start(model)
 
 
 def _claim(place: Path, parameters: dict[str, Any]) -> None:

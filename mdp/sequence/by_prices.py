@@ -12,15 +12,15 @@ from edrp.core.budget import memory_limit
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.sequence.dynamic_program import LastStep, PathSearchTimeoutError, Stage, best_path, search_seconds
+from edrp.mdp.sequence.dynamic_program import LastStep, PathSearchTimeoutError, Stage, best_path, search_work
 from edrp.mdp.sequence.heuristic import Pools, improved
 from edrp.mdp.sequence.prices import PriceRelaxation
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
 
-LISTING_SECONDS = 5.0
-"""Rough time that searching all partitions that are left may take, to end passes with it."""
+LISTING_WORK = 5.0
+"""Units of work that searching all partitions that are left may take, to end passes with it."""
 
-PATIENT_SECONDS = 600.0
+PATIENT_WORK = 600.0
 """The same once passes close no more of the gap."""
 
 MAX_POOL = 300
@@ -136,7 +136,7 @@ def _pass_until_proven(
             return
         gaps.append(search.cost - search.bound)
         stalled = len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]
-        if _is_listable(relaxation, PATIENT_SECONDS if stalled else LISTING_SECONDS):
+        if _is_listable(relaxation, PATIENT_WORK if stalled else LISTING_WORK):
             _finish(course, relaxation, search, below, threads, out_of_time)
             return
         if stalled:
@@ -148,11 +148,11 @@ def _pass_until_proven(
             _improve(course, relaxation, pools, search, out_of_time)
 
 
-def _is_listable(relaxation: PriceRelaxation, seconds: float) -> bool:
-    """Whether all partitions that are left, but those of the last step, can be searched in that time, and held."""
+def _is_listable(relaxation: PriceRelaxation, work: float) -> bool:
+    """Whether all partitions that are left, but those of the last step, can be searched with so much work, and held."""
     graphs = relaxation.graphs[1:-1]
     counts = [count_paths(graph) for graph in graphs]
-    if search_seconds(counts) > seconds:
+    if search_work(counts) > work:
         return False
     tasks = relaxation.course.start[-1]
     tables = sum(partition_bytes(tasks, graph.nodes, count) + 64 * count for graph, count in zip(graphs, counts, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,16 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
-from edrp.core.budget import refuse_beyond_memory
+from edrp.core.budget import refuse_beyond_memory, spend
 from edrp.core.kernels import carried
-from edrp.mdp.best_response import best_responses
+from edrp.mdp.best_response import PRICED_ARC, RESPONSE, RESPONSE_AMONG, best_responses, chunk_length, response_work
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Boundaries, Partitions, partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.trie import Trie, prepare_values
 
 CHUNK = 4096
-"""Partitions that one call of the kernel answers, and between two looks at the clock."""
+"""Partitions that one call of the kernel answers, at most."""
+
+BATCH = 8
+"""Calls of the kernel between two looks at the clock."""
 
 
 class Stage(NamedTuple):
@@ -62,16 +65,14 @@ class LastStep(NamedTuple):
         return PricedClass(self.graph, np.zeros(self.graph.arc_target.size))
 
 
-def search_seconds(counts: Sequence[int]) -> float:
-    """Rough time of `best_path` on one core, by the number of partitions of each stage.
+def search_work(counts: Sequence[int]) -> float:
+    """Units of work of `best_path`, roughly, by the number of partitions of each stage.
 
-    A best response takes a few microseconds among up to some ten thousand partitions, and longer in proportion among more.
-
-    >>> round(search_seconds([20_000, 20_000]), 2)
+    >>> round(search_work([20_000, 20_000]), 2)
     0.1
     """
     sizes = [float(min(count, 10**30)) for count in counts]  # an int may exceed every float
-    return 2e-6 * sum(sizes) + 5e-11 * sum(source * target for source, target in pairwise(sizes))
+    return RESPONSE * sum(sizes) + RESPONSE_AMONG * sum(source * target for source, target in pairwise(sizes))
 
 
 class PathSearchTimeoutError(Exception):
@@ -99,7 +100,7 @@ def best_path(
     threads
         That search at the same time.
     out_of_time
-        Asked now and then.
+        Asked now and then, by the calling thread.
 
     Returns
     -------
@@ -134,12 +135,24 @@ def best_path(
 
 
 def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
-    def answer(first: int) -> Floats:
+    def answer(rows: slice) -> Floats:
+        return last.costs(stage.partitions[rows])
+
+    work = RESPONSE + PRICED_ARC * last.graph.arc_target.size
+    return np.concatenate(list(_answers(answer, stage.trie.count, work, pool, out_of_time)))
+
+
+def _answers(
+    answer: Callable[[slice], Floats], count: int, work: float, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]
+) -> Iterator[Floats]:
+    """Answers to chunks of so many partitions, each of which takes so many units of work; threads work, this one counts."""
+    length = chunk_length(work, CHUNK)
+    for first in range(0, count, BATCH * length):
+        end = min(count, first + BATCH * length)
+        spend(work * (end - first))
         if out_of_time():
             raise PathSearchTimeoutError
-        return last.costs(stage.partitions[first : first + CHUNK])
-
-    return np.concatenate(list(pool.map(carried(answer), range(0, stage.trie.count, CHUNK))))
+        yield from pool.map(carried(answer), [slice(begin, min(end, begin + length)) for begin in range(first, end, length)])
 
 
 def _backwards(
@@ -156,27 +169,26 @@ def _backwards(
     if incumbents is not None:
         responses[:] = incumbents
 
-    def answer(first: int) -> None:
-        if out_of_time():
-            raise PathSearchTimeoutError
-        rows = here.order[first : first + CHUNK]
+    def answer(part: slice) -> Floats:
+        rows = here.order[part]
         best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
+        return costs
 
-    for _ in pool.map(carried(answer), range(0, here.trie.count, CHUNK)):
+    for _ in _answers(answer, here.trie.count, response_work(there.trie.count), pool, out_of_time):
         pass
     return costs, responses.astype(np.int32)
 
 
 def enumeration_needs(course: Course) -> tuple[float, int]:
-    """Rough seconds on one core, and bytes, that `enumerate_path` takes; counted, not enumerated.
+    """Units of work and bytes that `enumerate_path` takes, roughly; counted, not enumerated.
 
     Examples
     --------
     >>> import numpy as np
     >>> from edrp.mdp.partitions import Tasks
     >>> course = Course.constant(Tasks.of([1] * 6, [1] * 6), np.array([0, 3, 6]), (3, 2), (0.5, 0.5), allow_empty=False)
-    >>> seconds, memory = enumeration_needs(course)
-    >>> seconds < 1e-4, memory
+    >>> work, memory = enumeration_needs(course)
+    >>> work < 1e-4, memory
     (True, 420)
     """
     listed = [step.members for step in course.steps[:-1]]
@@ -186,7 +198,7 @@ def enumeration_needs(course: Course) -> tuple[float, int]:
         partition_bytes(members.work_before.size - 1, members.nodes, count) + 48 * count
         for members, count in {id(members): (members, count) for members, count in zip(listed, counts, strict=True)}.values()
     )
-    return search_seconds(counts), tables + 4 * sum(counts)
+    return search_work(counts), tables + 4 * sum(counts)
 
 
 def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[], bool] = lambda: False) -> tuple[float, Path]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, Tasks
@@ -22,6 +23,15 @@ STEPS_ASIDE = (-2, -1, 1, 2)
 
 NOISE = 0.6
 """Spread of the factors on state sizes with which other starts are made."""
+
+RECOMBINED = 5e-9
+"""Units of work per two partitions of consecutive steps and interval, to recombine them."""
+
+NEIGHBOUR = 1e-6
+"""Units of work per neighbour of a partition."""
+
+PLACE = 1e-8
+"""Units of work per place and task of an interval, to choose a partition between two others."""
 
 
 class Pools:
@@ -60,6 +70,7 @@ class Pools:
     def add_neighbours(self, path: Sequence[Boundaries]) -> None:
         """Keep those with one boundary moved by up to two tasks."""
         for step, boundaries in enumerate(path):
+            spend(NEIGHBOUR * len(STEPS_ASIDE) * boundaries.size)
             members = self.course.steps[step].members
             for neighbour in _neighbours(boundaries, members.work_before, members.limit, allow_empty=members.allow_empty):
                 self.add(step, neighbour)
@@ -67,6 +78,9 @@ class Pools:
     def best_path(self) -> tuple[float, Path]:
         """The best path through kept partitions; every step must have one."""
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
+        starts = [self.course.start[np.newaxis], *listed]
+        pairs = [len(before) * after.size for before, after in zip(starts, listed, strict=False)]
+        spend(RECOMBINED * sum(pairs))
         before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
         for step, after in zip(self.course.steps, listed, strict=True):
             totals, origins = np.empty(len(after)), np.empty(len(after), np.int64)
@@ -175,6 +189,7 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
+        spend(PLACE * members.places * here.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
             here.state_before,

@@ -21,8 +21,8 @@ log = logging.getLogger("edrp.oms")
 
 Way = Literal["auto", "enumerated", "prices", "heuristic"]
 
-MAX_SECONDS = 60.0
-"""Estimated seconds on one core up to which all partitions are listed."""
+MAX_WORK = 60.0
+"""Units of work up to which all partitions are listed."""
 
 MAX_COUNTED = 10**18
 """More partitions are reported as so many."""
@@ -31,7 +31,7 @@ MAX_PLACES = 1e9
 """Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
 
 HEURISTIC_SHARE = 0.2
-"""Share of the time limit for the search before proving begins."""
+"""Share of the limit for the search before proving begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class Oms(Method):
 
 
 def _affordable(course: Course, options: Options) -> Way:
-    seconds, memory = enumeration_needs(course)
-    if seconds <= min(MAX_SECONDS, 0.5 * options.remaining) and memory <= memory_limit():
+    work, memory = enumeration_needs(course)
+    if work <= min(MAX_WORK, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
     places = [1, *(step.members.places for step in course.steps)]
     pairs = sum(a * b for a, b in pairwise(places))
@@ -148,7 +148,7 @@ def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearc
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:
-            options.progress(options.elapsed, cost, bound)
+            options.progress(options.seconds, cost, bound)
 
     result = search_by_prices(
         course,

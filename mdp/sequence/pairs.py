@@ -15,10 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.trie import Trie
 
 LEFT, RIGHT = 0, 1
+
+ARC = 2.5e-9
+"""Units of work per state and arc out of its places, of a pass over all states."""
+
+PLACES = 1.5e-9
+"""Units of work per two places, to find out which can be open together."""
 
 
 class Side(NamedTuple):
@@ -69,9 +76,16 @@ class Pairs(NamedTuple):
     offset: Ints
     count: int  # type: ignore[assignment] # hides that of tuples, which nobody needs
 
+    @property
+    def work(self) -> float:
+        """Units of work of a pass over all states."""
+        sides = self.left, self.right
+        return ARC * self.count * sum(side.arc_target.size / side.boundary.size for side in sides)
+
     @classmethod
     def of(cls, left: Side, right: Side) -> Pairs:
         """All states of two classes."""
+        spend(PLACES * left.boundary.size * right.boundary.size)
         positions = int(right.level[-1]) + 1
         low, high, offset = (np.zeros((left.boundary.size, positions), np.int64) for _ in range(3))
         return cls(left, right, low, high, offset, _lay_out(left, right, low, high, offset))

@@ -23,6 +23,8 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
+from edrp.mdp.best_response import PRICED_ARC
 from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.sequence.course import Course
@@ -102,14 +104,20 @@ class PriceRelaxation:
         self.bound = sum(self._solve(t) for t in range(len(self._pairs)))
 
     def _solve(self, t: int) -> float:
-        if self._out_of_time():
-            raise PathSearchTimeoutError
+        self._spend(t)
         state_before = self.course.steps[t].state_before
         return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
+
+    def _spend(self, t: int) -> None:
+        """Count the work of a pass over the states of a migration, and give up where that is beyond the limit."""
+        spend(self._pairs[t].work)
+        if self._out_of_time():
+            raise PathSearchTimeoutError
 
     def _excess(self, t: int) -> tuple[Floats, Floats]:
         """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
         least = self._solve(t)
+        self._spend(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
         left, right = np.empty_like(prices[LEFT]), np.empty_like(prices[RIGHT])
         arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left, right)
@@ -149,11 +157,13 @@ class PriceRelaxation:
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step].state_before
+        spend(PRICED_ARC * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def before(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to come from in a step on the way to partitions of the next, by prices as the cost of what precedes."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step + 1].state_before
+        spend(PRICED_ARC * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, -self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def forbid(self, cost: float) -> bool:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
-from edrp.mdp.partitions import Boundaries, Partitions, boundary_type
+from edrp.mdp.partitions import LISTED, Boundaries, Partitions, boundary_type
 from edrp.mdp.trie import Trie, number
+
+REDUCED_ARC, COUNTED_ARC = 5e-8, 5e-8
+"""Units of work per arc to leave out arcs, and to count paths."""
 
 
 def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
@@ -33,6 +37,7 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     >>> count_paths(smaller), arcs.tolist()
     (2, [0, 2, 3, 5])
     """
+    spend(REDUCED_ARC * graph.arc_target.size)
     places = graph.boundary.size
     source = np.repeat(np.arange(places), np.diff(graph.arc_start))
     alive = np.zeros((2, places), np.bool_)
@@ -105,6 +110,7 @@ def only(boundaries: Boundaries) -> Trie:
 
 def count_paths(graph: Trie) -> int:
     """Number of partitions of a graph, exact."""
+    spend(COUNTED_ARC * graph.arc_target.size)
     ways = [0] * graph.boundary.size
     ways[-1] = int(graph.count > 0)
     targets = graph.arc_target.tolist()
@@ -143,6 +149,7 @@ def listed(trie: Trie) -> Partitions:
     >>> listed(Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)).tolist()
     [[0, 1, 4], [0, 2, 4], [0, 3, 4]]
     """
+    spend(LISTED * trie.count)
     rows = np.zeros((trie.count, trie.nodes + 1), boundary_type(int(trie.boundary[-1])))
     _list(trie, rows, np.zeros((2, trie.nodes + 1), np.int64))
     return rows

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.mdp.partitions import OldNodes
 from edrp.migration.intervals import LOAD_SLACK
@@ -21,6 +21,10 @@ Integers = np.ndarray[Any, Any]
 
 MAX_WINDOW = 20_000_000
 """Boundaries × most tasks of an interval, beyond which there is no certificate: each is a number in eight arrays."""
+
+
+POTENTIAL, EXACT_POTENTIAL = 1e-8, 3e-7
+"""Units of work per arc and node, where 64 bits hold all sums, and where Python's integers have to."""
 
 
 class Arcs(NamedTuple):
@@ -59,6 +63,7 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     lines = []
     for k in range(1, nodes + 1):
         look("the potentials")
+        spend((POTENTIAL if state.dtype == np.int64 else EXACT_POTENTIAL) * arcs.free_free.size)
         free, used = _layer(arcs, free, used, old, never)
         begin = max(1, least[nodes - k])
         reached = np.flatnonzero(free >= 0)

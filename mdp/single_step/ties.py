@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
@@ -20,6 +21,9 @@ from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, room_for
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.migration.intervals import Assignment, load_limit
+
+CELL = 5e-8
+"""Units of work per task and node of a single step, all trial loads included."""
 
 EQUAL_LOADS = 1e-12
 """Loads that differ by less than this share of all work are equal."""
@@ -57,6 +61,7 @@ def best_migration(
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)
+    spend(CELL * tasks.work.size * nodes)
     gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
     if np.isnan(gain):
         return None

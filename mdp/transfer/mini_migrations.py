@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import interpreted_first, kernel
+
+COLOURED, PATH = 1e-9, 50
+"""Units of work per moved task and step, and per change of colour along a path; changes that a task makes, about."""
 
 
 def mini_migrations(
@@ -61,7 +65,12 @@ def mini_migrations(
     if not steps:
         return old[None].copy()
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
-    step = interpreted_first(lambda: _edge_colours(leaving, coming, steps))
+
+    def coloured() -> Ints:
+        spend(COLOURED * moved.size * (steps + PATH))
+        return _edge_colours(leaving, coming, steps)
+
+    step = interpreted_first(coloured)
     if load is not None:
         step = np.argsort(_order(step, old, new, moved, load))[step]
     rank = np.full(old.size, steps)

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints, entries
+from edrp.core.budget import spend
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import interpreted_first
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
 TICKS = 2.0**50
 """At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
+
+PHASE_EDGE = 1e-9
+"""Units of work per phase and transfer."""
 
 
 class Transfer(NamedTuple):
@@ -117,7 +121,12 @@ def schedule_transfers(
     # A power of two: times that are whole numbers of seconds stay whole.
     tick = 2.0 ** math.floor(math.log2(bound / TICKS)) if bound > 0 else 1.0
     ticks = np.maximum(np.rint(seconds / tick), 1).astype(np.int64)
-    durations, first, active = interpreted_first(lambda: open_shop_phases(source, target, ticks, len(sizes)))
+
+    def planned() -> tuple[Ints, Ints, Ints]:
+        spend(PHASE_EDGE * source.size * (source.size + 2 * len(sizes)))
+        return open_shop_phases(source, target, ticks, len(sizes))
+
+    durations, first, active = interpreted_first(planned)
     parts = _parts(size, ticks, np.repeat(durations, np.diff(first)), active)
     ends = np.cumsum(durations)
     listed = [

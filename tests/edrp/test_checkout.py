@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 CODE = "import edrp; edrp.solve; import edrp.formulations, edrp.mdp.chain; print(edrp.__file__, edrp.mdp.__file__, sep='\\n')"
 
-pytestmark = pytest.mark.xdist_group("wheel")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
 
 def copy_checkout(folder: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edrp
-from edrp.core.budget import compilation
+from edrp import testing
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
@@ -45,24 +45,15 @@ WITH_PARAMETERS = {"stored-policy": StoredPolicyOfEachProblem}
 """Methods that cannot run without parameters: with those that each problem needs, made in a folder of the test."""
 
 
-SAME_PROGRAMS = ("cvxpy", "pyomo", "scipy")
-"""Methods that solve the programs of `highs` by another library."""
-
-SAME_FOR_ALL = ("repeatable", "leaves_input_alone", "pickles")
-"""Clauses that `highs` keeps for them; with them they are for `pytest -m slow`."""
+PARTS = {"cvxpy": slice(0, None, 3), "pyomo": slice(1, None, 3), "scipy": slice(2, None, 3)}
+"""Methods that solve the programs of `highs` by another library: each solves a third of the problems."""
 
 
-def clauses():
-    """All clauses of one method are for one worker, which compiles its kernels once."""
-    for name in methods():
-        for clause in CHECKS:
-            slow = [pytest.mark.slow] * (name in SAME_PROGRAMS and clause in SAME_FOR_ALL)
-            yield pytest.param(name, clause, marks=[pytest.mark.xdist_group(name), *slow])
-
-
-@pytest.mark.parametrize(("name", "clause"), list(clauses()))
+@pytest.mark.parametrize("clause", CHECKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in methods()])
 def test_method_keeps_the_contract(name, clause, tmp_path, monkeypatch):
-    monkeypatch.setattr(compilation, "patient", clause != "time_limit")  # which somebody waits for, kernels or not
+    """All clauses of one method are for one worker, which loads its kernels once."""
+    monkeypatch.setattr(testing, "PART", PARTS.get(name, slice(None)))
     CHECKS[clause](WITH_PARAMETERS[name](tmp_path) if name in WITH_PARAMETERS else methods()[name])
 
 

@@ -20,7 +20,7 @@ from edrp.core.kernels import interpreting
 from edrp.explanations.rescale import explain_rescale
 from edrp.explorer.progress_bar import progress_bar
 from edrp.migration.rescale.shares import range_text
-from edrp.validation.report import progress as report_progress
+from edrp.report import progress as report_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"
@@ -81,7 +81,7 @@ def test_an_explanation_is_shown_with_its_critical_path():
 
 def test_an_explanation_of_a_rescaling_is_shown_with_what_would_help():
     problem = example("rescale")
-    with interpreting(600.0):
+    with interpreting():
         explanation = explain_rescale(problem, problem.current, time_limit=1.0)
     shown = explanation._repr_html_()
     assert "Heaviest replica: " in shown

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 
-pytestmark = pytest.mark.xdist_group("wheel")  # built once, not once per worker
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # built once, not once per worker
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ with kernels_for_wheel(Path(sys.argv[1])):
 SOLVE = """
 import sys
 import edrp
-from edrp.core.kernels import compiling_at_once
+from edrp.core.kernels import interpreting
 problem = edrp.load(sys.argv[1])
-with compiling_at_once():
+with interpreting(False):
     solution = edrp.solve(problem, "greedy-reallocation")
 print(edrp.__file__, solution.status, solution.seconds["compile"])
 """

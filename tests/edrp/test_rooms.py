@@ -1,11 +1,13 @@
 """A path is ROOM / TOPIC / SUBJECT, and nothing imports from a floor above its own.
 
-The floors are those of `benchmarks/house_sources.py`: core; backends and batches, which need the core only; topics; formulations,
-heuristics, migration over time, datasets and replanning; simulation; oracles; reports; papers and the benchmark; the front door.
+The floors are those of `benchmarks/house_sources.py`. The product: core; backends, batches and reports, which need the core only;
+topics; formulations, heuristics, migration over time, datasets and replanning; the front door. The laboratory on top of it:
+simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,9 +29,10 @@ FOLDERS = {
     "datasets": {*TOPICS, "families", "traces"},
     "datasets/families": set(TOPICS),
     "mdp": {"single_step", "sequence", "policy", "fitted", "chain", "transfer"},
-    "validation": {"simulation", "oracles", "papers", "benchmark", "report"},
+    "validation": {"simulation", "oracles", "papers", "benchmark", "flink", "fuzzing"},
     "validation/simulation": set(TOPICS),
     "validation/oracles": set(TOPICS),
+    "edrp/check_problems": set(TOPICS),
     "edrp": {
         *TOPICS,
         "auto",
@@ -37,11 +40,12 @@ FOLDERS = {
         "backends",
         "batch",
         "certificates",
+        "check_problems",
         "engines",
         "explanations",
         "explorer",
-        "fuzzing",
         "replanning",
+        "report",
         "cli",
     },
 }
@@ -75,6 +79,35 @@ def test_rooms_of_one_floor_do_not_import_one_another(house):
         and (importing.folder, imported.folder) not in SHARED
     ]
     assert not wrong, "\n".join(wrong)
+
+
+LABORATORY = "edrp.validation"
+REGISTRY = "edrp/method_modules.py"
+"""The file that names simulated policies."""
+OPENING = {REGISTRY, *(f"edrp/cli/{name}.py" for name in ("reproduce", "benchmark", "demo"))}
+"""Files of the product that may name the laboratory, next to the commands that simulate."""
+
+
+def test_the_product_does_not_need_the_laboratory(house):
+    """Imports inside functions and for type checkers count, and names in strings that are imported when they are needed."""
+    named = {
+        f"{source.path}:{line} names {name}": source.path
+        for source in house.product
+        if source.path.parts[0] != "validation"
+        for line, name in source.named_modules()
+        if name.split(".")[:2] == LABORATORY.split(".")
+    }
+    opening = {str(path) for path in named.values()}
+    wrong = [text for text, path in named.items() if str(path) not in OPENING and not path.match("edrp/cli/simulate*.py")]
+    assert not wrong, "\n".join(wrong)
+    assert opening >= OPENING
+
+
+def test_a_solve_does_not_load_the_laboratory():
+    program = "import sys, edrp, edrp.cli.app, edrp.testing; edrp.solve(edrp.load(sys.argv[1]), 'first-fit'); print(*sys.modules)"
+    words = [sys.executable, "-c", program, ROOT / "examples" / "word_count.json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert not [name for name in done.stdout.split() if name.startswith(LABORATORY)]
 
 
 def test_there_are_no_import_circles(house):

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 API = ("edrp.datasets", "edrp.enactment", "edrp.heuristics.enactment", "edrp.mdp", "edrp.engines.flink.local")
 """Packages whose public names are on the pages of the API."""
 
-pytestmark = pytest.mark.xdist_group("site")  # built once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # built once
 
 
 class Loaded(HTMLParser):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "examples" / "template"
 PAGE = ROOT / "docs" / "how-to" / "own_package.md"
 
-pytestmark = pytest.mark.xdist_group("template")  # installed once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("template")]  # installed once
 
 
 @pytest.fixture(scope="module")

@@ -123,9 +123,9 @@ def test_visits_reach_every_class_also_where_the_chain_rarely_goes():
 
 def test_partitions_beyond_counting_are_no_obstacle():
     generator = np.random.default_rng(0)
-    work = generator.lognormal(0, 0.5, 400).tolist()
+    work = generator.lognormal(0, 0.5, 200).tolist()
     problem = edrp.MigrationPolicyProblem(
-        work=work, state_size=work, intervals=[(0, 130), (130, 270), (270, 400)], nodes=20, tolerance=1.0, allow_empty=False,
+        work=work, state_size=work, intervals=[(0, 65), (65, 135), (135, 200)], nodes=20, tolerance=1.0, allow_empty=False,
         node_counts=[20, 24], transitions=[[0, 1], [1, 0]], discount=0.5,
     )  # fmt: skip
     solution = edrp.solve(problem, "fitted", rounds=1, samples=20, kept=20)

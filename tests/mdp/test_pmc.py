@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.core.budget import clock_replaced, compiled_kernels_only
+from edrp.check_problems.migration.plain_partitions import PolicyBruteForce
 from edrp.core.errors import InvalidInstanceError
-from edrp.core.methods import Options, get_method
+from edrp.core.methods import Options
 from edrp.mdp.fitted.estimates import single_step_answer
 from edrp.mdp.fitted.policies import SingleStep
 from edrp.mdp.matching import gain_between
@@ -23,7 +22,6 @@ from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import Iteration, Sweep, Threads, apply_sweep, discounted_values, iterate, sweep_rows
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.projected_costs import migration_costs
-from edrp.validation.oracles.migration.plain_partitions import PolicyBruteForce
 
 
 def small_problem(seed: int, **changes) -> edrp.MigrationPolicyProblem:
@@ -225,14 +223,12 @@ def test_stopped_early_the_gap_says_so():
     assert early.bound <= exact.objective + 1e-9
 
 
-@pytest.mark.parametrize(("method", "looks"), [("pmc", 4), ("pmc", 12), ("fitted", 4), ("fitted", 40)])
-def test_without_time_for_a_policy_the_single_step_is_the_answer(method, looks):
-    """The clock jumps ahead by a year while tables are prepared, samples are drawn, or policies are simulated."""
+@pytest.mark.parametrize(("method", "units"), [("pmc", 1e-6), ("pmc", 3e-4), ("fitted", 1e-6), ("fitted", 0.01)])
+def test_without_work_left_for_a_policy_the_single_step_is_the_answer(method, units):
+    """The limit comes while tables are prepared, samples are drawn, or policies are simulated."""
     problem = twelve_tasks()
-    year, looked = 3e7, itertools.count()
-    with clock_replaced(lambda: perf_counter() + (year if next(looked) >= looks else 0.0)):
-        solution = edrp.solve(problem, method, time_limit=year / 2)
-    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    solution = edrp.solve(problem, method, work_limit=units)
+    assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
     least = pytest.approx(edrp.solve(single_step(problem)).objective)
     assert (solution.bound, solution.metrics["moved_state"]) == (least, least)
     assert any("answer is that of ssm" in note for note in solution.notes)
@@ -261,13 +257,6 @@ def test_the_projected_cost_of_the_single_step_is_that_of_going_on_like_this():
             costs[state] += chance * moved
     exact = np.linalg.solve(np.eye(len(states)) - model.discount * chances, costs)[0]
     assert answer.decision.projected_cost == pytest.approx(exact, rel=0.1)
-
-
-def test_kernels_need_not_be_compiled_for_the_single_step():
-    problem = small_problem(1)
-    with compiled_kernels_only():
-        interpreted = get_method("pmc").run_without_kernels(problem, Options(time_limit=3600.0))
-    assert interpreted == single_step_answer(problem, Options())
 
 
 def test_a_table_that_breaks_the_bellman_equation_is_caught():

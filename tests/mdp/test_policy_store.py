@@ -322,6 +322,7 @@ def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, mo
     assert (done.code, "fitted" in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_resumed(tmp_path):
     """A real one, ended by the system in the midst of its work."""
     code = f"""

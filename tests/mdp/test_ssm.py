@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from edrp.check_problems.migration.single_step_brute_force import brute_force_migration, enumerate_migrations
 from edrp.core.kernels import interpreting, kernel
 from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
 from edrp.mdp.partitions import OldNodes, Tasks
@@ -21,7 +22,6 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.oracles.migration.single_step_brute_force import brute_force_migration, enumerate_migrations
 
 _spec = spec_from_file_location("printed_ssm", Path(__file__).with_name("printed_ssm.py"))
 printed = module_from_spec(_spec)
@@ -196,7 +196,7 @@ def overlaps(state: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     return np.array([[state[max(a, c) : min(b, d)].sum() for c, d in pairwise(old)] for a, b in pairwise(new)])
 
 
-@interpreting(600.0)  # parts of other kernels: they are not compiled to be called alone
+@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_matching_is_the_best_assignment() -> None:
     """The walk along two partitions against SciPy's assignment, on real numbers."""
     rng = np.random.default_rng(5)
@@ -257,7 +257,7 @@ def test_real_numbers_and_many_intervals_agree_with_the_quadratic_program() -> N
             assert (np.diff(boundaries) > 0).all() or allow_empty
 
 
-@interpreting(600.0)  # parts of other kernels: they are not compiled to be called alone
+@interpreting()  # parts of other kernels: they are not compiled to be called alone
 def test_layers_that_are_computed_twice_give_the_same_partition() -> None:
     """Memory is bounded by keeping some layers only; the way back must not notice."""
     rng = np.random.default_rng(7)

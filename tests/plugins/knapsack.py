@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 import edrp
+from edrp.check_problems import CheckProblems
 from edrp.cli.display.solution import metric_table
 from edrp.core.document import Document, Name, NonNegative, Positive
 from edrp.core.methods import FirstOf
@@ -20,7 +21,6 @@ from edrp.core.program import Linear, Program
 from edrp.core.solution import Answer
 from edrp.datasets.families.family import Family
 from edrp.validation.benchmark.suites import Suite
-from edrp.validation.oracles.check_problems import CheckProblems
 
 Packed = tuple[str, ...]
 

@@ -1,28 +1,18 @@
-"""Fixtures that tests of reports share."""
+"""Reports on papers and benchmarks take minutes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
-
-class PageLinks(HTMLParser):
-    """Addresses that a page would fetch, and the number of its images that are inlined and described."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.fetched, self.images = [], 0
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        self.fetched += [values[name] for name in ("src", "href") if values.get(name, "").startswith(("http", "//", "file"))]
-        self.images += tag == "img" and values["src"].startswith("data:image/svg+xml") and bool(values["alt"])
+LONG = tuple(Path(__file__).parent / folder for folder in ("papers", "benchmark"))
+SMOKE = ("test_demo.py", "test_own_instances.py")
 
 
-@pytest.fixture
-def links_of() -> Callable[[str], PageLinks]:
-    """Reads the links of a page."""
-    return PageLinks
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of them, `make test` makes the demo and a comparison on own instances."""
+    for item in items:
+        if item.path.name not in SMOKE and any(folder in item.path.parents for folder in LONG):
+            item.add_marker(pytest.mark.slow)

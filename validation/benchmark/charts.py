@@ -76,15 +76,7 @@ def profile_chart(curves: Mapping[str, Curve], styles: Styles, title: str, wides
         shown = curve.x <= end
         x, y = np.append(curve.x[shown], end), np.append(curve.y[shown], curve.y[shown][-1])
         hover = [f"{name}: {percent(share)} within a factor of {factor:.3g}" for factor, share in zip(x, y, strict=True)]
-        figure.add_scatter(
-            x=_plain(x),
-            y=_plain(100 * y),
-            name=name,
-            mode="lines",
-            line={**styles.line(name), "shape": "hv"},
-            text=hover,
-            hoverinfo="text",
-        )
+        _add_curve(figure, name, x, 100 * y, styles, hover)
     figure.update_xaxes(title_text=title, **_log({tick: f"{tick:,g}" for tick in _factors(end)}, 1.0, end))
     figure.update_yaxes(title_text="share of instances", range=[-2, 103], ticksuffix=" %")
     return _dressed(figure, 400, legend=True)
@@ -113,10 +105,7 @@ def over_time_chart(
         if name in curves:
             curve = curves[name]
             hover = [f"{name} after {duration(x)}: {percent(y)}" for x, y in zip(curve.x, curve.y, strict=True)]
-            figure.add_scatter(
-                x=_plain(curve.x), y=_plain(np.maximum(curve.y, GAP_FLOOR)), name=name, mode="lines",
-                line={**styles.line(name), "shape": "hv"}, text=hover, hoverinfo="text",
-            )  # fmt: skip
+            _add_curve(figure, name, curve.x, np.maximum(curve.y, GAP_FLOOR), styles, hover)
         elif name in ends:
             seconds, gap = ends[name]
             figure.add_scatter(
@@ -128,6 +117,12 @@ def over_time_chart(
     figure.update_xaxes(title_text="time since the start", **_log(SECONDS_TICKS, *_range(np.array(times))))
     figure.update_yaxes(title_text="median gap to the reference", **_log(GAP_TICKS, GAP_FLOOR, 1.0))
     return _dressed(figure, 440, legend=True)
+
+
+def _add_curve(figure: go.Figure, name: str, x: np.ndarray, y: np.ndarray, styles: Styles, hover: list[str]) -> None:
+    """Draw a step curve of one method."""
+    line = {**styles.line(name), "shape": "hv"}
+    figure.add_scatter(x=_plain(x), y=_plain(y), name=name, mode="lines", line=line, text=hover, hoverinfo="text")
 
 
 def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float, words: Callable[[float], str]) -> go.Figure:
@@ -155,12 +150,8 @@ def _plain(values: np.ndarray) -> list[float]:
 def _log(ticks: Mapping[float, str], low: float, high: float) -> dict[str, object]:
     shown = {tick: text for tick, text in ticks.items() if low * 0.99 <= tick <= high * 1.01}
     pad = 0.03 * max(np.log10(high) - np.log10(low), 0.01)
-    return {
-        "type": "log",
-        "range": [float(np.log10(low) - pad), float(np.log10(high) + pad)],
-        "tickvals": list(shown),
-        "ticktext": list(shown.values()),
-    }
+    ends = [float(np.log10(low) - pad), float(np.log10(high) + pad)]
+    return {"type": "log", "range": ends, "tickvals": list(shown), "ticktext": list(shown.values())}
 
 
 def _range(seconds: np.ndarray) -> tuple[float, float]:
@@ -183,15 +174,8 @@ def _dressed(figure: go.Figure, height: int, *, legend: bool) -> go.Figure:
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
         hoverlabel={"bgcolor": "white", "bordercolor": LINE, "font": {"family": FONT, "size": 13, "color": INK}},
     )
-    axis = {
-        "gridcolor": GRID,
-        "linecolor": LINE,
-        "showline": True,
-        "zeroline": False,
-        "ticks": "outside",
-        "tickcolor": LINE,
-        "automargin": True,
-    }
+    axis: dict[str, object] = {"gridcolor": GRID, "linecolor": LINE, "showline": True, "zeroline": False}
+    axis |= {"ticks": "outside", "tickcolor": LINE, "automargin": True}
     figure.update_xaxes(**axis, title_standoff=10, title_font_size=13)
     figure.update_yaxes(**axis, title_standoff=10, title_font_size=13)
     return figure

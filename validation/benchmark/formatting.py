@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from edrp.validation.report.formatting import NONE
+from edrp.report.formatting import NONE
 
 GLUE = "\N{NO-BREAK SPACE}"
 """Between a number and its unit."""

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from edrp.core.methods import methods
+from edrp.report.estimates import bootstrap_mean
 from edrp.validation.benchmark.statistics import TIE
-from edrp.validation.report.estimates import bootstrap_mean
 
 OPTIMAL = 1e-6
 """Relative: an answer this close to the proven optimum is optimal."""
@@ -29,24 +29,8 @@ OPTIMUM, BOUND, BEST = "proven optimum", "best bound", "best answer"
 """References for the answers to an instance: the first of these that exists."""
 
 COLUMNS = (
-    "id",
-    "kind",
-    "method",
-    "run_seed",
-    "outcome",
-    "status",
-    "stopped_because",
-    "objective",
-    "bound",
-    "build_seconds",
-    "solve_seconds",
-    "wall_seconds",
-    "trace",
-    "found_by",
-    "proof",
-    "error_type",
-    "error_place",
-    "error_message",
+    *("id", "kind", "method", "run_seed", "outcome", "status", "stopped_because", "objective", "bound", "build_seconds"),
+    *("solve_seconds", "wall_seconds", "trace", "found_by", "proof", "error_type", "error_place", "error_message"),
 )
 """Columns of the result rows that are needed here."""
 
@@ -122,16 +106,9 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     """
     counted = compared_runs(runs)
     known = counted["reference_is"] == OPTIMUM
-    return (
-        counted.assign(
-            optimal=(counted["gap"] <= OPTIMAL).astype(float).where(known),
-            near=(counted["gap"] <= NEAR).astype(float),
-        )
-        .groupby(["method", "id"])[
-            ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
-        ]
-        .mean()
-    )
+    shares = {"optimal": (counted["gap"] <= OPTIMAL).astype(float).where(known), "near": (counted["gap"] <= NEAR).astype(float)}
+    means = ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
+    return counted.assign(**shares).groupby(["method", "id"])[means].mean()
 
 
 def common_instances(runs: pd.DataFrame) -> frozenset[str]:
@@ -190,8 +167,7 @@ def _gaps(gaps: pd.Series) -> dict[str, float]:
 
 
 def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
-    gaps = answers["gap"].dropna()
-    worst = compared_runs(own)["gap"].max()
+    gaps, compared = answers["gap"].dropna(), compared_runs(own)
     infeasible = own[own["infeasible"].astype(bool)]
     return {
         "instances": len(answers),
@@ -204,14 +180,14 @@ def _line(own: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "optimal": answers["optimal"].mean(),
         "near": answers["near"].mean(),
         **_gaps(gaps),
-        "worst_gap": worst,
+        "worst_gap": compared["gap"].max(),
         "median_seconds": answers["seconds"].median(),
         "p90_seconds": answers["seconds"].quantile(0.9),
         "median_build_seconds": answers["build_seconds"].median(),
         "median_solve_seconds": answers["solve_seconds"].median(),
         "total_seconds": own["wall_seconds"].sum(),
         "infeasible_proven": int(infeasible.loc[infeasible["outcome"] == "infeasible", "id"].nunique()),
-        "nothing_found": int((compared_runs(own)["outcome"] == "nothing found").sum()),
+        "nothing_found": int((compared["outcome"] == "nothing found").sum()),
         "refused": int((own["outcome"] == "refused").sum()),
         "failed": int((own["outcome"] == "failed").sum()),
     }

@@ -54,20 +54,8 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
         For a row of another instance than the one of that id.
     """
     texts = {instance.id: instance.text for instance in read_instances(instances)} if instances else {}
-    columns = [
-        "id",
-        "instance_hash",
-        "kind",
-        "method",
-        "run_seed",
-        "outcome",
-        "status",
-        "objective",
-        "bound",
-        "solution",
-        "error_type",
-        "error_message",
-    ]
+    columns = ["id", "instance_hash", "kind", "method", "run_seed", "outcome", "status", "objective", "bound", "solution"]
+    columns += ["error_type", "error_message"]
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows.select(columns).to_pylist():
         by_id.setdefault(row["id"], []).append(row)
@@ -99,9 +87,8 @@ def _faults(row: Mapping[str, Any], problem: Problem | None) -> Iterable[str]:
     if row["outcome"] != "solved":
         return
     if problem is None or row["solution"] is None:
-        yield "an answer that cannot be evaluated again: there is no " + (
-            "readable instance" if problem is None else "solution document"
-        )
+        missing = "readable instance" if problem is None else "solution document"
+        yield f"an answer that cannot be evaluated again: there is no {missing}"
         return
     if row["kind"] in unchecked_kinds([row["kind"]]):
         return

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from edrp.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
 from edrp.validation.benchmark.formatting import counted, duration, listed, percent
 from edrp.validation.benchmark.measures import by_instance
 from edrp.validation.benchmark.sentences import reference_name
 from edrp.validation.benchmark.statistics import TIE
-from edrp.validation.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
 
 ANSWERS_MOST, ANSWERS_SOME = 0.95, 0.5
 """Shares of the instances that anything answered from which on a method may be recommended for its speed, or with that said."""

@@ -11,12 +11,12 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from edrp.core.files import write_whole, writing
+from edrp.report.page import Page, Section, how_run, render
+from edrp.report.tables import Table
 from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
 from edrp.validation.benchmark.sections import KindComparison
 from edrp.validation.benchmark.tables import reason_table
-from edrp.validation.report.page import Page, Section, how_run, render
-from edrp.validation.report.tables import Table
 
 SHOWN_ALARMS = 50
 REASONS = {
@@ -70,12 +70,8 @@ TERMS = {
 
 def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
     """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
-    lines = [
-        {"kind": comparison.kind, **line}
-        for comparison in comparisons
-        for line in comparison.summary.reset_index().to_dict("records")
-    ]
-    pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
+    lines = [{"kind": own.kind, **line} for own in comparisons for line in own.summary.reset_index().to_dict("records")]
+    pairs = [{"kind": own.kind, **asdict(test)} for own in comparisons for test in own.tests]
     tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
     for name, table in tables.items():
         with writing(out / f"{name}.parquet") as file:
@@ -92,21 +88,7 @@ def write_page(
     command: str,
     settings: Mapping[str, str],
 ) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    path
-        HTML file.
-    title
-        Title and summary of the suite.
-    runs, comparisons, alarms
-        Findings.
-    command
-        Repeats the run.
-    settings
-        Names and values.
-    """
+    """Write the findings as an HTML page, with the title and summary of the suite and the command that repeats the run."""
     reasons = reason_tables(runs)
     none = () if reasons else ("There are none: every method answered every instance that has an answer.",)
     sections = [
@@ -136,9 +118,8 @@ def _alarm_section(alarms: Sequence[Alarm]) -> Section:
 def counts_text(runs: pd.DataFrame) -> str:
     """How much was run."""
     names = {"instance": "id", "method": "method", "seed": "run_seed"}
-    return (
-        ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items()) + f": {counted(len(runs), 'run')}"
-    )
+    counts = ", ".join(counted(int(runs[column].nunique()), name) for name, column in names.items())
+    return f"{counts}: {counted(len(runs), 'run')}"
 
 
 def reason_tables(runs: pd.DataFrame) -> list[Table]:

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 import plotly.io
 
 from edrp.core.methods import methods
+from edrp.report.page import Figure, Section
+from edrp.report.tables import Table
 from edrp.validation.benchmark import charts, sentences
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
@@ -18,12 +20,8 @@ from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by
 from edrp.validation.benchmark.recommendations import recommend
 from edrp.validation.benchmark.statistics import PairedTest, paired_tests
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
-from edrp.validation.report.page import Figure, Section
-from edrp.validation.report.tables import Table
 
 CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}
-OBJECTIVE_FACTOR, TIME_FACTOR = 1.1, 10.0
-"""Factors of the best that the sentences on performance profiles speak of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,26 +132,22 @@ def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -
     figure = charts.profile_chart(objective, styles, "objective, as a factor of the best answer", 10.0) if objective else None
     return [
         _part(
-            "Performance profile of the objective",
-            (
-                sentences.profile_sentence(objective, OBJECTIVE_FACTOR, ("has the best answer", "have the best answer")),
-                PROFILE_NOTE,
-            ),
-            figure,
+            "Performance profile of the objective", (sentences.profile_sentence(objective, *BEST_ANSWER), PROFILE_NOTE), figure
         ),
         _part(
             "Performance profile of the time",
-            (
-                sentences.profile_sentence(seconds, TIME_FACTOR, FASTEST),
-                "A good answer is at most 1 % worse than the best of any method; a method without one has failed.",
-            ),
+            (sentences.profile_sentence(seconds, *FASTEST), GOOD_NOTE),
             charts.profile_chart(seconds, styles, "time, as a factor of the fastest", 1e6),
         ),
     ]
 
 
-FASTEST = ("is the fastest to a good answer", "are the fastest to a good answer")
+BEST_ANSWER = (1.1, ("has the best answer", "have the best answer"))
+FASTEST = (10.0, ("is the fastest to a good answer", "are the fastest to a good answer"))
+"""Factor of the best that the sentence on a performance profile speaks of, and what it says of one method and of several."""
+
 PROFILE_NOTE = "A curve tells on what share of the instances a method stays within a factor of the best one; higher is better."
+GOOD_NOTE = "A good answer is at most 1 % worse than the best of any method; a method without one has failed."
 
 
 def _over_time(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:

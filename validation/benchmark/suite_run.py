@@ -19,10 +19,10 @@ from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.solution import GAP
 from edrp.datasets.families.registry import generate, own_families
+from edrp.report.page import require_packages
 from edrp.validation.benchmark.own_instances import stated_kind
 from edrp.validation.benchmark.recheck import Alarm, find_alarms, unchecked_kinds
 from edrp.validation.benchmark.suites import Suite
-from edrp.validation.report.page import require_packages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +61,7 @@ class BenchmarkOptions(TypedDict, total=False):
     methods: Sequence[str] | None
     seeds: int | None
     time_limit: float | None
+    work_limit: float | None
     certify: bool
     spark: SparkSession | None
     n_jobs: int | None
@@ -94,8 +95,9 @@ def run_benchmark(
     progress
         As of `solve_batch`.
     **options
-        `methods`, `seeds`, `time_limit`: instead of the suite's. `certify`: whether proofs get certificates that are checked;
-        the report says what share of them has one. `spark`: session to solve on; without it, `n_jobs` processes.
+        `methods`, `seeds`, `time_limit`: instead of the suite's; `work_limit`: instead of a time limit.
+        `certify`: whether proofs get certificates that are checked; the report says what share of them has one. `spark`:
+        session to solve on; without it, `n_jobs` processes.
 
     Raises
     ------
@@ -108,7 +110,9 @@ def run_benchmark(
     refuse_folder(out, WRITTEN, force=force)
     rows = Path(out) / ROWS
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    limits: dict[str, Any] = {"time_limit": tried.get("time_limit", suite.time_limit), "gap": GAP}
+    work_limit = tried.get("work_limit")
+    time_limit = tried.get("time_limit", suite.time_limit if work_limit is None else None)
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": GAP}
     if tried.get("certify"):
         limits["certify"] = True
     choices = read_choices(tried.get("methods", suite.methods), **limits)
@@ -132,6 +136,7 @@ def _settings(
     return {
         "suite": suite.name,
         "time limit for each run": "none" if limits["time_limit"] is None else f"{limits['time_limit']:g} s",
+        **({} if limits["work_limit"] is None else {"work limit for each run": f"{limits['work_limit']:g} units"}),
         "gap that counts as proven": f"{limits['gap']:g}",
         "methods": ", ".join(choice.method for choice in choices),
         "seeds": ", ".join(map(str, seeds)),
@@ -149,24 +154,10 @@ def write_benchmark(
     *,
     force: bool = False,
 ) -> Benchmark:
-    """Compare rows and write tables and report.
+    """Compare rows of the schema `RESULT_SCHEMA` and write tables and report into a folder, which is made if needed.
 
-    Parameters
-    ----------
-    rows
-        Rows of the schema `RESULT_SCHEMA`.
-    instances
-        Problems or their text by id: every answer is evaluated once more.
-    out
-        Folder, made if needed.
-    suite
-        For the title.
-    settings
-        Names and values, for the report.
-    command
-        That repeats the run.
-    force
-        Whether to replace files of the same names that others wrote.
+    Instances are problems or their text by id: every answer is evaluated once more. The suite gives the title; settings (names
+    and values) and the command that repeats the run are part of the report. `force` replaces files that others wrote.
     """
     require_report_packages()
     from edrp.validation.benchmark import report

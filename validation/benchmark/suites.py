@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -38,21 +37,10 @@ PLACEMENT = ("auto", "eliminate", "highs", "annealing", "greedy", "random", "fir
 """Methods for deployments: proofs, searches, and what a user would pick instead."""
 
 SEARCHES = (
-    "auto",
-    "hill-climbing",
-    "ant-system:iterations=1e6,stagnation=1e6",
-    "hybrid:iterations=1e6,stagnation=1e6",
-    "iterated-local-search:kicks=1e9",
-    "annealing:anneals=1e6",
-    "eliminate:time_limit=20",
-    "highs:program=restricted",
-    "greedy",
-    "random",
-    "first-fit",
-    "largest-node",
-    "even",
-    "ds2",
-)
+    "auto", "hill-climbing", "ant-system:iterations=1e6,stagnation=1e6", "hybrid:iterations=1e6,stagnation=1e6",
+    "iterated-local-search:kicks=1e9", "annealing:anneals=1e6", "eliminate:time_limit=20", "highs:program=restricted",
+    "greedy", "random", "first-fit", "largest-node", "even", "ds2",
+)  # fmt: skip
 """Searches until their time is over, the proof (or bound) that they are measured against, restricted EDRP, and the baselines."""
 
 SCORED = (
@@ -131,9 +119,8 @@ class Suite:
 
 
 def _smoke(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    return chain(
-        generate("edrp", 8, 1, size=6), generate("migration", 8, 1, size=24), generate("migration-sequence", 2, 1, size=16)
-    )
+    for kind, count, size in (("edrp", 8, 6), ("migration", 8, 24), ("migration-sequence", 2, 16)):
+        yield from generate(kind, count, 1, size=size)
 
 
 def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[str, Problem]]:
@@ -143,9 +130,12 @@ def _in_sizes(kind: str, count: int, sizes: Mapping[str, int]) -> Iterator[tuple
             yield f"{name}-{identifier.removeprefix(f'{kind}-')}", problem
 
 
-def _placement(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """Every family in three sizes."""
-    return _in_sizes("edrp", 36, {"small": 8, "medium": 14, "large": 20})
+EVERY_FAMILY: dict[str, Callable[[Path | None], Instances]] = {
+    "edrp": lambda data: _in_sizes("edrp", 36, {"small": 8, "medium": 14, "large": 20}),
+    "rescale": lambda data: _in_sizes("rescale", 30, {"small": 16, "large": 128}),
+    "enactment": lambda data: _in_sizes("enactment", 42, {"small": 6, "large": 16}),
+}
+"""Every family of some kinds, in several sizes."""
 
 
 def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -154,11 +144,6 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
         for name, tasks in zip(("small", "large"), sizes, strict=True):
             for identifier, problem in generate(kind, count, 11, size=tasks):
                 yield f"{name}-{identifier}", problem
-
-
-def _rescale(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """Every family with 16 and with 128 tasks."""
-    return _in_sizes("rescale", 30, {"small": 16, "large": 128})
 
 
 def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -181,11 +166,6 @@ def _latency_aware(data: Path | None) -> Iterator[tuple[str, Problem]]:
         for load in LOADS:
             yield f"{name.lower()}-{round(100 * load)}", paper_problem(name, load)
     yield from _in_sizes("latency-aware", 28, {"small": 8, "large": 20})
-
-
-def _enactment(data: Path | None) -> Iterator[tuple[str, Problem]]:
-    """The factory at random states and random applications in containers, in two sizes."""
-    return _in_sizes("enactment", 42, {"small": 6, "large": 16})
 
 
 def _policies(data: Path | None) -> Iterator[tuple[str, Problem]]:
@@ -227,12 +207,17 @@ SUITES = (
         seeds=2,
         time_limit=5.0,
     ),
-    Suite("placement", "random applications of the shapes of the literature on real and random networks", _placement, PLACEMENT),
+    Suite(
+        "placement",
+        "random applications of the shapes of the literature on real and random networks",
+        EVERY_FAMILY["edrp"],
+        PLACEMENT,
+    ),
     Suite("migration", "random tasks and node counts, single migrations and sequences", _migration, MIGRATION),
     Suite(
         "rescale",
         "replicas, key ranges and nodes together when the load changes: Zipf tasks, hashed keys, routes, airports and carriers",
-        _rescale,
+        EVERY_FAMILY["rescale"],
         RESCALE,
         time_limit=5.0,
     ),
@@ -268,7 +253,7 @@ SUITES = (
     Suite(
         "enactment",
         "snapshots of enactment: the factory at random states, random applications on one to three types of hosts",
-        _enactment,
+        EVERY_FAMILY["enactment"],
         ENACTMENT,
     ),
     Suite(

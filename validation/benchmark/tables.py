@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from edrp.report.formatting import NONE
+from edrp.report.tables import Table
 from edrp.validation.benchmark.formatting import GLUE, duration, number, p_value, percent
 from edrp.validation.benchmark.measures import FamilyCell, answered_fewer
 from edrp.validation.benchmark.statistics import PairedTest
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.tables import Table
 
 NUMBER = r"(?<!\d)(?<![A-Za-z]{2})\d[\d,]*(\.\d+)?(e[-+]?\d+)?"
 """Reasons that differ only in numbers, such as those of operators o1 and o2, are one; the 2 of ds2 is part of a word."""
@@ -36,17 +36,9 @@ def method_labels(summary: pd.DataFrame) -> dict[str, str]:
 
 def quality_table(summary: pd.DataFrame) -> Table:
     """Shares by method, and gaps on the instances that all methods answered."""
-    labels = method_labels(summary)
+    labels, shares = method_labels(summary), ("solved", "proven", "optimal", "near")
     rows = tuple(
-        (
-            labels[str(method)],
-            f"{int(own['instances'])}",
-            percent(own["solved"]),
-            percent(own["proven"]),
-            percent(own["optimal"]),
-            percent(own["near"]),
-            *_gap_cells(own, "common_"),
-        )
+        (labels[str(method)], f"{int(own['instances'])}", *(percent(own[name]) for name in shares), *_gap_cells(own, "common_"))
         for method, own in summary.iterrows()
     )
     columns = ("Method", "Instances", "Feasible answer", "Proven optimal", "At known optimum", f"Within 1{GLUE}%", *GAPS)
@@ -79,17 +71,9 @@ def _gap_cells(own: pd.Series, prefix: str = "") -> tuple[str, ...]:
 
 def time_table(summary: pd.DataFrame) -> Table:
     """Times by method."""
-    labels = method_labels(summary)
+    labels, times = method_labels(summary), ("median_seconds", "p90_seconds", "median_build_seconds", "median_solve_seconds")
     rows = tuple(
-        (
-            labels[str(method)],
-            duration(own["median_seconds"]),
-            duration(own["p90_seconds"]),
-            duration(own["median_build_seconds"]),
-            duration(own["median_solve_seconds"]),
-            f"{int(own['runs'])}",
-            duration(own["total_seconds"]),
-        )
+        (labels[str(method)], *(duration(own[n]) for n in times), f"{int(own['runs'])}", duration(own["total_seconds"]))
         for method, own in summary.sort_values("median_seconds", kind="stable").iterrows()
     )
     columns = ("Method", "Median", f"90{GLUE}% quantile", "Median to build", "Median to solve", "Runs", "All runs together")
@@ -122,10 +106,7 @@ def test_table(tests: Sequence[PairedTest]) -> Table:
     rows = tuple(
         (
             f"{test.first} against {test.second}",
-            f"{test.common}",
-            f"{test.first_better}",
-            f"{test.second_better}",
-            f"{test.ties}",
+            *map(str, (test.common, test.first_better, test.second_better, test.ties)),
             percent(test.median_difference),
             NONE if test.effect is None else f"{test.effect:+.2f}",
             "all equal" if test.p_value is None and test.common else p_value(test.p_value),

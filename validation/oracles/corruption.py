@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edrp.validation.oracles import checker
+from edrp.certificates import checker
 
 AMOUNTS = (0, 1, -1, 2, 7, 10**9, -(10**9))
 FACTORS = ("9/10", "11/10", "1000001/1000000")
 DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes")
 """Fields of solution documents that are changed."""
 
-MALFORMED = (checker.Refused, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
-"""Errors that `checker.main` turns into "not proven"."""
+MALFORMED = (checker.Refused, *checker.MALFORMED)
+"""Errors that `checker.verdict` turns into "not proven"."""
 
 
 class Verdicts(NamedTuple):

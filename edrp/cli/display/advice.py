@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.table import Table
-
 from edrp.cli.display.placement import counted
 from edrp.cli.display.solution import STOPS
 from edrp.cli.terminal import table
@@ -13,6 +11,7 @@ from edrp.core.solution import Solution
 from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
+from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
 RIGHT = ("replicas", "proposed", "busy now", "predicted", "autoscaler")
@@ -93,13 +92,10 @@ def verdict_sentence(advice: Advice) -> str:
 
 def proof_sentence(advice: Advice) -> str:
     """Whether the plan is proven."""
-    if advice.keyed is not None and advice.solution.kind != "rescale-solution":
-        return (
-            f"The plan is the best that {advice.solution.method} found as if load were even; as load is, a better one may exist."
-        )
+    method = advice.solution.method.removeprefix("auto: ")
     if advice.solution.status == "optimal":
-        return f"The plan is the best of the model, as {advice.solution.method} has proven."
-    return f"The plan is the best that {advice.solution.method} found; {_how_far(advice.solution)}."
+        return f"The plan is the best of the model, as {method} has proven."
+    return f"The plan is the best that {method} found; {_how_far(advice.solution)}."
 
 
 def _how_far(solution: Solution) -> str:

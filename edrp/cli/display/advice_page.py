@@ -20,8 +20,8 @@ from edrp.cli.display.advice import (
 from edrp.engines.advice import Advice
 from edrp.engines.fit import OperatorFit
 from edrp.explorer.quantities import byte_figure, figure
-from edrp.validation.report.page import Page, Section, render
-from edrp.validation.report.tables import Table
+from edrp.report.page import Page, Section, render
+from edrp.report.tables import Table
 
 FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", "tuples out per tuple in", "state")
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rich.table import Table
-
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.enactment.containers import Host, used_resources
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution
 from edrp.enactment.scenario import LEVELS, EnactmentScenario, EnactmentScenarioSolution
 from edrp.enactment.snapshot import EnactmentProblem, EnactmentSolution
-from edrp.validation.report.comparison import Quantity
-from edrp.validation.report.formatting import SHARE, Unit
+from edrp.report.comparison import Quantity
+from edrp.report.formatting import SHARE, Unit
+from edrp.report.tables import Table
 
 MONEY, COUNT = Unit(1, ",.2f", " money"), Unit(1, ",.1f")
 SHOWN_HOSTS = 40

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from edrp.cli.display.placement import placement_table
@@ -16,6 +15,7 @@ from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics.paths import PathPart
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.throughput import Throughput
+from edrp.report.tables import Table
 
 Part = Table | Text | str
 

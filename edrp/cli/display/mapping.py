@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.link_allocation import Flow, FlowAllocation, LinkAllocationProblem, LinkAllocationSolution, Route
 from edrp.mapping.path_mapping import MappingProblem, MappingSolution
-from edrp.validation.report.comparison import Quantity
-from edrp.validation.report.formatting import SHARE, Unit
+from edrp.report.comparison import Quantity
+from edrp.report.formatting import SHARE, Unit
+from edrp.report.tables import Table
 
 RUN_QUANTITIES = (
     Quantity("objective", "lost revenue", Unit(1, ",.2f", " money")),

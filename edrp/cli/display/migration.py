@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
 from edrp.migration.intervals import Interval, Move, load_limit
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
+from edrp.report.tables import Table
 
 SHOWN_MOVES = 40
 """Moves after which the rest are only counted; the solution document has them all."""

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from edrp.cli.terminal import table
 from edrp.engines.fit import JobFit, OperatorFit
+from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "tuples/s", "busy", "served/s by one", "from", "skew", "selectivity", "state")
-STORES = ("store", "of", "partitions", "rows", "state")
 
 METHODS = {"ratio": "busy time", "intercept": "line over loads", "understated": "low load", None: ""}
 """Where a service rate is from, in words."""
 
 
 def observation_parts(fit: JobFit) -> Iterator[Table | str]:
-    """The operators with their rates, the state stores, and what limits the use of these numbers."""
+    """The operators with their rates, and what limits the use of these numbers."""
     seen = fit.observation
-    yield f"Job {seen.job} on {seen.engine} {seen.version}".rstrip()
+    yield f"Job {seen.job} on {seen.engine} {seen.version}"
     yield table(OPERATORS, [_operator_row(operator) for operator in fit.operators], right=(*OPERATORS[1:5], *OPERATORS[6:]))
-    if seen.stores:
-        rows = [
-            (s.name, s.operator, str(s.partitions), "" if s.rows is None else str(s.rows), format_bytes(s.size))
-            for s in seen.stores
-        ]
-        yield table(STORES, rows, right=STORES[2:])
     yield from (f"• {remark}" for remark in fit.remarks)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from edrp.cli.display.migration import SHOWN_MOVES, move_lines
 from edrp.cli.terminal import table
 from edrp.mdp.transfer.migration_plan import MigrationPlan
 from edrp.mdp.transfer.rescale_plan import RescalePlan, RescaleRole, RescaleStep
 from edrp.mdp.transfer.schedules import TransferSchedule
+from edrp.report.tables import Table
 
 SHOWN_PHASES = 40
 

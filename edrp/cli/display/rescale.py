@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from edrp.cli.display.migration import SHOWN_MOVES
 from edrp.cli.display.placement import counted, metric_table
 from edrp.cli.terminal import table
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
+from edrp.report.tables import Table
 
 SHOWN_REPLICAS = 100
 """Replicas after which the rest are only counted; the solution document has them all."""

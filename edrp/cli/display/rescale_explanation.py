@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from edrp.cli.display.explanation import Part, cost_table, margin_table, objective_parts, path_table, percent
@@ -12,6 +11,7 @@ from edrp.cli.display.rescale import operator_table, replica_tables
 from edrp.cli.terminal import table
 from edrp.explanations.rescale import Remedy, RescaleExplanation, explain_rescale, replica_text
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
+from edrp.report.tables import Table
 
 
 def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, time_limit: float | None) -> Iterator[Part]:

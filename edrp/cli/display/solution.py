@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console
-from rich.table import Table
 
 from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.report.tables import Table
 
 DIMENSIONLESS = "1"
 
@@ -43,6 +43,7 @@ VERDICTS = {
 }
 STOPS = {
     "time_limit": "the time limit",
+    "work_limit": "the work limit",
     "iteration_limit": "the limit on iterations",
     "interrupted": "an interrupt",
     "error": "an error of the solver",

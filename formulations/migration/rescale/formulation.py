@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import now
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear
 from edrp.formulations.clashes import Question, limit_demands
@@ -88,7 +89,7 @@ def formulate_rescale(problem: RescaleProblem, name: str) -> RescaleFormulation:
     return RescaleFormulation(problem, name, program, program.objective, perf_counter() - started, expressions)
 
 
-def explain_infeasibility(problem: RescaleProblem, time_limit: float) -> tuple[str, ...]:
+def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, ...]:
     """Name limits and resources that cannot be met together, such that leaving any one of them out helps.
 
     Operators that are overloaded or fit on no node are reported alone.
@@ -97,10 +98,10 @@ def explain_infeasibility(problem: RescaleProblem, time_limit: float) -> tuple[s
     ----------
     problem
         An infeasible problem.
-    time_limit
-        Seconds; what is not examined by then stays in the list, which is then not minimal.
+    units
+        Units of work; what is not examined by then stays in the list, which is then not minimal.
     """
-    deadline = perf_counter() + time_limit
+    deadline = now() + units
     if alone := problem.clashes():
         return alone
     try:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, entries
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.selection import Candidates
@@ -14,6 +15,9 @@ from edrp.formulations.placement.column_generation.windows import Window
 
 MAX_LISTED = 20_000
 """Choices that are listed at most."""
+
+STEP = 2.5e-7
+"""Units of work for a pattern that is tried."""
 
 MAX_STEPS = 4_000_000
 """Patterns tried by one search; about a second."""
@@ -98,6 +102,7 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
     cover = _Cover(order, model.instances, lowest, highest, window.min_supervisors, deepest, room, MAX_STEPS)
     streams = _Streams(model.source, model.target, between, model.second)
     met, steps = search_choices(patterns, cover, streams, listed)
+    spend(STEP * steps)
     if met > MAX_LISTED or steps > MAX_STEPS:
         return None
     listed = listed[:met]

@@ -8,8 +8,8 @@ from typing import Any
 import highspy
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, in_fresh_thread
-from edrp.backends.highs import new_solver
+from edrp.backends.base import FEASIBILITY_TOLERANCE
+from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
@@ -103,10 +103,10 @@ class Master:
     def solve(self) -> Relaxation:
         """Solve over all patterns of the pool."""
         self._take_new()
-        in_fresh_thread(self.solver.run)
+        run_counted(self.solver)
         if self.solver.getModelStatus() != _Status.kOptimal:  # a warm start that failed
             self.solver.clearSolver()
-            in_fresh_thread(self.solver.run)
+            run_counted(self.solver)
         solution = self.solver.getSolution()
         dual, value = np.array(solution.row_dual), np.array(solution.col_value)
         fee = -(dual[self.operators : self.operators + self.classes] + dual[-1])

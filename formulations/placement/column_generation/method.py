@@ -130,7 +130,7 @@ class ColumnGeneration(Method):
             remaining=lambda: patterns.remaining,
             report=_reporter(options),
         )
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         interrupted = False
         try:
             for counts in self._starts(problem, model, options, parameters):
@@ -168,7 +168,7 @@ def _pattern_options(compiled: Compiled, options: Options) -> Options:
 def _reporter(options: Options) -> Callable[[float | None, float], None]:
     def report(incumbent: float | None, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, incumbent, bound if np.isfinite(bound) else None)
+            options.progress(options.seconds, incumbent, bound if np.isfinite(bound) else None)
 
     return report
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.formulations.placement.column_generation.grid import MAX_ENTRIES, MAX_UPDATES, resource_grid
 from edrp.formulations.placement.column_generation.kernels import (
     BoundTable,
@@ -27,8 +28,8 @@ KEPT = 24
 PATIENCE, MAX_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
-NODES_PER_SECOND = 1_000_000
-"""Nodes that a search covers in a second, about; so that time limits are kept."""
+NODE, CELL = 1e-6, 2e-8
+"""Units of work for a node of a search, and for a cell of the grid that bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Pricer:
             counts=model.instances[operators] + 1,
             max_instances=supervisors.max_instances[operators],
             demand=np.ascontiguousarray(model.demand[operators]),
-            capacity=supervisors.capacity,
+            capacity=np.ascontiguousarray(supervisors.capacity),
             correction=_correction(model, order),
         )  # fmt: skip
         self.nodes = 0
@@ -96,12 +97,12 @@ class Pricer:
         self._fill(worth)
         return float(self.table.values[int(self.grid.cells.prod()) - 1])
 
-    def best(self, worth: Floats, threshold: float, seconds: float) -> Priced:
+    def best(self, worth: Floats, threshold: float, units: float) -> Priced:
         """Some patterns worth more than the threshold, with the best one if the search is not given up."""
         patience = PATIENCE
         while True:
             at_most = self.bound(worth)
-            max_nodes = int(min(patience, 1000 + NODES_PER_SECOND * seconds))
+            max_nodes = int(min(patience, 1000 + units / NODE))
             patterns, values, complete, last = self._search(worth, threshold, True, max_nodes, KEPT)
             if complete:
                 return Priced(patterns, values, min(at_most, last))
@@ -123,6 +124,7 @@ class Pricer:
     def _fill(self, worth: Floats) -> None:
         key = worth.tobytes()
         if self.filled != key:
+            spend(CELL * self.table.values.size)
             self.table.values.fill(-np.inf)
             fill_bounds(self.steps, self.table, worth[self.order.operators])
             self.filled = key
@@ -136,6 +138,7 @@ class Pricer:
         found = PatternList(by_step, values)
         met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, found)
         self.nodes += nodes
+        spend(NODE * nodes)
         kept = min(met, max_patterns)
         patterns = np.empty((kept, operators.size), np.int64)
         patterns[:, operators] = by_step[:kept]

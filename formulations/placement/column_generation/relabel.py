@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, entries
+from edrp.core.budget import spend
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
+
+LABEL = 1e-7
+"""Units of work for a node of a search, per supervisor."""
 
 MAX_NODES = 150_000
 """Nodes of one search; some tenths of a second."""
@@ -67,6 +71,7 @@ class Relabelling:
             return Labelled(None, cutoff, least)
         best = unplaced.copy()
         seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_NODES, best)
+        spend(LABEL * searched * owner.size)
         node = None
         if best[0] >= 0:
             node = np.empty_like(best)

@@ -151,7 +151,7 @@ class Selection:
             return Selected(None, np.inf, False)
         limit = None if np.isinf(seconds) else seconds
         within = float(np.clip(gap / self.scale, FINEST_GAP, COARSEST_GAP))
-        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(time_limit=limit, gap=within))
+        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(limit, within))
         interrupted = result.stopped_because == "interrupted"
         if result.status == "infeasible":
             return Selected(None, np.inf, False)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
+from edrp.core.budget import spend
 from edrp.formulations.placement.elimination.beam import (
     DOWNTIME,
     FIXED,
@@ -31,6 +32,9 @@ from edrp.formulations.placement.elimination.choices import Choices
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
+
+EXTENSION, KEPT_LABEL = 3e-9, 1e-6
+"""Units of work for an extension that is tried, per view, and for one that is compared with others."""
 
 ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
@@ -181,7 +185,9 @@ class LabelSearch:
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():
             last = min(count, row + max(1, BATCH // len(stage.degree)))
+            begun = row
             filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
+            spend(EXTENSION * (row - begun) * len(stage.degree) * len(self.views))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
@@ -200,6 +206,7 @@ class LabelSearch:
         wanted = np.asarray(self.box.alive[i + 1 :].any(axis=0))
         bounded = np.isfinite(model.capacity) & np.broadcast_to(wanted[:, None], model.capacity.shape)
         useful = np.flatnonzero(bounded)
+        spend(KEPT_LABEL * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
         hash_labels(labels, frontier, useful, keys)
         order = np.lexsort((labels.sums[:, FIXED], keys))

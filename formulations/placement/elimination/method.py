@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints, Ints32
-from edrp.core.budget import KernelNotCompiledError, amount, compiled_kernels_only
+from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.elimination.box import Box, Prices
@@ -30,12 +30,6 @@ MAX_CONFIGURATIONS = 10**12
 
 MAX_SEATS = 50_000_000
 """Entries of a table over operators, nodes and numbers of replicas beyond which it is refused."""
-
-CLOSE = 0.01
-"""Gap after a first look, relative to the incumbent, up to which no search for a better one is compiled."""
-
-GLANCE_SHARE = 0.2
-"""Share of a time limit for the first look."""
 
 INSTEAD = "use annealing, which proves nothing"
 
@@ -91,7 +85,7 @@ class Eliminate(Method):
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         model = build_model(compiled)
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         start = _best_known(problem, model, [options.start, problem.current])
         search = Search(
             model=model,
@@ -117,16 +111,7 @@ class Eliminate(Method):
         bound = -np.inf
         if not parameters.annealing or self.heuristic is None:
             return bound
-        try:
-            with compiled_kernels_only():
-                found = self._anneal(problem, search.model, options)
-        except KernelNotCompiledError:
-            # To compile the search takes longer than most proofs.
-            look = options.within(GLANCE_SHARE * options.remaining)
-            bound = search.glance(roots(search.model), lambda: look.remaining <= 0)
-            if not _is_far(search.incumbent, bound):
-                return bound
-            found = self._anneal(problem, search.model, options)
+        found = self._anneal(problem, search.model, options)
         _improve(problem, search.model, search.incumbent, found)
         return bound
 
@@ -159,15 +144,10 @@ def _improve(problem: PlacementProblem, model: Model, incumbent: Incumbent, depl
         incumbent.objective, incumbent.members = objective, members
 
 
-def _is_far(incumbent: Incumbent, bound: float) -> bool:
-    """Whether it pays to look for a better incumbent by a search."""
-    return incumbent.members is None or incumbent.objective - bound > CLOSE * abs(incumbent.objective)
-
-
 def _reporter(options: Options) -> Any:
     def report(incumbent: float | None, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.elapsed, incumbent, bound)
+            options.progress(options.seconds, incumbent, bound)
 
     return report
 

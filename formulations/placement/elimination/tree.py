@@ -74,9 +74,6 @@ def eliminate_by_response(model: Model, box: Box) -> None:
     box.drop((anchors & (finish + tails(model, box) > limit * (1 + 1e-9)))[:, :, None])
 
 
-GLANCE_ITERATIONS = 20
-GLANCE_EFFORTS = ((2_000, 20_000),)
-"""Iterations and label search of a first look, which is over before the search for incumbents would be compiled."""
 TIE_SLACK = 1e-12
 """How far above the incumbent's objective a tie may lie, relative to it."""
 TIE_BOXES = 20
@@ -152,14 +149,6 @@ class Search:
         # Boxes were given up at the cutoff, so that nothing above it is proven.
         least = self.open[0][0] if self.open else np.inf
         return min(least, self.unresolved, self.cutoff)
-
-    def glance(self, roots: list[Box], out_of_time: Callable[[], bool]) -> float:
-        """The bound that little effort proves; it mostly finds the optimum, or comes close. The roots are used up."""
-        little = replace(self.parameters, iterations=GLANCE_ITERATIONS, efforts=GLANCE_EFFORTS)
-        search = replace(self, parameters=little, out_of_time=out_of_time, open=[], max_boxes=len(roots))
-        bound = search.run(roots)
-        self.boxes, self.widest, self.configurations = search.boxes, search.widest, search.configurations
-        return bound
 
     def break_ties(self, roots: list[Box]) -> None:
         """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""

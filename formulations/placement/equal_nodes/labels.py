@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import spend
 from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
 from edrp.formulations.placement.equal_nodes.label_kernel import (
     BOUND,
@@ -23,6 +24,9 @@ from edrp.formulations.placement.equal_nodes.label_kernel import (
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
 from edrp.formulations.placement.equal_nodes.values import Relaxation
+
+EXTENSION, LABEL = 1e-8, 1e-6
+"""Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
 
 CHUNK = 1 << 15
 """Labels that one call of the kernel finds at least."""
@@ -203,7 +207,9 @@ class LabelSearch:
             if out_of_time():
                 lost = min(lost, float(layer.values[first:, BOUND].min()))
                 break
+            begun = first
             first, count = extend(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, empty_fields(), found)
+            spend(EXTENSION * (first - begun) * self.rows[j].number.size + LABEL * count)
             parts.append(_take(found, np.arange(count)))
             if sum(part.code.size for part in parts) > 3 * beam:
                 merged, gone = self._reduced(_joined(parts), j, opened, cutoff, beam)
@@ -221,6 +227,7 @@ class LabelSearch:
             loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
             shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
             weights = np.array([model.response, model.cost, model.downtime, least])
+            spend(LABEL * labels.code.size)
             keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
             labels = _take(labels, order[keep])
         labels, more = _trimmed(labels, beam)

@@ -59,8 +59,6 @@ TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact p
 DECIDED = "branches with few choices left were bounded by programs over nodes"
 """For the notes."""
 
-NOT_COMPILED = "the compact program took over while kernels were being compiled; `edrp warm-up` compiles them, once and for all"
-
 
 class EqualNodes(Method):
     """Exact method for clusters of up to three classes of equal nodes; any DAG, capacities, limits."""
@@ -102,13 +100,6 @@ class EqualNodes(Method):
         parameters = self.read_parameters(options)
         return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
 
-    def run_without_kernels(self, problem: EdrpProblem, options: Options) -> Answer:
-        """Let the compact program answer where it is small, sooner than kernels are compiled."""
-        if not _handed_over(compile_problem(problem)):
-            return super().run_without_kernels(problem, options)
-        nothing = Answer("none", "time_limit")
-        return finish_by_program(problem, nothing, options, self.name, NOT_COMPILED)
-
 
 def _handed_over(compiled: Compiled) -> bool:
     """Whether the compact program takes over where nothing is left to branch on."""
@@ -122,7 +113,7 @@ class _Search:
         self, problem: EdrpProblem, compiled: Compiled, quotient: Quotient, parameters: EqualNodesParameters, options: Options
     ) -> None:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
-        self.build_seconds = options.elapsed
+        self.build_seconds = options.seconds
         self.deployment: Deployment | None = None
         self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer, self._place)
         leaves = _handed_over(compiled)
@@ -284,7 +275,7 @@ class _Search:
     def _report(self) -> None:
         if self.options.progress is not None:
             objective = None if self.deployment is None else self.incumbent.objective
-            self.options.progress(self.options.elapsed, objective, min(self.bound, self.incumbent.objective))
+            self.options.progress(self.options.seconds, objective, min(self.bound, self.incumbent.objective))
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         """The answer, and what it rests on."""

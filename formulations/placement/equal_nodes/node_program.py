@@ -16,7 +16,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import now, seconds_left
+from edrp.core.budget import now, units_left
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
 from edrp.formulations.placement.equal_nodes.model import Quotient
@@ -56,12 +56,12 @@ class NodeProgram:
         With times of moves, without traffic.
     alive
         Rows of the choices that are left.
-    seconds
-        For all programs together.
+    units
+        Units of work for all programs together.
     """
 
-    def __init__(self, quotient: Quotient, alive: Bools, seconds: float) -> None:
-        self.quotient, self.end = quotient, now() + seconds
+    def __init__(self, quotient: Quotient, alive: Bools, units: float) -> None:
+        self.quotient, self.end = quotient, now() + units
         self.own = [np.flatnonzero(alive & (quotient.choices.operator == j)) for j in range(quotient.operators)]
 
     def bound(self, cutoff: Callable[[], float], place: Place) -> float:
@@ -92,7 +92,7 @@ class NodeProgram:
         if most <= 0 or found is None:
             return None
         program = self._program(*found, UNITS / most)
-        result = solve_program(program, time_limit=max(0.0, min(self.end - now(), seconds_left())))
+        result = solve_program(program, work_limit=max(0.0, min(self.end - now(), units_left())))
         if result.status == "infeasible":
             return None
         downtime = np.inf

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import seconds_left
+from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
 from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
@@ -18,7 +18,7 @@ from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import Item, find_blocks
 from edrp.placement.compiled import NO_NODE
 
-SECONDS = 0.5
+MAX_WORK = 0.5
 """For one program."""
 
 
@@ -134,5 +134,5 @@ def _solved(
         program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
     program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
-    found = solve_program(program, time_limit=max(0.0, min(SECONDS, seconds_left())))
+    found = solve_program(program, work_limit=max(0.0, min(MAX_WORK, units_left())))
     return None if found.values is None else np.rint(found.values[counts]).astype(np.int64)

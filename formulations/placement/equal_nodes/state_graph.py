@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Ints, Ints32
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.core.kernels import inlined, kernel
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import (
@@ -26,6 +26,9 @@ from edrp.formulations.placement.equal_nodes.codes import (
 )
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.placement.node_classes import MAX_CLASSES
+
+GROWN = 5e-8
+"""Units of work for a transition that is added."""
 
 LEVELS = MAX_LEVEL + 1
 EXACT, UP_TO = MASKS, MASKS + MAX_CLASSES * LEVELS
@@ -154,6 +157,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         added[choices.classes[single] >> 1, level[single]] = 1
         found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
         _grow(codes[-1], step, spread, added, np.array([levels, full]), found, empty_fields())
+        spend(GROWN * int(found.counts[1]))
         used += int(found.counts[1])
         if found.counts[0] < 0 or used > max_transitions:
             return None

@@ -17,11 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.formulations.placement.equal_nodes.codes import MASKS, USED
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
 from edrp.placement.node_classes import MAX_CLASSES
+
+TRANSITION = 4e-9
+"""Units of work for a transition that is looked at once."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class Bounds:
             patterns[own] = self.quotient.delay[sets[:, 1:], sets[:, :1]] @ prices.flow[step.streams]
             if self.quotient.traffic is not None:
                 patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
+        spend(TRANSITION * self.arcs.source.size)
         value, best = _backward(self.arcs, unary, patterns, self.end)
         return Relaxation(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
@@ -134,6 +139,7 @@ class Bounds:
 
     def marginals(self, relaxation: Relaxation) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
+        spend(TRANSITION * self.arcs.source.size)
         least = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
         rest = np.full(least.shape, np.inf)
         np.subtract(least, relaxation.unary, out=rest, where=np.isfinite(least))

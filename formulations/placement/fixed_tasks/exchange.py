@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
+from edrp.core.budget import spend
 from edrp.core.kernel_helpers import below, copy_matrix, uniform
 from edrp.core.kernels import inlined, kernel
 from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, fill_loads
+
+STEP = 4e-9
+"""Units of work for an exchange that is tried, per operator."""
 
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 0.03, 1e-5
 """Shares of a mean load."""
@@ -50,6 +54,7 @@ def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, rando
     scale = np.where(totals > 0, totals, 1.0)
     room = tasks.room * (1 + SAME)
     first = max(LAST_TEMPERATURE, heat * FIRST_TEMPERATURE)
+    spend(STEP * steps * (tasks.operators + 4))
     excess = _lower(tasks.arrays, room, goal * (1 + SAME), 1.0 / scale, counts, first, steps, random)
     return bool(excess <= 0)
 

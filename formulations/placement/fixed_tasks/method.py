@@ -41,10 +41,10 @@ class FixedTasksMethod(Method):
 
         def report() -> None:
             if options.progress is not None:
-                options.progress(options.elapsed, constant + weight * search.value, constant + weight * search.bound)
+                options.progress(options.seconds, constant + weight * search.value, constant + weight * search.bound)
 
         search = PeakSearch(tasks, shared, load_limits(compiled), options, report)
-        build_seconds = options.elapsed
+        build_seconds = options.seconds
         for known in (options.start, problem.current):
             if known is not None and problem.evaluate(known).feasible:
                 search.hold(compiled.counts(known).T)

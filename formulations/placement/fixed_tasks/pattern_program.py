@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import in_fresh_thread
-from edrp.backends.highs import new_solver
+from edrp.backends.base import NodeBrake, in_fresh_thread, seconds_for_solver
+from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, now
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
@@ -53,13 +54,13 @@ class PatternPool:
         return np.array(patterns, np.int64).reshape(len(patterns), self.tasks.operators)
 
 
-def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int, seconds: float = np.inf) -> float:
+def bound_on_mean(tasks: FixedTasks, pool: PatternPool, limits: Floats, shared: int, units: float = np.inf) -> float:
     """A bound on the mean load of one shared resource over placements that keep all limits; infinite if there is none.
 
-    The mean is at most the largest load, so that a bound above the limit proves the limit too small. After so many seconds the
-    bound is what was reached.
+    The mean is at most the largest load, so that a bound above the limit proves the limit too small. After so many units of work
+    the bound is what was reached.
     """
-    end = now() + seconds
+    end = now() + units
     program = _Program(tasks, pool, limits, shared)
     return program.minimise(end) if program.pricing.places_all else np.inf
 
@@ -124,7 +125,7 @@ class _Program:
         return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least)
 
     def _solve(self) -> tuple[float, Floats]:
-        in_fresh_thread(self.solver.run)
+        run_counted(self.solver)
         return float(self.solver.getObjectiveValue()), np.array(self.solver.getSolution().row_dual)
 
     def _take(self, places: list[int]) -> None:
@@ -136,14 +137,14 @@ class _Program:
             self.solver.addCol(self.pool.loads[p][self.shared], 0.0, np.inf, index.size, index, entries)
 
 
-def compose(tasks: FixedTasks, patterns: Ints, seconds: float) -> tuple[Ints | None, bool]:
+def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | None, bool]:
     """A placement by some patterns, shape (nodes, operators), or None, and whether it is proven that there is none.
 
     Parameters
     ----------
     patterns : shape (patterns, operators)
-    seconds
-        After which the integer program is given up.
+    units
+        Units of work after which the integer program is given up.
     """
     if not len(patterns):
         return None, True
@@ -151,13 +152,19 @@ def compose(tasks: FixedTasks, patterns: Ints, seconds: float) -> tuple[Ints | N
 
     rows = np.vstack([patterns.T, np.ones(len(patterns))])
     needed = np.append(tasks.arrays.totals, tasks.nodes)
-    result = milp(
-        np.zeros(len(patterns)),
-        integrality=np.ones(len(patterns), np.int64),
-        bounds=Bounds(0, tasks.nodes),
-        constraints=LinearConstraint(rows, needed, needed),
-        options={"time_limit": max(0.01, min(seconds, 1e6))},
+    brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
+    limits = {"node_limit": brake.nodes, "time_limit": seconds}
+    options: Any = {name: limit for name, limit in limits.items() if limit is not None}
+    result = in_fresh_thread(
+        lambda: milp(
+            np.zeros(len(patterns)),
+            integrality=np.ones(len(patterns), np.int64),
+            bounds=Bounds(0, tasks.nodes),
+            constraints=LinearConstraint(rows, needed, needed),
+            options=options,
+        )
     )
+    brake.release(getattr(result, "mip_node_count", None))
     if result.x is None:
         return None, result.status == 2
     counts = np.repeat(patterns, np.rint(result.x).astype(np.int64), axis=0)

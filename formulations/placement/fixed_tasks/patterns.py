@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
+
+PATTERN = 1e-7
+"""Units of work for a pattern that is listed, per operator."""
 
 ROUNDING = 1e-12
 """Relative error of a node's load, a sum in any order: far less than what a proof leaves open, so that ties stay out."""
@@ -33,6 +37,7 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     lower[tasks.room.size :][tasks.streamed] = -np.inf
     found = np.zeros((count, tasks.operators), np.int64)
     number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)
+    spend(PATTERN * number * tasks.operators)
     if number > count:
         return None
     patterns = np.empty((number, tasks.operators), np.int64)

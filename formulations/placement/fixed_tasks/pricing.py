@@ -10,10 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.formulations.placement.fixed_tasks.pricing_kernel import price_patterns
+from edrp.core.budget import spend
+from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, price_patterns
 from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
 from edrp.formulations.placement.fixed_tasks.pricing_tree import PatternRows, Tree
 from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays
+
+LABEL, STEP = 1e-7, 2e-9
+"""Units of work for a label of an operator, and for a step of the dynamic program."""
 
 MAX_UNITS, MAX_WORK = 64, 1_000_000
 """Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
@@ -47,6 +51,8 @@ class Pricing:
         units = _count_units(ordered, tree, upper, most, tasks.nodes)
         self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
+        above = np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
+        self.work = STEP * ROUNDS * float((most + 1) @ above) * (self.rows.units + 1)
 
     @property
     def places_all(self) -> bool:
@@ -69,6 +75,7 @@ class Pricing:
         """
         found = np.zeros((FOUND, self.order.size), np.int64)
         priced = Prices(prices[self.order], weights)
+        spend(self.work + LABEL * width * self.order.size)
         number, bound = price_patterns(self.rows, priced, self.multipliers, cutoff, width, found)
         patterns = np.empty((number, self.order.size), np.int64)
         patterns[:, self.order] = found[:number]

@@ -250,10 +250,10 @@ class PeakSearch:
 
     def _compose(self) -> None:
         """An integer program over the patterns found so far, for a peak below what is held."""
-        seconds = min(5.0, self.options.remaining)
+        units = min(5.0, self.options.remaining)
         threshold = self.bound + 0.7 * (self.value - self.bound)
-        if not self.closed and seconds > 0.1:
-            counts, _ = compose(self.tasks, self.pool.select(self._limits(threshold)), seconds)
+        if not self.closed and units > 0.1:
+            counts, _ = compose(self.tasks, self.pool.select(self._limits(threshold)), units)
             if counts is not None:
                 self._take(counts)
 

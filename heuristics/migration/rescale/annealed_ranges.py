@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edrp.core.arrays import UInts
-from edrp.core.budget import look, now
+from edrp.core.budget import look, spend
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
@@ -32,8 +32,11 @@ CHUNK = 5_000
 SHORTER = (0.1, 0.3)
 """Lengths of the first runs, relative to the others."""
 
+MOVE = 4e-8
+"""Units of work per move, and operator or stream."""
+
 SAFE = 0.95
-"""Share of the rest of a time limit that a run is planned for."""
+"""Share of the rest of a limit that a run is planned for."""
 
 PENALTY = 3.0
 """Objective per unit of violation, on the scale on which temperatures are given."""
@@ -138,15 +141,14 @@ class RangeSearch:
     def anneal(self, options: Options, runs: int, steps: int, temperatures: tuple[float, float]) -> StoppedBecause:
         """Several runs from the best known, every second one from another start; the first two are shorter.
 
-        Under a time limit a run is as long as the rest of the time allows, so that it ends cold.
+        Under a limit a run is as long as the rest of it allows, so that it ends cold.
         """
         hot, cold = temperatures
-        began, moves = now(), 0
+        move = MOVE * (self.arrays.load.size + self.arrays.source.size)
         for run in range(runs):
             length = max(1, int(steps * SHORTER[run])) if run < len(SHORTER) else steps
-            if options.time_limit is not None and moves:
-                per_move = (now() - began) / moves
-                length = max(1, min(length, int(SAFE * options.remaining / per_move)))
+            if options.limit < np.inf:
+                length = max(1, min(length, int(SAFE * options.remaining / move)))
             cooling = (cold / hot) ** (1.0 / length)
             random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
             start = self.replicas() if run % 2 == 0 else self.starts[(run // 2) % len(self.starts)]
@@ -155,13 +157,13 @@ class RangeSearch:
                 for done in range(0, length, CHUNK):
                     if options.remaining <= 0:
                         return "time_limit"
+                    spend(move * min(CHUNK, length - done))
                     schedule = (min(CHUNK, length - done), hot * cooling**done, cooling, scale)
                     self._run(start if done == 0 else None, random, schedule)
             except KeyboardInterrupt:
                 return "interrupted"
-            moves += length
             if options.progress is not None and self.feasible:
-                options.progress(options.elapsed, self.objective, None)
+                options.progress(options.seconds, self.objective, None)
         return "finished"
 
     def _run(self, start: Replicas | None, random: UInts, schedule: tuple[int, float, float, float]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
@@ -18,6 +19,9 @@ MANY_SEATS = 12
 
 MAX_CELLS = 20_000_000
 """Replicas × tasks above which boundaries are only balanced."""
+
+SEAT = 5e-9
+"""Units of work per task and replica, for each trade of ranges that is tried."""
 
 PASSES = 3
 HALVINGS = 60
@@ -68,6 +72,8 @@ def ranges_on(
         ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
         fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
         return matched_ranges(tasks.held_before, ends.tolist(), nodes) if fits else None
+    trades = replicas * (replicas if replicas <= MANY_SEATS else 2)
+    spend(SEAT * (1 + trades) * tasks.count * replicas)
     seats = _ordered(tasks.held_before, nodes)
     boundaries = np.zeros(replicas + 1, np.int64)
     gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)

@@ -82,13 +82,6 @@ class RangeAnnealing(Method):
         known = best_answer(arrays, starts, "a start") if answer.decision is None else None
         return replace(known, stopped_because=stopped) if known is not None and known.decision is not None else answer
 
-    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
-        """The best of the starts that need no kernel."""
-        if clashes := problem.clashes():
-            return Answer("none", "time_limit", notes=clashes)
-        arrays = compile_rescale(problem)
-        return stopped_at_starts(arrays, plain_starts(arrays, options))
-
 
 def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
     """The answer of a search whose time was over before it began: the best of its starts."""

@@ -14,11 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import seconds_left
+from edrp.core.budget import spend, units_left
 from edrp.heuristics.migration.rescale.starts import Replicas, boundaries, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import possible_replicas, range_fits
+
+RANGE = 1e-6
+"""Units of work per range that is made as long as possible."""
 
 NEW = -1
 """In place of a node: any will do."""
@@ -55,7 +58,7 @@ def repaired_starts(arrays: KeyedArrays) -> list[Replicas]:
     known: list[Replicas] = []
     for target in TARGETS:
         for begin in (None,) if present is None else (present, None):
-            if known and seconds_left() <= 0:
+            if known and units_left() <= 0:
                 return known
             start = repaired_start(arrays, begin, target)
             if start is not None and start not in known:
@@ -137,6 +140,7 @@ def _balanced(arrays: KeyedArrays, index: int, replicas: int, fits: Fits) -> lis
 
 def _filled(work: list[float], limit: float, replicas: int) -> list[int] | None:
     """Boundaries of ranges of at most so much work, each as long as possible but for one task for each that follows."""
+    spend(RANGE * replicas)
     tasks, ends = len(work) - 1, [0]
     for left in range(replicas - 1, -1, -1):
         end = min(bisect_right(work, work[ends[-1]] + limit) - 1, tasks - left)

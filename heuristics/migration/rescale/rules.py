@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
-from edrp.core.compiling import run_method
-from edrp.core.methods import Method, Options, get_method
+from edrp.core.methods import Method, Options, get_method, run_method
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
@@ -33,11 +33,11 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
-EDRP_SECONDS = 10.0
-"""Seconds that EDRP gets where there is no time limit."""
+EDRP_WORK = 10.0
+"""Units of work that EDRP gets where there is no limit."""
 
 EDRP_SHARE = 0.6
-"""Share of a time limit that EDRP gets."""
+"""Share of a limit that EDRP gets."""
 
 
 class RescaleRule(Method):
@@ -68,10 +68,6 @@ class Keep(RescaleRule):
             return Answer("none", "finished", notes=("there is no current deployment to keep",))
         return deployment_answer(arrays, current, "finished", "the current deployment")
 
-    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
-        """It needs none."""
-        return self.run(problem, options)
-
 
 class RepairRanges(RescaleRule):
     """The current deployment, with overloaded ranges split, neighbours on a node joined, and replicas moved off overfull nodes.
@@ -90,10 +86,6 @@ class RepairRanges(RescaleRule):
         best = best_answer(arrays, repaired_starts(arrays), "what runs as repaired")
         return Answer("none", "finished") if best is None else best
 
-    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
-        """It needs none."""
-        return self.run(problem, options)
-
 
 class EdrpThenSsm(RescaleRule):
     """EDRP decides replicas and nodes as if load and state were split evenly, then ranges are chosen that move the least.
@@ -108,8 +100,8 @@ class EdrpThenSsm(RescaleRule):
         """One after the other."""
         edrp = as_edrp(arrays.problem)
         with derived_once(edrp):
-            seconds = EDRP_SECONDS if options.time_limit is None else EDRP_SHARE * options.remaining
-            first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, options_for_edrp(options, seconds))
+            units = EDRP_WORK if options.limit == inf else EDRP_SHARE * options.remaining
+            first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, options_for_edrp(options, units))
         if first.decision is None:
             said = f"EDRP with even loads is {first.status}" if first.status != "none" else "EDRP with even loads found nothing"
             return Answer("none", first.stopped_because, notes=(said, *first.notes))
@@ -119,9 +111,9 @@ class EdrpThenSsm(RescaleRule):
         return replace(best, stopped_because=first.stopped_because)
 
 
-def options_for_edrp(options: Options, seconds: float) -> Options:
+def options_for_edrp(options: Options, units: float) -> Options:
     """Options of the first of two steps."""
-    return replace(options.within(seconds), start=None, program=None, parameters={})
+    return replace(options.within(units), start=None, program=None, parameters={})
 
 
 class Ds2EvenRanges(RescaleRule):

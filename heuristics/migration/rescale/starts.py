@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, seconds_left
+from edrp.core.budget import look, spend, units_left
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.notes import listed
@@ -16,6 +16,9 @@ from edrp.placement.deployment import Deployment
 
 Replicas = list[list[tuple[int, int, int]]]
 """Node, first task and end of each replica of each operator."""
+
+PLACED = 3e-5
+"""Units of work per replica that is placed."""
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.4, 0.8, 1e9)
 """How much more than the average a replica may have, where the fewest bytes are asked for; the last one asks for nothing."""
@@ -100,6 +103,7 @@ def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int, free: Float
     near: Ints = np.unique([u for i in before for u, _, _ in placed[i]]).astype(np.int64)
     delay = compiled.delay[near][:, candidates].max(axis=0) if near.size else np.zeros(candidates.size)
     nodes = []
+    spend(PLACED * replicas)
     for _ in range(replicas):
         left = (free[candidates] - demand).min(axis=1, initial=np.inf)
         order = np.lexsort((-left, delay, left < -1e-9))
@@ -115,7 +119,7 @@ def sequential_starts(arrays: KeyedArrays, places: Deployment) -> list[Replicas]
     nodes = [[index[node] for node in places[name]] for name in arrays.compiled.operators]
     found: list[Replicas] = []
     for tolerance in TOLERANCES:
-        if found and seconds_left() <= 0:
+        if found and units_left() <= 0:
             break
         look("the ranges on given nodes")
         replicas = [ranges_on(arrays, i, nodes[i], tolerance) for i in range(len(nodes))]

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.problem_arrays import grouped
-from edrp.heuristics.placement.replica_counts import ReplicaCounts
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, variable
 from edrp.placement.compiled import Compiled
 
 NO_LINK = 1e9
@@ -184,6 +184,12 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
     for e in range(p.source.size):
         longest = max(longest, _pass_on(p, p.source[e], p.target[e]))
     return longest
+
+
+@inlined
+def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
+    """Seconds of the slowest path through instances, as it is."""
+    return path_latency(p, c, variable(NOBODY), variable(0), variable(0), variable(0))
 
 
 class CountArrays(NamedTuple):

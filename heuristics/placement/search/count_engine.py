@@ -1,4 +1,4 @@
-"""The engine for topologies of many instances, which represents a placement by counts per operator and node."""
+"""The engine for latency-aware placement, which represents a placement by counts per operator and node."""
 
 from __future__ import annotations
 
@@ -6,47 +6,49 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edrp.core.arrays import Ints
-from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE
+from edrp.core import budget
+from edrp.core.arrays import Floats, Ints
+from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
+from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
-from edrp.heuristics.placement.search.count_filling import CountPheromone, FillingRule
+from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_moves import MIN_GAIN
 from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.engine import Value, random_stream
-from edrp.heuristics.placement.search.local_search import LocalSearchRun
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 
-WORK = 40_000
-"""Places compared in one step, which takes up to about 2 ms."""
+PLACE_UNITS = 4e-8
+"""Units of work of comparing one place to go, or of one operator's look at a node in use when nodes are filled.
+
+Calibrated on topologies of 42 to 3,000 instances; within a factor of two.
+"""
 
 FILLINGS = 20
 """Fillings with noise that are tried after the greedy one while nodes are overloaded."""
 
-MANY_INSTANCES = 500
-"""Number of instances from which counts pay on any network."""
 
-MANY_NODES = 64
-"""Number of nodes from which counts pay on networks described by zones, where many nodes are equal."""
+LATENCY_SHARE = 0.1
+"""Largest part of the score that latency may decide, relative to that of all instances apart, for which this engine is made."""
 
 
-def prefers_counts(compiled: Compiled) -> bool:
-    """Whether this engine is made for a problem: many instances, or a cluster of many equal nodes.
+def suits_counts(compiled: Compiled) -> bool:
+    """Whether co-location decides the score of a latency-aware problem, which this engine evaluates in constant time.
+
+    Where latency decides, a change has to be evaluated whole to be valued. Measured on random topologies of 8 and 20
+    operators with no other weight than that of latency: this engine's answers are 13 % worse than what evaluates all.
 
     Examples
     --------
     >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.latency_aware import LatencyAwareProblem
-    >>> racks = {"nodes": [{"name": f"host{u}", "zone": f"rack{u % 4}"} for u in range(80)]}
-    >>> racks |= {"within_zone": {"delay": 5e-5}, "between_zones": {"delay": 2.5e-4}}
-    >>> problem = LatencyAwareProblem(application={"operators": [{"name": "read", "instances": 3}]}, network=racks)
-    >>> prefers_counts(compile_problem(problem))
+    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+    >>> suits_counts(compile_problem(paper_problem("T-R7", 0.7)))
     True
     """
-    cluster = bool(compiled.problem.network.classes) and len(compiled.nodes) >= MANY_NODES
-    return cluster or int(compiled.max_replicas.sum()) >= MANY_INSTANCES
+    return count_paths(compiled).span <= LATENCY_SHARE * float(compiled.stream_rate.sum())
 
 
 class CountEngine:
@@ -60,6 +62,10 @@ class CountEngine:
         self._compiled = compiled
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
+        self._work = int(CHUNK_UNITS / PLACE_UNITS)
+        parts = int(np.minimum(self._arrays.instances, PARTS).sum())
+        self._ant_units = PLACE_UNITS * len(compiled.operators) * (parts + len(compiled.nodes))
+        self._ants = max(1, int(CHUNK_UNITS / self._ant_units))
         self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
     def reset(self, start: Placement | None, random: np.random.Generator) -> None:
@@ -78,12 +84,12 @@ class CountEngine:
 
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb: batches move, trade places, or leave a node for an empty one of another class, until nothing is better."""
-        run = LocalSearchRun(0, np.inf, OVERLOAD_RULES[rule].value, WORK)
+        run = LocalSearchRun(0, np.inf, OVERLOAD_RULES[rule].value, self._work)
         yield from self._iterate(FillingRule.greedy(self._arrays, np.zeros(1, np.uint64)), run)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, WORK)
+        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._work)
         yield from self._iterate(FillingRule.greedy(self._arrays, random_stream(seed)), run)
 
     def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
@@ -95,20 +101,18 @@ class CountEngine:
         Ants overload nodes only where nothing has room, at any load.
         """
         best, pheromone = self._memory, CountPheromone(self._arrays, parameters)
-        pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.current_deposits)
-        random = random_stream(seed)
-        stagnant = 0
+        pheromone.deposit(best.best, self.value(), parameters.current_deposits)
+        rule, stagnant = pheromone.rule(random_stream(seed)), 0
         for _ in range(parameters.iterations):
-            before, built = self.value(), []
-            for _ in range(parameters.ants):
-                self._build(pheromone.rule(random))
-                built.append((self._now.counts.held.copy(), float(best.value[OBJECTIVE])))
+            before, fresh, left = self.value(), np.zeros_like(pheromone.trail), parameters.ants
+            while left > 0:
+                ants = min(left, self._ants)
+                self._build(rule, ants, 1.0, fresh)
+                left -= ants
                 yield self.value()
-            pheromone.evaporate()
-            for held, objective in built:
-                pheromone.deposit(held, objective, 1.0)
+            pheromone.evaporate(fresh)
             if parameters.rule == "repaired":
-                pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.elitist_deposits)
+                pheromone.deposit(best.best, self.value(), parameters.elitist_deposits)
             stagnant = 0 if self.value() < before else stagnant + 1
             if stagnant == parameters.stagnation:
                 break
@@ -129,8 +133,9 @@ class CountEngine:
     def _search(self, rule: FillingRule) -> CountSearch:
         return CountSearch(self._arrays, self._now, self._paths, self._memory, rule, np.zeros(2, np.int64))
 
-    def _build(self, rule: FillingRule) -> None:
-        build(self._search(rule))
+    def _build(self, rule: FillingRule, ants: int = 1, amount: float = 0.0, fresh: Floats | None = None) -> None:
+        build(self._search(rule), ants, amount, np.zeros((0, 0)) if fresh is None else fresh)
+        budget.spend(ants * self._ant_units)
 
     def _adopt(self, counts: Ints) -> None:
         self._now = CountState.nothing(self._arrays)
@@ -145,4 +150,5 @@ class CountEngine:
         search, ended = self._search(rule), False
         while not (ended or self._nothing_is_better()):
             ended = iterate(search, run)
+            budget.spend(PLACE_UNITS * float(search.progress[WORK]))
             yield self.value()

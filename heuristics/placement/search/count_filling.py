@@ -9,8 +9,10 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
+from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
 PARTS = 64
@@ -19,6 +21,9 @@ PARTS = 64
 WAITING_SHARE = 1e-3
 """Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
 
+
+PENALTY = 10_000.0
+"""Score of one violation (4.3.2)."""
 
 MIN_SCORE = 1e-6
 """Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
@@ -33,6 +38,7 @@ class FillingRule(NamedTuple):
     Attributes
     ----------
     noise : shape (1,).
+    first : shape (1,); index of the node in use that is filled first.
     trail : shape (operators, operators); pheromone between operators. Its mean is over the instances on the node.
     random : shape (1,); state of the random numbers.
     trail_sum, useless : shapes (operators,) and (classes,); scratch.
@@ -41,6 +47,7 @@ class FillingRule(NamedTuple):
     power: float
     trail_power: float
     noise: Floats
+    first: Ints
     trail: Floats
     random: UInts
     trail_sum: Floats
@@ -49,7 +56,8 @@ class FillingRule(NamedTuple):
     @classmethod
     def greedy(cls, t: CountArrays, random: UInts) -> FillingRule:
         """The rule that always takes the largest worth."""
-        return cls(1.0, 0.0, np.zeros(1), np.zeros((1, 1)), random, np.zeros(1), np.zeros(t.class_start.size - 1, np.bool_))
+        useless = np.zeros(t.class_start.size - 1, np.bool_)
+        return cls(1.0, 0.0, np.zeros(1), np.zeros(1, np.int64), np.zeros((1, 1)), random, np.zeros(1), useless)
 
 
 @inlined
@@ -75,14 +83,15 @@ def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int
 def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool:
     """Place waiting instances on node d as long as some fit; whether any did."""
     taken = 0
-    for a in range(rule.trail_sum.size):
+    operators = rule.trail_sum.size if rule.trail_power > 0 else 0
+    for a in range(operators):
         rule.trail_sum[a] = 0.0
-        for b in range(rule.trail_sum.size):
+        for b in range(operators):
             rule.trail_sum[a] += c.counts.held[b, d] * rule.trail[a, b]
     while True:
-        best, max_weight = -1, -np.inf
+        best, max_weight = variable(-1), -np.inf
         for a in range(c.counts.degree.size):
-            if waiting(t, c, a) == 0 or fitting(t, c, a, d, 1) == 0:
+            if waiting(t, c, a) == 0 or fitting(t, c, a, d, variable(1)) == 0:
                 continue
             log_weight = _log_weight(t, c, rule, a, d)
             if best < 0 or log_weight > max_weight:
@@ -93,14 +102,14 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
         q = fitting(t, c, best, d, part)
         put(t, c, best, d, q)
         taken += q
-        for a in range(rule.trail_sum.size):
+        for a in range(operators):
             rule.trail_sum[a] += q * rule.trail[a, best]
 
 
 @inlined
 def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) -> int:
     """The empty node that can take most of the waiting instances, preferably in the zone of the previous one; -1 for none."""
-    best, max_value = -1, 0.0
+    best, max_value = variable(-1), 0.0
     for k in range(c.spare.size):
         if c.spare[k] == 0 or rule.useless[k]:
             continue
@@ -115,6 +124,8 @@ def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) 
             if need > 0:
                 share = min(share, t.capacity[d, m] / need)
         value = share * count * (1.0 + 1e-6 * (previous >= 0 and t.zone[d] == t.zone[previous]))
+        if rule.noise[0] > 0:
+            value *= 1.0 + rule.noise[0] * uniform(rule.random)
         if value > max_value:
             best, max_value = d, value
     return best
@@ -125,7 +136,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
     """Place the instances that find no room where they overload least."""
     for a in range(c.counts.degree.size):
         while waiting(t, c, a) > 0:
-            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), -1, 0, np.inf
+            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), variable(-1), 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
@@ -142,10 +153,8 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
 @inner_loop
 def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
     """Place all instances that wait: on node `first` (-1 for none), then on nodes in use, empty ones, and at last anywhere."""
-    if first >= 0:
-        _fill_node(t, c, rule, first)
     before = c.counters[OPEN]
-    turn, previous = 0, -1
+    turn, previous = -1 if first >= 0 else 0, variable(-1)
     for k in range(rule.useless.size):
         rule.useless[k] = False
     while True:
@@ -154,11 +163,16 @@ def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
             unplaced += waiting(t, c, a)
         if unplaced == 0:
             return
-        d = c.opened[turn] if turn < before else _next_node(t, c, rule, previous)
+        d = first
+        if turn >= 0:
+            d = c.opened[(rule.first[0] + turn) % before] if turn < before else _next_node(t, c, rule, previous)
         if d < 0:
             _squeeze(t, c)
             return
-        if _fill_node(t, c, rule, d):
+        filled = _fill_node(t, c, rule, d)
+        if turn < 0:
+            before = c.counters[OPEN]
+        elif filled:
             previous = d
         elif turn >= before:
             rule.useless[t.class_of[d]] = True
@@ -189,17 +203,20 @@ class CountPheromone:
             power=self._parameters.heuristic_power,
             trail_power=self._parameters.pheromone_power,
             noise=np.ones(1),
+            first=np.zeros(1, np.int64),
             trail=self.trail,
             random=random,
             trail_sum=np.zeros(operators),
             useless=np.zeros(classes, np.bool_),
         )
 
-    def evaporate(self) -> None:
-        """Let pheromone evaporate, down to the minimum at most (eq. 4)."""
-        self.trail = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+    def evaporate(self, fresh: Floats) -> None:
+        """Let pheromone evaporate, down to the minimum at most, after the ants of an iteration have deposited `fresh` (eq. 4)."""
+        left = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
+        self.trail[:] = left + self._parameters.deposit * fresh
 
-    def deposit(self, held: Ints, score: float, times: float) -> None:
-        """Deposit the pheromone of an ant that built `held` (operators, nodes) (eq. 5), so many times."""
+    def deposit(self, held: Ints, value: Value, times: float) -> None:
+        """Deposit the pheromone of the placement `held` (operators, nodes) of this value (eq. 5), so many times."""
+        score = value.objective + PENALTY * value.violations
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail = self.trail + times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
+        self.trail += times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)

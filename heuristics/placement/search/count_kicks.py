@@ -9,12 +9,13 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
-from edrp.heuristics.placement.search.count_arrays import NOBODY, CountArrays, CountPaths, path_latency
-from edrp.heuristics.placement.search.count_filling import FillingRule, empty_node, fill
+from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
+from edrp.heuristics.placement.search.count_filling import MIN_SCORE, PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
-from edrp.heuristics.placement.search.local_search import LocalSearchRun, compile_loop
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
 
 BEST_CLOCK, HOME_CLOCK = range(2)
 """Indices of `CountMemory.clocks`: when each copy was made."""
@@ -22,8 +23,8 @@ BEST_CLOCK, HOME_CLOCK = range(2)
 MAX_EMPTIED = 3
 """Maximum number of nodes that a kick empties."""
 
-NODES = 0.6
-"""Share of the kicks that empty nodes."""
+EXCHANGE, NODES = 0.25, 0.7
+"""Cumulated shares of the kicks that exchange what two unequal nodes run, and of those that empty nodes."""
 
 FRESH = 0.3
 """Share of the kicks that fill an empty node first."""
@@ -58,7 +59,7 @@ class CountMemory(NamedTuple):
 class CountSearch(NamedTuple):
     """A search over counts: the problem, the placement, what is remembered, and how nodes are filled after a kick.
 
-    `progress` (2,) is as in `local_search`; work is counted in places compared.
+    `progress` (2,) is as in `local_search`; work is counted in places compared, and for a kick in operators times nodes in use.
     """
 
     arrays: CountArrays
@@ -89,7 +90,7 @@ def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) 
         value[VIOLATIONS] += violations
         value[OVERLOAD] += overload
     if p.price > 0:
-        value[OBJECTIVE] += p.price * path_latency(p, c.counts, NOBODY, 0, 0, 0)
+        value[OBJECTIVE] += p.price * latency_now(p, c.counts)
     if better(value, memory.best_value):
         _copy(c, memory.best, memory.clocks[BEST_CLOCK])
         memory.clocks[BEST_CLOCK] = c.counters[CLOCK]
@@ -106,13 +107,25 @@ def _remove(t: CountArrays, c: CountState, a: int) -> None:
 
 
 @inner_loop
-def build(search: CountSearch) -> None:
-    """Place all instances again from scratch."""
+def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> None:
+    """Place all instances again from scratch, so many times.
+
+    Each placement deposits `amount` over its score on `fresh` (operators, operators): that times the share of two operators'
+    pairs of instances that it co-locates (latency-aware placement, eq. 5).
+    """
     t, c = search.arrays, search.now
-    while c.counters[OPEN] > 0:
-        empty_node(t, c, c.opened[c.counters[OPEN] - 1])
-    fill(t, c, search.rule, -1)
-    appraise(t, c, search.paths, search.memory)
+    for _ in range(ants):
+        while c.counters[OPEN] > 0:
+            empty_node(t, c, c.opened[c.counters[OPEN] - 1])
+        fill(t, c, search.rule, variable(-1))
+        appraise(t, c, search.paths, search.memory)
+        total = search.memory.value[OBJECTIVE] + PENALTY * search.memory.value[VIOLATIONS]
+        for k in range(c.counters[OPEN] if amount > 0 else 0):
+            s = c.opened[k]
+            for a in range(c.counts.degree.size):
+                share = amount / max(total, MIN_SCORE) * c.counts.held[a, s] / t.instances[a]
+                for b in range(c.counts.degree.size if share > 0 else 0):
+                    fresh[a, b] += share * c.counts.held[b, s] / t.instances[b]
 
 
 @inlined
@@ -144,25 +157,44 @@ def accept(search: CountSearch, run: LocalSearchRun) -> None:
 
 
 @inlined
-def kick(search: CountSearch, run: LocalSearchRun) -> None:
-    """Remove what some nodes run, or an operator and one that it exchanges tuples with; then place that again.
+def _exchange(t: CountArrays, c: CountState, u: int, v: int) -> None:
+    """Everything that may goes from node u to node v, and from v to u, whether there is room or not."""
+    for a in range(c.counts.degree.size):
+        more = c.counts.held[a, u] - c.counts.held[a, v]
+        if more != 0 and t.candidate[a, v if more > 0 else u]:
+            for side in range(2):
+                put(t, c, a, v if side == 0 else u, more if side == 0 else -more)
 
-    It goes to what is left of the nodes in use, or first to one that is empty.
+
+@inlined
+def kick(search: CountSearch, run: LocalSearchRun) -> None:
+    """Exchange what two nodes run; or remove what some run, or an operator and one that it exchanges tuples with, and place that.
+
+    What is removed goes to what is left of the nodes in use, or first to one that is empty.
     """
     t, c, rule = search.arrays, search.now, search.rule
-    if uniform(rule.random) < NODES:
+    search.progress[WORK] += c.counts.degree.size * c.counters[OPEN]
+    kind = uniform(rule.random)
+    if kind < EXCHANGE and c.counters[OPEN] > 0:
+        u, v = c.opened[below(rule.random, c.counters[OPEN])], below(rule.random, c.total.size)
+        if t.class_of[u] != t.class_of[v]:
+            _exchange(t, c, u, v)
+            return
+    if kind < NODES:
         for _ in range(1 + below(rule.random, MAX_EMPTIED)):
             if c.counters[OPEN] > 0:
                 empty_node(t, c, c.opened[below(rule.random, c.counters[OPEN])])
     else:
         a = below(rule.random, c.counts.degree.size)
-        _remove(t, c, a)
-        if t.start[a + 1] > t.start[a]:
-            _remove(t, c, t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])])
+        for step in range(2):
+            if step == 1 and t.start[a + 1] > t.start[a]:
+                a = t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])]
+            _remove(t, c, a)
     k = below(rule.random, c.spare.size)
     fresh = uniform(rule.random) < FRESH and c.spare[k] > 0
     rule.noise[0] = MAX_NOISE * uniform(rule.random)
-    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else -1)
+    rule.first[0] = below(rule.random, c.counters[OPEN])
+    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else variable(-1))
 
 
 iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)

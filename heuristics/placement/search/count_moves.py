@@ -1,4 +1,4 @@
-"""Hill climbing over counts: any number of instances moves, trades places, or leaves a node for one of another class.
+"""Hill climbing over counts: any number of instances moves, trades places, or leaves a node all together.
 
 Instances go where there is room. Only where nodes are overloaded may they overload others, if that is less in all.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
+from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
@@ -16,6 +17,7 @@ from edrp.heuristics.placement.search.count_state import (
     OPEN,
     SLACK,
     SWEEP,
+    SWEPT,
     TURN,
     CountState,
     fitting,
@@ -50,18 +52,38 @@ def _price(price: np.ndarray, total: np.ndarray, s: int, d: int, q: int) -> floa
 @inlined
 def _relief(t: CountArrays, c: CountState, a: int, b: int, s: int, d: int, q: int, back: int) -> tuple[int, float]:
     """Decrease in broken limits and in overload when q of a go from s to d and `back` of b the other way."""
-    violations, overload = strain(t.capacity, c.counts.used, s)
-    there, load = strain(t.capacity, c.counts.used, d)
-    violations, overload = violations + there, overload + load
+    violations, overload = 0, 0.0
+    for step in range(4):  # both nodes before, then after: one place in the code, because each takes seconds to compile
+        if step % 2 == 0:
+            for m in range(c.counts.used.shape[1]):
+                more = q * t.demand[a, m] - back * t.demand[b, m]
+                c.counts.used[s, m] -= more if step == 2 else 0.0
+                c.counts.used[d, m] += more if step == 2 else 0.0
+        broken, over = strain(t.capacity, c.counts.used, s if step % 2 == 0 else d)
+        violations += broken if step < 2 else -broken
+        overload += over if step < 2 else -over
     for m in range(c.counts.used.shape[1]):
-        c.counts.used[s, m] -= q * t.demand[a, m] - back * t.demand[b, m]
-        c.counts.used[d, m] += q * t.demand[a, m] - back * t.demand[b, m]
-    left, rest = strain(t.capacity, c.counts.used, s)
-    there, load = strain(t.capacity, c.counts.used, d)
-    for m in range(c.counts.used.shape[1]):
-        c.counts.used[s, m] += q * t.demand[a, m] - back * t.demand[b, m]
-        c.counts.used[d, m] -= q * t.demand[a, m] - back * t.demand[b, m]
-    return violations - left - there, overload - rest - load
+        more = q * t.demand[a, m] - back * t.demand[b, m]
+        c.counts.used[s, m] += more
+        c.counts.used[d, m] -= more
+    return violations, overload
+
+
+@inlined
+def _latency_gain(c: CountState, p: CountPaths, mover: int, q: int, s: int, d: int) -> float:
+    """How much lower the score is by the latency when q instances of an operator, or all of s, go from s to d."""
+    saved = 0.0
+    for after in range(2):
+        seconds = path_latency(p, c.counts, mover if after == 1 else variable(NOBODY), q, s, d)
+        saved += -seconds if after == 1 else seconds
+    return p.price * saved
+
+
+@inlined
+def _transfer(t: CountArrays, c: CountState, a: int, s: int, d: int, q: int) -> None:
+    """q instances of operator a go from node s to node d."""
+    for side in range(2):
+        put(t, c, a, d if side == 0 else s, q if side == 0 else -q)
 
 
 @inlined
@@ -100,7 +122,7 @@ def _move(
     Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
     """
     span = _span(t, p)
-    best, number, fewer, less, max_value = -1, 0, 0, 0.0, -span
+    best, number, fewer, less, max_value = variable(-1), variable(0), 0, 0.0, -span
     held, everywhere = c.counts.held[a, s], c.changed[s] > c.looked[a]
     violations, _ = strain(t.capacity, c.counts.used, s)
     for k in range(c.counters[OPEN] + c.spare.size if everywhere else recent):
@@ -129,12 +151,10 @@ def _move(
         return False
     if fewer == 0 and less <= MIN_GAIN:
         if span > 0 and max_value <= span:
-            max_value += p.price * path_latency(p, c.counts, NOBODY, 0, s, best)
-            max_value -= p.price * path_latency(p, c.counts, a, number, s, best)
+            max_value += _latency_gain(c, p, a, number, s, best)
         if max_value <= MIN_GAIN * t.everything:
             return False
-    put(t, c, a, best, number)
-    put(t, c, a, s, -number)
+    _transfer(t, c, a, s, best, number)
     return True
 
 
@@ -169,7 +189,8 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
     strained = strain(t.capacity, c.counts.used, s)[0] > 0
-    max_gain, best, other, number, number_back = _span(t, p) + MIN_GAIN * t.everything, -1, -1, 0, 0
+    max_gain = _span(t, p) + MIN_GAIN * t.everything
+    best, other, number, number_back = variable(-1), variable(-1), variable(0), variable(0)
     everywhere = c.changed[s] > c.looked[a]
     for k in range(c.counters[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
@@ -192,10 +213,9 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
                 max_gain, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
         return False
-    put(t, c, a, best, number)
-    put(t, c, other, s, number_back)
-    put(t, c, a, s, -number)
-    put(t, c, other, best, -number_back)
+    for back in range(2):
+        moved, left = (other, best) if back == 1 else (a, s)
+        _transfer(t, c, moved, left, s if back == 1 else best, number_back if back == 1 else number)
     return True
 
 
@@ -224,7 +244,7 @@ def _look(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
 @inlined
 def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
     for m in range(c.counts.used.shape[1]):
-        if c.counts.used[s, m] > t.capacity[d, m]:
+        if c.counts.used[s, m] + c.counts.used[d, m] > t.capacity[d, m] * (1 + SLACK):
             return False
     for a in range(c.counts.held.shape[0]):
         if c.counts.held[a, s] > 0 and not t.candidate[a, d]:
@@ -233,30 +253,32 @@ def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
 
 
 @inlined
-def _replace(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, work: int) -> bool:
-    """Move everything on some node to an empty one of another class, where only that shortens paths or costs less."""
-    now = path_latency(p, c.counts, NOBODY, 0, 0, 0)
+def _dissolve(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, work: int) -> bool:
+    """Move everything on some node to another one, in use or an empty one of another class, where that is better."""
+    span = _span(t, p)
     while c.counters[SWEEP] < c.counters[OPEN]:
         s = c.opened[c.counters[SWEEP]]
         c.counters[SWEEP] += 1
-        for k in range(c.spare.size):
-            d = _target(t, c, c.counters[OPEN] + k)
-            value = t.node_price[s] - t.node_price[d]
-            if (
-                d < 0
-                or k == t.class_of[s]
-                or value + p.price * now <= MIN_LATENCY_GAIN * t.everything
-                or not _takes_all(t, c, s, d)
-            ):
+        progress[WORK] += 1 + c.counters[OPEN] // 8
+        for k in range(c.counters[OPEN] + c.spare.size):
+            d = _target(t, c, k)
+            if d < 0 or d == s or (c.changed[s] <= c.counters[SWEPT] and c.changed[d] <= c.counters[SWEPT]):
                 continue
-            progress[WORK] += c.counters[OPEN] + p.source.size
-            value += p.price * (now - path_latency(p, c.counts, EVERYBODY, 0, s, d))
+            if (c.total[d] == 0 and t.class_of[d] == t.class_of[s]) or not _takes_all(t, c, s, d):
+                continue
+            value = t.node_price[s] - (t.node_price[d] if c.total[d] == 0 else 0.0)
+            for a in range(c.counts.held.shape[0]):
+                value += c.counts.held[a, s] * (c.joined[a, d] + 2.0 * c.counts.held[a, d] * t.pair[a, a])
+            if value + span <= MIN_GAIN * t.everything:
+                continue
+            if span > 0:
+                progress[WORK] += c.counters[OPEN] + p.source.size
+                value += _latency_gain(c, p, variable(EVERYBODY), variable(0), s, d)
             if value > MIN_GAIN * t.everything:
                 for a in range(c.counts.held.shape[0]):
-                    q = c.counts.held[a, s]
-                    if q > 0:
-                        put(t, c, a, d, q)
-                        put(t, c, a, s, -q)
+                    if c.counts.held[a, s] > 0:
+                        _transfer(t, c, a, s, d, c.counts.held[a, s])
+                c.counters[SWEEP] = 0
                 return True
         if progress[WORK] >= work:
             return False
@@ -274,9 +296,9 @@ def climb_batches(t: CountArrays, c: CountState, p: CountPaths, progress: np.nda
         idle = idle + 1 if c.counters[CLOCK] == before else 0
         c.counters[CURSOR] = (a + 1) % c.looked.size
         if idle == c.looked.size:
-            replaced = _replace(t, c, p, progress, run.work)
-            if not replaced and c.counters[SWEEP] >= c.counters[OPEN]:
-                c.counters[SWEEP] = 0
+            dissolved = _dissolve(t, c, p, progress, run.work)
+            if not dissolved and c.counters[SWEEP] >= c.counters[OPEN]:
+                c.counters[SWEEP], c.counters[SWEPT] = 0, c.counters[CLOCK]
                 return True
-            idle = 0 if replaced else idle - 1
+            idle = 0 if dissolved else idle - 1
     return False

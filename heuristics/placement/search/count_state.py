@@ -17,9 +17,10 @@ from edrp.heuristics.placement.search.count_arrays import CountArrays
 SLACK = 5e-10
 """Relative overload that rounding may leave; half of what the evaluation allows."""
 
-OPEN, CLOCK, CURSOR, TURN, BEGAN, SWEEP = range(6)
+OPEN, CLOCK, CURSOR, TURN, BEGAN, SWEEP, SWEPT = range(7)
 """Indices of `CountState.counters`: nodes in use, changes so far, the operator whose turn it is, the index of its node whose
-turn it is and the clock when the first had its, the index of the node that is to be replaced next."""
+turn it is and the clock when the first had its, the index of the node that is to be dissolved next, and the clock when all had
+been tried."""
 
 
 class CountState(NamedTuple):
@@ -66,7 +67,7 @@ class CountState(NamedTuple):
             changed=np.ones(nodes, np.int64),
             looked=np.zeros(operators, np.int64),
             recent=np.zeros(nodes, np.int64),
-            counters=np.array([0, 1, 0, 0, 0, 0]),
+            counters=np.array([0, 1, 0, 0, 0, 0, 0]),
         )
 
 

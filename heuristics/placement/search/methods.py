@@ -13,17 +13,13 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.search.count_engine import CountEngine, prefers_counts
+from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
+from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
 from edrp.heuristics.placement.search.engine import SearchEngine, Value
-from edrp.heuristics.placement.search.instance_engine import InstanceEngine, scan_size
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.search.replica_engine import ReplicaEngine, too_many_pairs
 from edrp.heuristics.placement.start import Placement, best_start, overloaded, to_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
-
-MAX_SCAN = 1_000_000
-"""Changes of single instances beyond which a look at all of them takes too long (several ms)."""
 
 
 class SearchRun:
@@ -48,7 +44,7 @@ class SearchRun:
         if value.violations == 0 and value.objective < self.reported:
             self.reported = value.objective
             if self.options.progress is not None:
-                self.options.progress(self.options.elapsed, value.objective, None)
+                self.options.progress(self.options.seconds, value.objective, None)
 
 
 class SearchMethod(Method):
@@ -99,7 +95,7 @@ class SearchMethod(Method):
 
 
 def make_engine(compiled: Compiled) -> SearchEngine:
-    """The engine for a problem: replicas for EDRP; else counts where there are many instances or nodes, or instances.
+    """The engine for a problem: counts where co-location decides the objective, else deployments as they are evaluated.
 
     Examples
     --------
@@ -110,11 +106,9 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     >>> [*engine.climb("repaired")][-1] < first
     True
     """
-    if compiled.problem.kind == "edrp":
-        return ReplicaEngine(compiled)
-    if prefers_counts(compiled) or scan_size(compiled) > MAX_SCAN:
-        return CountEngine(compiled)
-    return InstanceEngine(compiled)
+    if compiled.problem.kind == "edrp" or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
+        return DeploymentEngine(compiled)
+    return CountEngine(compiled)
 
 
 def starts(compiled: Compiled, options: Options) -> list[Placement]:

@@ -8,8 +8,9 @@ import pytest
 
 import edrp
 from edrp.auto.portfolio import Portfolio, Stage
-from edrp.core.budget import KernelNotCompiledError
+from edrp.core.budget import running
 from edrp.core.compiling import STILL_COMPILING
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 
@@ -26,7 +27,7 @@ class Scripted(Method):
     def run(self, problem, options):
         self.asked.append(options)
         if options.progress is not None:
-            options.progress(options.elapsed, None, None)
+            options.progress(options.seconds, None, None)
         if self.error:
             raise self.error
         return self.answer
@@ -78,25 +79,20 @@ def test_it_stopped_for_the_reason_of_the_last_method():
     assert Portfolio(stages(feasible("first", 5.0), through)).run(None, Options()).stopped_because == "finished"
     failed = Scripted("failed", "none", "error")
     assert Portfolio(stages(feasible("first", 5.0), failed)).run(None, Options()).stopped_because == "time_limit"
-    asked_at_last = Portfolio(stages(late), [rule]).run(Named(), Options(time_limit=100.0))
+    asked_at_last = Portfolio(stages(late), [rule]).run(Named(), Options(work_limit=100.0))
     assert (asked_at_last.decision, asked_at_last.stopped_because) == ("rule", "time_limit")
 
 
-def test_kernels_that_were_not_compiled_in_time_are_told_with_the_answer_of_a_rule():
-    rule = Scripted("rule", "feasible", "finished", decision="rule", objective=5.0)
-    same = Scripted("same", "feasible", "time_limit", decision="rule", objective=5.0, notes=(STILL_COMPILING,))
-    answer = Portfolio(stages(rule, same)).run(None, Options())
-    assert (answer.method, answer.notes) == ("rule", (STILL_COMPILING,))
-
-
-def test_stages_share_the_time_and_the_last_one_has_the_rest():
-    first, last = feasible("first", 5.0), feasible("last", 4.0)
-    Portfolio(stages(first, last)).run(None, Options(time_limit=1000.0))
-    assert first.asked[0].time_limit == pytest.approx(500.0, rel=0.01)
-    assert last.asked[0].time_limit == pytest.approx(1000.0, rel=0.01)
+def test_stages_share_the_work_and_the_last_one_has_the_rest():
+    for limits in ({"work_limit": 1000.0}, {"time_limit": 1000.0}):
+        first, last = feasible("first", 5.0), feasible("last", 4.0)
+        with running(**limits):
+            Portfolio(stages(first, last)).run(None, Options(**limits))
+        assert first.asked[0].limit == pytest.approx(500.0, rel=0.01)
+        assert last.asked[0].limit == pytest.approx(1000.0, rel=0.01)
     first, last = feasible("first", 5.0), feasible("last", 4.0)
     Portfolio(stages(first, last)).run(None, Options())
-    assert (first.asked[0].time_limit, last.asked[0].time_limit) == (10.0, None)
+    assert (first.asked[0].limit, last.asked[0].limit) == (10.0, math.inf)
 
 
 def test_progress_is_told_in_the_time_of_the_whole():
@@ -107,57 +103,26 @@ def test_progress_is_told_in_the_time_of_the_whole():
     assert all(0 <= elapsed < math.inf for elapsed in seconds)
 
 
-def test_without_kernels_what_needs_none_answers():
-    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
-    portfolio = Portfolio(stages(cold), [cold, feasible("rule", 5.0), feasible("better", 4.0)])
-    assert portfolio.run_without_kernels(Named(), Options(time_limit=100.0)).decision == "better"
-
-
-def test_a_kernel_that_is_missing_costs_nothing_that_is_held(monkeypatch):
-    asked = []
-
-    def compiled(method, problem, options):
-        asked.append((method.name, options.start))
-        return Answer("feasible", "finished", decision="warm", objective=4.5)
-
-    monkeypatch.setattr("edrp.auto.portfolio.run_while_compiling", compiled)
-    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
-    held = Portfolio(stages(feasible("first", 5.0), cold)).run(None, Options(time_limit=100.0))
-    assert (held.decision, held.method, asked) == ("warm", "cold", [("cold", "first")])
-    after = Portfolio(stages(feasible("first", 5.0), cold, feasible("after", 4.0))).run(None, Options(time_limit=100.0))
-    assert (after.decision, after.method) == ("after", "after")
-    with pytest.raises(KernelNotCompiledError):  # all of it begins in a process that may compile
-        Portfolio(stages(cold, feasible("after", 4.0))).run(None, Options(time_limit=100.0))
-
-
-def test_under_a_limit_a_rule_has_answered_before_anything_else_begins(monkeypatch):
+def test_under_a_limit_a_rule_has_answered_before_anything_else_begins():
     """Whatever eats the time after it, a busy machine included, there is an answer."""
     rule, late = feasible("rule", 5.0), Scripted("late", "none", "time_limit", bound=2.0)
-    answer = Portfolio(stages(late), [rule]).run(Named(), Options(time_limit=100.0))
+    answer = Portfolio(stages(late), [rule]).run(Named(), Options(work_limit=100.0))
     assert (answer.status, answer.decision, answer.method, answer.bound) == ("feasible", "rule", "rule", 2.0)
     assert late.asked[0].start is None, "others begin as they do without a limit"
 
-    def too_late(method, problem, options, known):
-        return known
 
-    monkeypatch.setattr("edrp.auto.portfolio.run_while_compiling", too_late)
-    cold = Scripted("cold", error=KernelNotCompiledError("cold"))
-    assert Portfolio(stages(cold), [rule]).run(Named(), Options(time_limit=100.0)).decision == "rule"
+def test_a_method_that_has_to_wait_for_the_compiler_costs_nothing_that_is_held():
+    cold = Scripted("cold", error=OutOfTimeError(STILL_COMPILING))
+    answer = Portfolio(stages(feasible("first", 5.0), cold)).run(None, Options(work_limit=100.0))
+    assert (answer.decision, answer.method, answer.notes) == ("first", "first", (STILL_COMPILING,))
 
 
 def test_a_rule_is_not_asked_where_it_has_the_first_turn_or_there_is_no_hurry():
     rule, after = feasible("rule", 5.0), feasible("after", 4.0)
-    Portfolio(stages(rule, after), [rule]).run(Named(), Options(time_limit=100.0))
+    Portfolio(stages(rule, after), [rule]).run(Named(), Options(work_limit=100.0))
     assert len(rule.asked) == 1
     Portfolio(stages(after), [rule]).run(Named(), Options())
     assert len(rule.asked) == 1
-
-
-def test_answers_on_the_way_are_handed_over():
-    kept = []
-    methods = stages(feasible("first", 5.0), feasible("second", 3.0), feasible("third", 4.0))
-    Portfolio(methods).run(None, Options(keep=kept.append))
-    assert [answer.decision for answer in kept] == ["first", "second", "second"]
 
 
 class Named:
@@ -184,7 +149,7 @@ def test_under_a_limit_a_short_search_comes_before_elimination():
 
     told = []
     problem = layered(12, 0)
-    edrp.solve(problem, time_limit=2.0, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
+    edrp.solve(problem, work_limit=2.0, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
     stages = [stage for stage in edrp.methods()["auto"].resolve(problem).stages if stage.share]
     assert [stage.method.name for stage in stages] == ["iterated-local-search", "eliminate"]
     first = next((incumbent, bound) for incumbent, bound in told if incumbent is not None)
@@ -194,7 +159,7 @@ def test_under_a_limit_a_short_search_comes_before_elimination():
 def test_a_stage_without_a_share_has_no_turn_under_a_limit():
     methods = [Scripted(name, "none", "finished") for name in ("first", "second", "third")]
     portfolio = Portfolio([Stage(methods[0], 0.0, 1.0), Stage(methods[1], 0.5, 1.0), Stage(methods[2], 1.0)])
-    portfolio.run(None, Options(time_limit=5.0))
+    portfolio.run(None, Options(work_limit=5.0))
     assert [len(method.asked) for method in methods] == [0, 1, 1]
     portfolio.run(None, Options())
     assert [len(method.asked) for method in methods] == [1, 2, 2]

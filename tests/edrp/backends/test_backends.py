@@ -15,11 +15,11 @@ import edrp
 from edrp.backends import BACKENDS, available_backends, get_backend, solve_program
 from edrp.backends.base import finite_or_none, in_fresh_thread
 from edrp.backends.highs import STOPPED
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import BackendUnavailableError, EdrpError
 from edrp.core.methods import Options
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ALL = sorted(BACKENDS)
 
@@ -149,11 +149,9 @@ def test_published_wrong_optima_of_highs_1_14_are_right(bound, optimum):
 
 
 @pytest.mark.parametrize("backend", ALL)
-def test_a_time_limit_leaves_no_false_claim(backend):
-    started = time.perf_counter()
-    result = solve_program(market_split(), backend, time_limit=0.5)
-    assert time.perf_counter() - started < 8.0
-    assert result.stopped_because == "time_limit"
+def test_a_limit_leaves_no_false_claim(backend):
+    result = solve_program(market_split(), backend, work_limit=0.2)
+    assert result.stopped_because in ("time_limit", "work_limit")
     assert result.status in ("feasible", "none")
     assert (result.values is None) == (result.status == "none")
     assert result.bound is None or result.objective is None or result.bound <= result.objective
@@ -163,7 +161,7 @@ def test_a_time_limit_leaves_no_false_claim(backend):
 def test_a_loose_gap_stops_early(backend):
     program = market_split(rows=2)
     program.minimise(program.objective + 1000.0)
-    result = solve_program(program, backend, gap=0.9, time_limit=20.0)
+    result = solve_program(program, backend, gap=0.9)
     assert result.status == "optimal"
     assert result.bound is None or (result.objective - result.bound) / result.objective <= 0.9
 
@@ -176,10 +174,10 @@ def test_the_number_of_threads_may_change_between_solves():
 
 def test_a_partial_start_is_completed_and_never_worsened():
     program = market_split()
-    known = solve_program(program, time_limit=1.0)
+    known = solve_program(program, work_limit=0.2)
     start = known.values.copy()
     start[program["over"]] = start[program["under"]] = np.nan
-    again = solve_program(program, time_limit=0.05, start=start)
+    again = solve_program(program, work_limit=0.01, start=start)
     assert again.objective <= known.objective + 1e-9
 
 

@@ -16,13 +16,13 @@ from edrp.backends import get_backend, scipy_milp, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
 from edrp.backends.highs import HighsBackend, second_look, solve_arrays
+from edrp.check_problems.placement.enumeration import feasible_deployments
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays, Linear, Program
 from edrp.formulations.methods import formulate
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 CASES = sorted(Path(__file__).with_name("wrong_optima").glob("*.json"))
 
@@ -187,7 +187,7 @@ def test_what_only_presolve_says_is_believed_if_the_relaxation_says_it_too(start
 
 def test_what_only_presolve_says_is_not_believed_where_no_time_is_left():
     wrong = ProgramResult("optimal", "finished", np.array([1.0, 0.0]), -2.0, -2.0, 0.0, searched=False)
-    found = second_look(bag(), SolverOptions(time_limit=0.0), now(), wrong)
+    found = second_look(bag(), SolverOptions(work_limit=0.0), now(), wrong)
     assert (found.status, found.objective, found.bound) == ("feasible", -2.0, None)
 
 

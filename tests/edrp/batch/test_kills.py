@@ -87,6 +87,7 @@ def _noticed(err: str, killed: int) -> bool:
     return killed > 0 and ("Lost task" in err or "RecoveryWarning" in err)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("session", ["ours", "of the user"])
 def test_a_python_worker_of_spark_that_is_killed_costs_no_row(coins, tmp_path, session):

@@ -42,6 +42,14 @@ def comparable(table) -> list[dict[str, object]]:
     return rows
 
 
+def test_spark_gives_the_rows_of_the_local_batch(instances, tmp_path):
+    """The one test of `make test` that starts Spark."""
+    local = edrp.solve_batch(instances, ["highs", "ssm"], seed=5, n_jobs=1)
+    with spark_session("local[2]", memory="1g", in_python=True) as session:
+        edrp.solve_batch(instances, ["highs", "ssm"], seed=5, spark=session, out=tmp_path / "out")
+    assert comparable(read_rows(tmp_path / "out")) == comparable(local)
+
+
 def test_rows_of_a_frame_that_have_no_name_are_failed_rows_and_the_batch_goes_on(spark, instances, tmp_path):
     good = instances["migration"]
     rows = [("a", good), (None, good), (None, good), ("row", good), (None, "no JSON")]
@@ -118,6 +126,7 @@ def test_a_dataframe_without_what_is_needed_is_refused(spark):
         edrp.solve_batch(spark.createDataFrame([("a", "1"), ("a", "2")], "id string, instance string"), spark=spark)
 
 
+@pytest.mark.slow
 def test_poison_on_spark_costs_its_own_rows(coins, tmp_path):
     """In a process of its own, where the workers of Spark find the package of coins."""
     sides = ["x", "kill", "hang", "fail", "heads", "tails"]

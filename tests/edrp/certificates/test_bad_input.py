@@ -6,11 +6,12 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import edrp
-from edrp.validation.oracles import checker
+from edrp.certificates import checker
 
 LIMIT = 2**30
 """Bytes that the checker may map."""
@@ -30,7 +31,7 @@ def files(tmp_path_factory):
 
 def judged(folder, certificate, instance="instance.json", solution="solution.json"):
     """Exit code and the one line that the checker prints, in a process with little memory and a minute."""
-    words = [sys.executable, "-I", checker.__file__, instance, solution, certificate]
+    words = [sys.executable, "-I", str(Path(checker.__file__).parent), instance, solution, certificate]
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))}
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=60, **limits)
     assert (done.stderr, done.stdout.count("\n")) == ("", 1)
@@ -119,6 +120,6 @@ def test_documents_nested_too_deeply_are_refused(files):
 
 
 def test_a_pipe_without_end_is_refused(files):
-    words = [sys.executable, "-I", checker.__file__, "/dev/zero", "solution.json", "good"]
+    words = [sys.executable, "-I", str(Path(checker.__file__).parent), "/dev/zero", "solution.json", "good"]
     done = subprocess.run(words, cwd=files, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, f"not proven: /dev/zero: more than {checker.MAX_DOCUMENT} bytes\n")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import get_args
 
 import pytest
 from pydantic import BaseModel
 
 import edrp
+from edrp.certificates import checker
 from edrp.core.kinds import document_class
-from edrp.validation.oracles import checker
 
 ONE = {
     "kind": "edrp",
@@ -29,7 +30,7 @@ def judge(instance, lines=PAYS, objective=0.5, decision=None, **header):
     """What is proven of a claim about an instance, which may be given as text."""
     problem = checker.parse(instance if isinstance(instance, str) else json.dumps(instance))
     about = {"format": "program", "version": 1, "instance": [checker.instance_hash(problem)], "claim": "optimal"}
-    first = {**about, "bound": str(checker.Fraction(objective)), "program": "built", **header}
+    first = {**about, "bound": str(Fraction(objective)), "program": "built", **header}
     solution = {"kind": f"{problem['kind']}-solution", "status": "optimal", "objective": objective}
     solution |= decision or {"deployment": {"work": ["a"]}}
     return checker.check(problem, checker.parse(json.dumps(solution)), [json.dumps(line) for line in (first, *lines)])

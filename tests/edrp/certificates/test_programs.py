@@ -1,20 +1,24 @@
-"""Certificates of programs: written by branch and bound, checked by a file that needs nothing of the package."""
+"""Certificates of programs: written by branch and bound, checked by a folder that needs nothing of the package."""
 
 from __future__ import annotations
 
+import ast
 import json
+import shutil
 import subprocess
 import sys
+import zipapp
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import edrp
+from edrp.certificates import checker
 from edrp.certificates.programs import write_program_certificate
 from edrp.core.kinds import get_kind
 from edrp.errors import VerificationError
-from edrp.validation.oracles import checker
 
 
 def instance(kind, family, size, seed=0):
@@ -112,18 +116,41 @@ def test_a_certificate_fits_the_file_as_written_and_with_all_defaults(name, exam
         checker.check(other, answer, solution.certificate.splitlines())
 
 
-def test_the_checker_is_a_program_of_its_own(tmp_path):
+FOLDER = Path(checker.__file__).parent
+
+
+@pytest.mark.parametrize("form", ["folder", "main", "zip"])
+def test_the_checker_is_a_program_of_its_own(tmp_path, form):
+    """A copy of its folder, started by the folder's path or that of `__main__.py`, and one zip; without site packages."""
     problem = instance("migration", "zipf", 12, 3)
     solution = edrp.solve(problem, "highs", certify=True)
     edrp.save(problem, tmp_path / "instance.json")
     solution.save(tmp_path / "solution.json")
     (tmp_path / "certificate").write_text(solution.certificate)
-    words = [sys.executable, "-I", checker.__file__, "instance.json", "solution.json", "certificate"]
+    program = tmp_path / "anywhere"
+    shutil.copytree(FOLDER, program, ignore=shutil.ignore_patterns("__pycache__"))
+    if form == "zip":
+        zipapp.create_archive(program, tmp_path / "checker.pyz")
+        shutil.rmtree(program)
+        program = tmp_path / "checker.pyz"
+    words = [sys.executable, "-I", "-S", program / "__main__.py" if form == "main" else program]
+    words += ["instance.json", "solution.json", "certificate"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout.startswith("proven: no decision is below")) == (0, True), done.stdout + done.stderr
     (tmp_path / "certificate").write_text(solution.certificate.splitlines()[0] + "\n")
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "not proven: the tree ends before all of it is closed\n")
+    done = subprocess.run(words[:-1], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "usage: python checker INSTANCE SOLUTION CERTIFICATE\n")
+
+
+def test_the_checker_imports_the_standard_library_and_itself_only():
+    for path in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert not isinstance(node, ast.ImportFrom) or node.level <= 1, path
+            assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names, path
 
 
 def test_a_batch_stores_certificates_with_its_rows():

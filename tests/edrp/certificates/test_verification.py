@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import edrp
+from edrp.certificates import checker
 from edrp.core.kinds import get_kind
-from edrp.validation.oracles import checker
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_a_certificate_of_the_problems_own_program_is_accepted_by_both(run, leas
 def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
     _, solution, certificate = leased
     header = json.loads(certificate.splitlines()[0])
-    program = [[0, 0, str(checker.Fraction(solution["objective"]))]]
+    program = [[0, 0, str(Fraction(solution["objective"]))]]
     header["program"] = checker.stated_program(iter(program))[1]
     forged = "\n".join(json.dumps(line) for line in (header, *program, ["B", []]))
     ours, alone = judged(run, leased, solution, forged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +11,12 @@ from scipy import sparse
 
 import edrp
 from edrp.backends.proof_tree import Tree
+from edrp.certificates import checker
 from edrp.certificates.programs import program_lines
 from edrp.certificates.vipr import to_vipr
-from edrp.core.certificates import with_certificate
+from edrp.core.certificates import CertificateRequest, with_certificate
 from edrp.core.program import Arrays
 from edrp.datasets.families.registry import all_families
-from edrp.validation.oracles import checker
 from edrp.validation.oracles.vipr_judge import Vipr
 
 
@@ -29,7 +30,7 @@ def test_the_judge_accepts_an_allocation_of_links(link_case):
 def test_the_judge_accepts_latencies_that_have_no_upper_bound(family):
     """Rounded multipliers leave reduced costs just below 0 on times without an upper bound; rows take them over."""
     problem = all_families()["latency-aware"][family].make(4, np.random.default_rng(5))
-    solution = with_certificate(problem, edrp.solve(problem, "highs"), program=True)
+    solution = with_certificate(problem, edrp.solve(problem, "highs"), request=CertificateRequest(program=True))
     Vipr(to_vipr(solution.certificate, checker.parse(problem.model_dump_json())))
 
 
@@ -79,8 +80,8 @@ def test_trees_with_groups_and_empty_boxes(seed):
     tree = Tree(arrays, target).run()
     lines = [*program_lines(arrays), *tree]
     header = {"format": "program", "claim": "infeasible" if target is None else "optimal", "program": "stated"}
-    text = "\n".join(map(checker.json.dumps, [{**header, "bound": str(Fraction(target or 0))}, *lines]))
-    parsed = iter([checker.parse(checker.json.dumps(line)) for line in lines])
+    text = "\n".join(map(json.dumps, [{**header, "bound": str(Fraction(target or 0))}, *lines]))
+    parsed = iter([checker.parse(json.dumps(line)) for line in lines])
     program, _ = checker.stated_program(parsed)
     assert checker.check_tree(program, parsed, None if target is None else Fraction(target)).endswith(("leaf", "leaves"))
     Vipr(to_vipr(text, {}))

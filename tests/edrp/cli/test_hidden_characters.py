@@ -10,8 +10,8 @@ import pytest
 import edrp
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, visible
 from edrp.explorer.page import explorer_page
-from edrp.validation.report.page import Page, Section, render
-from edrp.validation.report.tables import Table
+from edrp.report.page import Page, Section, render
+from edrp.report.tables import Table
 
 EVIL = "\x1b[31m\x07\x9b2J\r\u202e\u2066\u2028\x7f\n"
 HIDDEN = [*EVIL.replace("\n", "").replace("[31m", "").replace("2J", "")]

@@ -12,6 +12,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import UnwritableError
+from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words
     [
         ["batch", "INSTANCE", "-m", "greedy", "-o"],
         ["policy", "precompute", "POLICY", "-o"],
-        ["simulate", "enactment", "--duration", "600", "-o"],
+        ["simulate", "SCENARIO", "-o"],
         ["benchmark", "INSTANCE", "-m", "greedy", "-o"],
         ["reproduce", "scenario", "-o"],
         ["reproduce", "capsys", "-o"],
@@ -80,7 +81,7 @@ def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words
 )
 @pytest.mark.parametrize("place", ["long", "file", "below a file"])
 def test_a_folder_that_cannot_be_is_refused_before_any_work(run, instance, examples, tmp_path, words, place):
-    named = {"INSTANCE": instance, "POLICY": examples / "migration_policy.json"}
+    named = {"INSTANCE": instance, "POLICY": examples / "migration_policy.json", "SCENARIO": examples / "enactment_scenario.json"}
     (tmp_path / "file").write_text("mine")
     out = {"long": tmp_path / ("x" * 300), "file": tmp_path / "file", "below a file": tmp_path / "file" / "out"}[place]
     refused = run(*[named.get(word, word) for word in words], out)
@@ -168,13 +169,14 @@ def test_a_certificate_that_cannot_be_written_does_not_cost_the_solution(run, in
     assert edrp.load_solution(tmp_path / "answer.json").status == "optimal"
 
 
-def test_a_run_that_was_written_is_written_again_but_not_over_other_files(run, tmp_path):
-    words = ["simulate", "enactment", "--duration", "600", "-o", tmp_path]
+def test_a_comparison_that_was_written_is_written_again_but_not_over_other_files(run, tmp_path):
+    edrp.save(manufacturing_scenario("two-level", duration=150.0), tmp_path / "scenario.json")
+    words = ["simulate", tmp_path / "scenario.json", "-m", "threshold-policy", "--seeds", 1, "-j", 1, "-o", tmp_path / "out"]
     assert [run(*words, "--seed", 1).code, run(*words, "--seed", 2).code] == [0, 0]
-    (tmp_path / "run.json").write_text("mine")
+    (tmp_path / "out" / "runs.csv").write_text("mine")
     refused = run(*words)
-    assert (refused.code, "run.json: was not written by this command, or changed since" in refused.err) == (2, True)
-    assert (tmp_path / "run.json").read_text() == "mine"
+    assert (refused.code, "runs.csv: was not written by this command, or changed since" in refused.err) == (2, True)
+    assert (tmp_path / "out" / "runs.csv").read_text() == "mine"
     assert run(*words, "--force").code == 0
 
 

@@ -26,11 +26,8 @@ MISTYPED = [
     ("batch FOLDER -o out -m highs:program=litral", "literal"),
     ("benchmark --suite smok -o out", "smoke"),
     ("benchmark --suite smoke -o out -m grredy", "greedy"),
-    ("simulate enactment --policy predictiv", "predictive"),
-    ("simulate enactment --pattern stepwize", "stepwise"),
-    ("simulate enactment --policy threshold --param uper=3", "upper"),
-    ("simulate enactmnt", "enactment"),
-    ("simulate bimodal --method public-hop", "public-hops"),
+    ("simulate SCENARIO -m predictive-polic", "predictive-policy"),
+    ("simulate SCENARIO -m threshold-policy:uper=3", "upper"),
     ("reproduce scenaro", "scenario"),
     ("policy decid", "decide"),
     ("trace prepar", "prepare"),
@@ -46,7 +43,7 @@ MISTYPED = [
 @pytest.mark.parametrize(("words", "meant"), MISTYPED)
 def test_what_was_meant_is_offered(run, examples, tmp_path, monkeypatch, words, meant):
     monkeypatch.chdir(tmp_path)
-    places = {"EXAMPLE": examples / "word_count.json", "FOLDER": examples}
+    places = {"EXAMPLE": examples / "word_count.json", "SCENARIO": examples / "enactment_scenario.json", "FOLDER": examples}
     result = run(*(places.get(word, word) for word in words.split()))
     assert result.code == 2
     assert f"did you mean '{meant}'" in " ".join(result.err.replace("│", "").split()).lower()

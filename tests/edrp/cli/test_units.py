@@ -22,10 +22,9 @@ SHOWN = [
     ("explain reconfigure.json", ["seconds share", "money/h share", "limits.cost 7.39 20 money/h", "node cloud 6 8 as given"]),
     ("plan migration.json", ["start (s) lasts (s) from → to (B)"]),
     (
-        "simulate enactment --duration 600",
-        ["1 money per billing time unit of 600 s", "total cost (money)", "Items by operator", "paid_units 7 BTU", "money", "s"],
+        "solve enactment_scenario.json --method threshold-policy",
+        ["total cost (money)", "Items by operator", "paid_units 19 BTU", "time_to_adapt 211.969 s"],
     ),
-    ("simulate bimodal --tasks 10", ["throughput 33.0042 tasks/h", "bytes/s", "messages/task"]),
 ]
 
 

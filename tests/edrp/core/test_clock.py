@@ -1,7 +1,8 @@
-"""Time limits: whatever happens between call and answer looks at the clock, here one that jumps ahead."""
+"""The clock of a run counts work; seconds end a run and decide nothing else."""
 
 from __future__ import annotations
 
+import math
 import threading
 from itertools import count
 from time import perf_counter
@@ -11,8 +12,10 @@ import pytest
 
 import edrp
 from edrp.backends.base import in_fresh_thread
-from edrp.core.budget import clock_replaced, deadline, look, now, seconds_left
-from edrp.core.errors import OutOfTimeError
+from edrp.core import budget
+from edrp.core.budget import LOOK, OVER, deadline, look, now, running, spend, units_left
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError
+from edrp.core.methods import Options
 from edrp.datasets.families.placement.layered import layered
 from edrp.placement.compiled import BLOCK, LinkArrays
 from edrp.placement.network import Network
@@ -20,10 +23,10 @@ from edrp.placement.network import Network
 YEAR = 3e7
 
 
-def jumping(looks):
-    """A clock that jumps ahead by a year after so many looks."""
+def jump_after(looks, monkeypatch):
+    """Let a year pass after so many looks at the seconds."""
     looked = count()
-    return lambda: perf_counter() + (YEAR if next(looked) >= looks else 0.0)
+    monkeypatch.setattr(budget, "perf_counter", lambda: perf_counter() + (YEAR if next(looked) >= looks else 0.0))
 
 
 def cluster(nodes):
@@ -39,7 +42,7 @@ def cluster(nodes):
 def test_a_deadline_inside_another_cannot_be_later():
     with deadline(now() - 1), deadline(now() + YEAR), pytest.raises(OutOfTimeError, match="preparation of the cake"):
         look("the cake")
-    assert seconds_left() == float("inf")
+    assert units_left() == float("inf")
 
 
 def test_a_step_that_would_end_too_late_is_not_begun():
@@ -49,44 +52,84 @@ def test_a_step_that_would_end_too_late_is_not_begun():
             look("the cake", expected=200.0)
 
 
+def test_without_a_time_limit_no_seconds_are_read(monkeypatch):
+    monkeypatch.setattr(budget, "perf_counter", lambda: pytest.fail("seconds were read"))
+    with running(work_limit=2.0):
+        options = Options(work_limit=2.0)
+        spend(0.5)
+        assert options.remaining == pytest.approx(1.5, abs=2 * LOOK)
+        assert options.within(1.0).remaining == pytest.approx(1.0, abs=2 * LOOK)
+        look("the cake")
+    with running():
+        assert Options().remaining == math.inf
+
+
+def test_work_of_a_run_inside_another_counts_for_both_and_keeps_to_both_limits():
+    with running(work_limit=3.0) as outer:
+        spend(1.0)
+        with running(work_limit=10.0) as inner:
+            assert units_left() == 2.0
+            spend(1.5)
+        assert (inner.work, outer.work) == (1.5, 2.5)
+        assert units_left() == 0.5
+
+
+def test_seconds_end_a_run_wherever_its_work_is_and_work_alone_does_not_end_one_with_a_time_limit(monkeypatch):
+    with running(time_limit=5.0) as run:
+        spend(1000.0)
+        assert units_left() > 0
+        jump_after(0, monkeypatch)
+        assert now() == OVER
+        assert run.over
+
+
+def test_the_limit_that_comes_first_ends_a_run_and_is_named(monkeypatch):
+    problem = layered(8, 0)
+    assert edrp.solve(problem, "eliminate", work_limit=0.05, time_limit=YEAR).stopped_because == "work_limit"
+    jump_after(2, monkeypatch)
+    assert edrp.solve(problem, "eliminate", work_limit=1e9, time_limit=5.0).stopped_because == "time_limit"
+
+
+@pytest.mark.parametrize("limit", [-1.0, math.nan, "2", True])
+@pytest.mark.parametrize("name", ["work_limit", "time_limit"])
+def test_limits_that_cannot_be_are_refused(word_count, name, limit):
+    with pytest.raises(InvalidInstanceError, match=f"{name}: must be a number of at least 0"):
+        edrp.solve(word_count, "greedy", **{name: limit})
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
-@pytest.mark.parametrize("looks", [5, 20])
-def test_time_that_runs_out_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
-    with clock_replaced(jumping(looks)):
-        solution = edrp.solve(layered(15, 0), backend, time_limit=YEAR / 2)
-    assert (solution.status, solution.stopped_because, solution.bound) == ("none", "time_limit", None)
-    assert any("the time limit passed during the preparation of" in note for note in solution.notes)
+@pytest.mark.parametrize("looks", [3, 20])
+def test_a_limit_that_passes_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
+    solution = edrp.solve(layered(15, 0), backend, work_limit=looks * LOOK)
+    assert (solution.status, solution.stopped_because, solution.bound) == ("none", "work_limit", None)
+    assert any("the limit passed during the preparation of" in note for note in solution.notes)
 
 
 def test_what_runs_is_answered_where_there_was_no_time_for_a_program(word_count):
-    running = edrp.solve(word_count, "first-fit").deployment
-    with clock_replaced(jumping(5)):
-        solution = edrp.solve(word_count.replace(current=running), "highs", time_limit=YEAR / 2)
-    assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "time_limit", running)
+    runs = edrp.solve(word_count, "first-fit").deployment
+    solution = edrp.solve(word_count.replace(current=runs), "highs", work_limit=2 * LOOK)
+    assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "work_limit", runs)
 
 
 @pytest.mark.parametrize("method", ["annealing", "iterated-local-search"])
 def test_a_search_without_time_for_its_tables_answers_with_first_fit(word_count, method):
-    with clock_replaced(jumping(4)):
-        solution = edrp.solve(word_count, method, time_limit=YEAR / 2)
-    assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
+    solution = edrp.solve(word_count, method, work_limit=0.0)
+    assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
 
 
 def test_a_solver_that_does_not_hear_is_left_to_itself():
-    ended, begun = threading.Event(), threading.Event()
+    begun, let_go = threading.Event(), threading.Event()
 
     def deaf():
-        try:
-            begun.set()
-            while True:
-                pass
-        finally:
-            ended.set()
+        begun.set()
+        let_go.wait(60)
 
-    with pytest.raises(OutOfTimeError, match="cannot be interrupted"):
-        in_fresh_thread(deaf, seconds=0.0)
-    assert begun.is_set()
-    assert ended.wait(60), "code in Python ends when it is left"
+    try:
+        with running(time_limit=0.0), pytest.raises(OutOfTimeError, match="cannot be interrupted"):
+            in_fresh_thread(deaf)
+    finally:
+        let_go.set()
+    assert begun.wait(60)
 
 
 def test_looks_inside_a_solvers_thread_know_the_deadline():

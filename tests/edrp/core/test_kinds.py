@@ -6,18 +6,19 @@ from dataclasses import fields
 
 import pytest
 
+from edrp.check_problems import CheckProblems
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.datasets.families.family import Family
-from edrp.validation.oracles.check_problems import CheckProblems
 
 LACKING = {
     "formulations": {"migration-sequence", "migration-policy", "enactment-scenario", "bimodal-scenario"},
     "explain_infeasibility": set(kinds()) - {"edrp", "rescale"},
     "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"mapping"},
+    "view": {"enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments, lexicographic_values
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.datasets.families.placement.random_contention import random_contention
 from edrp.placement.ceilings import ceiling
 from edrp.placement.metrics import EDRP_METRICS
-from edrp.validation.oracles.placement.enumeration import feasible_deployments, lexicographic_values
 
 
 def prioritised(problem: edrp.EdrpProblem, *priorities: tuple[str, float], **fields: object) -> edrp.EdrpProblem:
@@ -113,10 +113,10 @@ def test_a_search_goes_through_the_stages_and_claims_no_proof():
     assert solution.bound is None
 
 
-def test_without_time_every_stage_still_has_a_decision():
+def test_without_work_every_stage_still_has_a_decision():
     problem = cluster(("response_time", 0.05), ("cost", 0.0))
     start = {name: ["tm0"] * 2 + ["tm1"] * 2 for name in ("o0", "o1")} | {"o2": ["tm2"] * 4}
-    solution = edrp.solve(problem, "highs", time_limit=1e-6, start=start)
+    solution = edrp.solve(problem, "highs", work_limit=1e-6, start=start)
     assert solution.status == "feasible"
     assert [outcome.proven for outcome in solution.stages] == [False, False]
 

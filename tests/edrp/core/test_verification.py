@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 import edrp
-from edrp.core.compiling import run_method
 from edrp.core.errors import VerificationError
-from edrp.core.methods import Method, Options, _registry, methods
+from edrp.core.methods import Method, Options, _registry, methods, run_method
 from edrp.core.solution import Answer, within_gap
 from edrp.core.solve import Seconds, checked_solution
 from edrp.migration.policy import PolicyDecision

@@ -12,7 +12,7 @@ import pytest
 from edrp.core.kernel_cache import runs_here, wheel_target
 from edrp.warm_up import FEATURES, TRIPLE
 
-pytestmark = pytest.mark.xdist_group("wheel kernels")  # they are made once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel kernels")]  # they are made once
 
 MAKE = """
 import sys

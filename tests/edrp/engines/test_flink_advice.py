@@ -120,6 +120,11 @@ def test_goals_bound_replicas_and_raise_the_load(tmp_path, advised):
     assert [row(result, name)[2] for name in ("parser", "counter")] == ["3", "2"]
     goals.write_text(json.dumps({"busy_limit": 1.5, "operators": {"parsr": {}}}))
     assert "busy_limit" in advised(FakeFlink(), "--goals", goals).err
+    goals.write_text(json.dumps({"policy": {"horizon": 60, "method": "highs", "time_limit": 5, "parameters": {}}}))
+    refused = advised(FakeFlink(), "--goals", goals).err
+    for field in ("method", "time_limit", "parameters"):
+        assert f"policy.{field}" in refused
+    assert "unknown field; there are horizon, downtime_worth, hysteresis" in " ".join(refused.split())
     goals.write_text(json.dumps({"operators": {"parsr": {}}}))
     refused = advised(FakeFlink(), "--goals", goals)
     assert refused.code == 2
@@ -208,13 +213,13 @@ def test_either_a_capture_or_an_address(run):
         ("optimal", "finished", 0.0, "The plan is the best of the model, as highs has proven."),
         (
             "feasible",
-            "time_limit",
+            "work_limit",
             0.032,
-            "may be better in the objective by 3.2 %, not by more (the time limit came first).",
+            "may be better in the objective by 3.2 %, not by more (the work limit came first).",
         ),
         ("feasible", "finished", None, "it keeps all limits, but a better one may exist."),
     ],
 )
 def test_a_plan_says_how_far_it_may_be_from_the_best(status, stopped, gap, said):
-    solution = SimpleNamespace(kind="edrp-solution", method="highs", status=status, stopped_because=stopped, gap=gap)
+    solution = SimpleNamespace(kind="edrp-solution", method="auto: highs", status=status, stopped_because=stopped, gap=gap)
     assert said in proof_sentence(SimpleNamespace(keyed=None, solution=solution))

@@ -13,13 +13,11 @@ from test_flink_metadata import checkpoint
 from test_flink_reading import observed
 
 import edrp
-from edrp.engines import advice as advice_module
 from edrp.engines.advice import advise
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
 from edrp.engines.goals import Goals
 from edrp.engines.key_groups import group_work, held_groups
-from edrp.engines.model import placement_problem
 
 QUICK = ("--seconds", "0.02", "--every", "0.01")
 
@@ -135,19 +133,3 @@ def test_metadata_of_another_job_or_of_other_key_groups_is_refused_in_one_line(a
         assert result.code == 2
         assert why in " ".join(result.err.split())
         assert len(result.err.strip().splitlines()) == 1
-
-
-def test_jobs_that_are_too_large_for_the_program_are_advised_by_the_model_without_key_groups(monkeypatch):
-    flink = FakeFlink(word_count(counter={"replicas": 2, "nodes": ("tm-a", "tm-b")}), rates=(370.0,), scheduler="Default")
-    fit = fitted(flink, FRONT_HEAVY)
-    exact = advise(fit)
-    monkeypatch.setattr(advice_module, "MAX_RANGES", 0)
-    large = advise(fit)
-    assert (exact.solution.kind, large.solution.kind) == ("rescale-solution", "edrp-solution")
-    assert (
-        proposed(large).proposed
-        == proposed(exact).proposed
-        == placement_problem(fit, Goals()).application.by_name["counter"].min_replicas
-    )
-    assert large.changes
-    assert large.plan.degree("parser") == exact.plan.degree("parser")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edrp.engines.flink.lab.build import ENTRY_CLASS
-from edrp.engines.flink.local import LabRun, LabSettings, LocalFlink, LocalNode
+from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.local.rest import wait_until
+from edrp.validation.flink.lab.build import ENTRY_CLASS
+from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 sys.path.append(str(Path(__file__).parent))
 

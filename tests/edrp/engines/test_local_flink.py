@@ -19,13 +19,14 @@ from edrp.core.instances import load
 from edrp.engines.errors import EngineError
 from edrp.engines.flink import installation
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.lab import build
-from edrp.engines.flink.local import LabSettings, LocalFlink
+from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.jobs import RunningJob
 from edrp.engines.flink.local.processes import LOOPBACK
 from edrp.engines.flink.local.proxy import DelayProxies
 from edrp.engines.flink.local.rest import LocalRest
 from edrp.engines.flink.reading import read_observation
+from edrp.validation.flink.lab import build
+from edrp.validation.flink.lab.job import LabSettings
 
 
 def runs_here(process: int) -> bool:
@@ -45,7 +46,7 @@ def wait_for(look, seconds=20.0):
 
 
 def test_the_jar_was_made_from_the_sources():
-    assert build.jar_hash() == build.sources_hash(), "run: python -m edrp.engines.flink.lab.build"
+    assert build.jar_hash() == build.sources_hash(), "run: python -m edrp.validation.flink.lab.build"
 
 
 def test_a_machine_without_java_is_told_so(monkeypatch):
@@ -167,10 +168,11 @@ def processes_of(address: str) -> list[int]:
 
 
 @pytest.mark.skipif(MISSING, reason="needs Java and the extra flink")
+@pytest.mark.slow
 @pytest.mark.xdist_group("local-flink")
 def test_advice_on_a_live_cluster_and_a_rescale(run, tmp_path):
     """The commands of the tutorial: a cluster whose counter is too busy, advice on it, and the advice carried out."""
-    command = [sys.executable, "-m", "edrp.engines.flink.local", "--port", "0", "--rate", "130"]
+    command = [sys.executable, "-m", "edrp.validation.flink", "--port", "0", "--rate", "130"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
         try:
             address = re.search(r"http://\S+", cluster.stdout.readline()).group()

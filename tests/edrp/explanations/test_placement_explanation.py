@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.cli.display.explanation import explanation_parts
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.second_best import second_best
 from edrp.placement.compiled import multisets
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 
 def small(seed):

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -21,7 +20,9 @@ from edrp.core.solve import Seconds, checked_solution
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.explorer.decisions import explore_decisions
 from edrp.explorer.page import explore, explorer_page
+from edrp.explorer.summary import table_view
 from edrp.placement.edrp import EdrpProblem
+from edrp.report.tables import Table
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 METHODS = {"enactment_scenario": "static-peak-policy", "bimodal": "public-hops-links-mapping", "mapping": "highs"}
@@ -72,7 +73,7 @@ def solved():
     def get(name: str):
         if name not in known:
             problem = problem_named(name)
-            with nullcontext() if "-" in METHODS.get(name, "") else interpreting(600.0):  # small ones need no compiler
+            with nullcontext() if "-" in METHODS.get(name, "") else interpreting():  # small ones need no compiler
                 known[name] = (problem, edrp.solve(problem, METHODS.get(name, "auto")))
         return known[name]
 
@@ -103,18 +104,15 @@ class Opened:
 def test_every_kind_has_a_view(solved):
     viewed = {problem_named(name).kind for name in NAMES}
     assert {kind.name for kind in kinds().values() if kind.problem.__module__.startswith("edrp.")} <= viewed
-    assert all(kinds()[name].view is not None for name in viewed)
+    without = {name for name in viewed if kinds()[name].view is None}
+    assert without == {"enactment", "mapping", "link-allocation"}, "tables of a terminal are all that they need"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     problem, solution = solved(name)
-    explorer_page(problem, solution)  # imports count once
-    begin = process_time()
     text = explorer_page(problem, solution, name)
-    seconds = process_time() - begin
     assert len(text.encode()) <= 400_000
-    assert seconds <= 1
     path = tmp_path / "page.html"
     path.write_text(text, encoding="utf-8")
     opened = Opened(browser, path)
@@ -136,20 +134,18 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     opened.page.close()
 
 
-@pytest.mark.parametrize(("name", "limit"), [("link_allocation", "hall → centre"), ("rescale", "response time")])
-def test_limits_of_programs_have_prices_in_any_window(solved, browser, tmp_path, name, limit):
-    problem, solution = solved(name)
-    explore(problem, solution, tmp_path / "page.html")
+def test_limits_of_programs_have_prices_in_any_window(solved, browser, tmp_path):
+    explore(*solved("rescale"), tmp_path / "page.html")
     opened = Opened(browser, tmp_path / "page.html", width=390, height=844, scheme="dark")
     cells = opened.page.locator(".gauges > span:visible").all_text_contents()
     prices = {row[0]: float(row[3]) for row in zip(*(iter(cells[4:]),) * 4, strict=True)}
     assert cells[:4] == ["limit", "used", "slack", "price"]
-    assert prices[limit] == {"link_allocation": 0.0003, "rescale": 0.0}[name]
+    assert prices["response time"] == 0.0
     assert opened.drawn()["overflow"] <= 0
     opened.page.close()
 
 
-@pytest.mark.parametrize("name", ["edge_to_cloud", "contention", "migration", "link_allocation", "rescale"])
+@pytest.mark.parametrize("name", ["edge_to_cloud", "contention", "migration", "rescale"])
 def test_numbers_have_few_digits_and_prefixes_instead_of_exponents(solved, browser, tmp_path, name):
     explore(*solved(name), tmp_path / "page.html")
     opened = Opened(browser, tmp_path / "page.html")
@@ -160,19 +156,43 @@ def test_numbers_have_few_digits_and_prefixes_instead_of_exponents(solved, brows
 
 
 def test_boxes_show_what_runs_at_the_time_of_the_slider(solved, browser, tmp_path):
-    """Hosts that are leased later are empty at first, and so are nodes that a migration adds."""
-    for name in ("leasing", "migration_sequence"):
-        explore(*solved(name), tmp_path / f"{name}.html")
-        opened = Opened(browser, tmp_path / f"{name}.html")
-        bars = ".panel.graph:first-child .box .fill"
-        widths = f"() => [...document.querySelectorAll('{bars}')].map(bar => Number(bar.getAttribute('width')))"
-        holding = f"() => [...document.querySelectorAll('{bars}')].map(bar => !bar.parentNode.classList.contains('muted'))"
-        before = opened.page.evaluate(widths)
-        assert [width > 0 for width in before] == opened.page.evaluate(holding)
-        assert 0 in before
-        opened.page.evaluate(SLIDE, 0.5 if name == "leasing" else 1.0)
-        assert opened.page.evaluate(widths) != before
-        opened.page.close()
+    """Nodes that a migration adds are empty at first."""
+    explore(*solved("migration_sequence"), tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    bars = ".panel.graph:first-child .box .fill"
+    widths = f"() => [...document.querySelectorAll('{bars}')].map(bar => Number(bar.getAttribute('width')))"
+    holding = f"() => [...document.querySelectorAll('{bars}')].map(bar => !bar.parentNode.classList.contains('muted'))"
+    before = opened.page.evaluate(widths)
+    assert [width > 0 for width in before] == opened.page.evaluate(holding)
+    assert 0 in before
+    opened.page.evaluate(SLIDE, 1.0)
+    assert opened.page.evaluate(widths) != before
+    opened.page.close()
+
+
+@pytest.mark.parametrize("name", ["leasing", "enactment_scenario", "bimodal"])
+def test_leases_and_tasks_are_bars_and_lines_tell_the_time_of_the_slider(solved, browser, tmp_path, name):
+    problem, solution = solved(name)
+    explore(problem, solution, tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    bars = {"leasing": "Leases", "enactment_scenario": "Leases", "bimodal": "Every task"}[name]
+    rows = opened.page.locator(f"[aria-label='{bars}'] .rowlabel").count()
+    expected = {"leasing": "hosts", "enactment_scenario": "leases", "bimodal": "tasks"}[name]
+    assert rows == len(solution.hosts if name == "leasing" else getattr(solution.run, expected))
+    opened.page.evaluate(SLIDE, 0.0)
+    before = opened.page.locator(".panel.series .legend").all_text_contents()
+    opened.page.evaluate(SLIDE, 0.6)
+    assert opened.page.locator(".panel.series .legend").all_text_contents() != before
+    opened.page.close()
+
+
+@pytest.mark.parametrize("name", ["enactment", "mapping", "link_allocation", "leasing", "bimodal"])
+def test_tables_are_those_of_the_terminal(solved, name):
+    problem, solution = solved(name)
+    kind = kinds()[problem.kind]
+    view = (kind.view or table_view)(problem, solution)
+    shown = [part for part in kind.display(problem, solution) if isinstance(part, Table) and part.columns[0] != "metric"]
+    assert [panel for panel in view.panels if isinstance(panel, Table)] == shown
 
 
 def test_a_stream_back_has_a_line_of_its_own_and_no_line_covers_a_label(solved, browser, tmp_path):
@@ -251,7 +271,18 @@ def renamed(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", ["reconfigure", "rescale", "leasing", "mapping", "link_allocation"])
+@pytest.mark.parametrize("name", ["leasing", "mapping", "link_allocation"])
+def test_hostile_names_in_tables_are_text(browser, tmp_path, name):
+    problem = edrp.loads(renamed((EXAMPLES / f"{name}.json").read_text()))
+    explore(problem, edrp.solve(problem), tmp_path / "page.html", title=HOSTILE)
+    opened = Opened(browser, tmp_path / "page.html")
+    cells = opened.page.locator("td").all_text_contents()
+    assert any(attack in cell for attack in ATTACKS for cell in cells)
+    assert opened.drawn()["injected"] == 0
+    opened.page.close()
+
+
+@pytest.mark.parametrize("name", ["reconfigure", "rescale"])
 def test_hostile_names_are_text(browser, tmp_path, name):
     problem = edrp.loads(renamed((EXAMPLES / f"{name}.json").read_text()))
     solution = edrp.solve(problem, METHODS.get(name, "auto"))
@@ -267,9 +298,8 @@ def test_hostile_names_are_text(browser, tmp_path, name):
     opened.page.close()
 
 
-@pytest.mark.parametrize("name", ["word_count", "mapping"])
-def test_nodes_with_coordinates_stand_as_on_a_map(solved, name):
-    problem, solution = solved(name)
+def test_nodes_with_coordinates_stand_as_on_a_map(solved):
+    problem, solution = solved("word_count")
     nodes = [node.replace(coordinates=(10.0 * index, 40.0 + index % 2)) for index, node in enumerate(problem.network.nodes)]
     located = problem.replace(network=problem.network.replace(nodes=nodes))
     graph = kinds()[problem.kind].view(located, solution).panels[0]
@@ -350,4 +380,5 @@ def test_kind_without_a_view_shows_its_metrics(solved, monkeypatch):
     monkeypatch.setitem(record.__dict__, "view", None)
     page = explorer_page(*solved("migration"))
     assert "moved state" in page
+    assert "receives (B)" in page
     assert "Transfer schedule" not in page

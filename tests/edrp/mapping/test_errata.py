@@ -12,15 +12,24 @@ from typing import Any
 
 import pytest
 
-from edrp.heuristics.mapping.agents import Directory, Exchange, Map, MapAgent, ProtocolResult, Rules, Specification, run_protocol
-from edrp.heuristics.mapping.agents.agent import MappingState, Way
-from edrp.heuristics.mapping.agents.messages import Ack, Ask, Message, Spec
-from edrp.heuristics.mapping.agents.partial import PartialMap
-from edrp.heuristics.mapping.agents.pruning import PRUNINGS, LeastCost
 from edrp.mapping.costs import SAME_LOAD, MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import DataLink, Server
+from edrp.validation.simulation.mapping.agents import (
+    Directory,
+    Exchange,
+    Map,
+    MapAgent,
+    ProtocolResult,
+    Rules,
+    Specification,
+    run_protocol,
+)
+from edrp.validation.simulation.mapping.agents.agent import MappingState, Way
+from edrp.validation.simulation.mapping.agents.messages import Ack, Ask, Message, Spec
+from edrp.validation.simulation.mapping.agents.partial import PartialMap
+from edrp.validation.simulation.mapping.agents.pruning import PRUNINGS, LeastCost
 
 
 def problem(

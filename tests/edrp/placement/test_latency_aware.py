@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.kernels import interpreting
@@ -24,7 +25,6 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics import LATENCY_AWARE_METRICS
 from edrp.placement.network import Network
 from edrp.validation.oracles.placement.instance_paths import slowest_instance_path
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.validation.oracles.placement.path_latency_faces import path_latencies
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"
@@ -106,7 +106,7 @@ def crossing() -> LatencyAwareProblem:
 
 def latencies_by_faces(problem, deployment):
     """Kernels that are only ever parts of others are not compiled to be called alone."""
-    with interpreting(600.0):
+    with interpreting():
         return path_latencies(problem, deployment)
 
 
@@ -148,7 +148,7 @@ def test_the_slowest_path_is_named_by_instances(crossing):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1_000_000))
 def test_path_latency_is_that_of_the_slowest_of_all_paths(seed):
-    """However it is computed; `python benchmarks/latency_aware_exact.py paths` does so with 500 problems."""
+    """However it is computed, the latency is that of the slowest path."""
     problem = random_latency_aware_problem(seed)
     deployment = drawn_deployment(problem, seed)
     slowest = slowest_instance_path(problem, deployment)

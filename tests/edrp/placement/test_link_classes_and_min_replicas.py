@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.instances import loads, schema
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -19,7 +20,6 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import LinkClass, Network
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 ZONED = {
     "nodes": [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import edrp
+from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_contention import random_contention
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 
 def enumerated_front(problem: edrp.EdrpProblem, first: str, second: str) -> list[tuple[float, float]]:

@@ -22,8 +22,8 @@ from edrp.replanning.measurements import with_measurements
 from edrp.replanning.plans import plans_near, reconfiguration, relabelled
 from edrp.replanning.repair import patched
 from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
+from edrp.report.tables import console_table
 from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_statements
-from edrp.validation.report.tables import console_table
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
 from edrp.validation.simulation.placement.replanning_world import AWAY, daily_curve, loads, moments
 

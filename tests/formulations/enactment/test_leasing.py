@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.backends import solve_program
+from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
+from edrp.check_problems.enactment.problems import LeasingCheckProblems
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
 from edrp.enactment.lease_plan import cheapest_leases, hosts_needed, plan_leases
@@ -13,8 +15,6 @@ from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
 from edrp.formulations.methods import solve_formulation
-from edrp.validation.oracles.enactment.check_problems import LeasingCheckProblems
-from edrp.validation.oracles.enactment.leasing_brute_force import brute_force_leasing
 
 
 def peak(**fields) -> LeasingProblem:

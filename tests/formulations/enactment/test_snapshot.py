@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from edrp.check_problems.enactment.problems import EnactmentCheckProblems
+from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
@@ -16,8 +18,6 @@ from edrp.formulations.enactment.packing import pack, pack_by_swaps
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
 from edrp.formulations.methods import solve_formulation
-from edrp.validation.oracles.enactment.check_problems import EnactmentCheckProblems
-from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 
 def two_sizes(**fields) -> EnactmentProblem:

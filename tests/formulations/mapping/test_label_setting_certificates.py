@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from edrp import solve
+from edrp.certificates import checker
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.datasets.families.mapping.random_path_mapping import random_mapping_problem
 from edrp.mapping.path_mapping import MappingProblem
-from edrp.validation.oracles import checker
 from edrp.validation.oracles.corruption import check_documents, try_corruptions
 
 

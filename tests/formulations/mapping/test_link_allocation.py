@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
+from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems
 from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
@@ -22,8 +24,6 @@ from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation,
 from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import NetworkArrays, network_arrays
 from edrp.mapping.server_network import ServerNetwork
-from edrp.validation.oracles.mapping.check_problems import LinkAllocationCheckProblems
-from edrp.validation.oracles.mapping.link_allocation_brute_force import brute_force_link_allocation
 
 SQUARE = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"), ("a", "c")]
 """Four servers in a ring, and a link across."""

@@ -6,11 +6,11 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.errors import ProblemTooLargeError
 from edrp.formulations.formulation import to_answer
 from edrp.formulations.methods import formulate
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
-from edrp.core.budget import KernelNotCompiledError, compilation
-from edrp.core.kernels import compiling_at_once
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer
@@ -27,7 +26,6 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxat
 from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.placement.latency import PolynomialLatency, TableLatency
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 
 @pytest.fixture(scope="module")
@@ -182,20 +180,6 @@ def test_progress_tells_bounds_below_answers(scale_out):
     bounds = [bound for _, _, bound in told if bound is not None]
     assert bounds == sorted(bounds)
     assert all(bound <= objective for _, objective, bound in told if bound is not None and objective is not None)
-
-
-def test_an_answer_is_not_lost_to_kernels_that_are_not_compiled(scale_out, monkeypatch):
-    def refuse(*_):
-        raise KernelNotCompiledError
-
-    monkeypatch.setattr(decomposition._BoundedSearch, "_bounded", refuse)
-    with compiling_at_once():
-        edrp.solve(scale_out, "range-annealing", runs=1, steps=100)
-    monkeypatch.setattr(compilation, "patient", False)
-    solution = edrp.solve(scale_out, "range-decomposition", time_limit=10.0)
-    assert solution.status == "feasible"
-    assert solution.bound is None
-    assert "edrp warm-up" in solution.notes[0]
 
 
 def test_the_last_search_is_repeated_with_other_seeds_for_as_long_as_it_gains(scale_out):

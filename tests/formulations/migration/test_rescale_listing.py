@@ -64,7 +64,7 @@ def test_costs_to_go_of_many_tasks_take_a_few_steps_for_each():
         layer = layer._replace(longest=tasks + 1)
         work, togo = SplitWork.empty(tasks, 3, 0), np.zeros((layer.seconds.size, tasks + 1))
         CountedReads.reads = 0
-        with interpreting(600.0):
+        with interpreting():
             costs_to_go(layer, unit, q.view(CountedReads), np.ones(3, bool), 0.5, work, togo)
         reads[tasks] = CountedReads.reads
     assert reads[800] < 5 * reads[200]

@@ -6,13 +6,13 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import edrp
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.methods import Options
 from edrp.core.solve import checked
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-INSTANCES, QUICK = 300, 120
+INSTANCES, QUICK = 300, 60
 """Random instances; those from `QUICK` on are for `pytest -m slow`."""
 
 BLOCK = 20

@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 
 import edrp
+from edrp.certificates.checker import fraction, latency_at
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.datasets.families.placement.capacity_curves import with_capacity_curves
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.compilation import compile_problem
-from edrp.validation.oracles.checker import _latency, fraction
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 MAPPER = {"model": "capacity-curve", "replicas": [1, 8, 25], "capacities": [0.53e6, 3.1e6, 7.1e6]}
 """A mapper as ContTune measured it on Flink."""
@@ -64,7 +64,7 @@ class TestCurve:
             for n in range(1, operator.max_replicas + 1):
                 read = operator.latency.at(load / n, n)
                 assert compiled.latency[i, n] == pytest.approx(read, rel=1e-9)
-                checked = _latency(exact, _exactly(load / n), n)
+                checked = latency_at(exact, _exactly(load / n), n)
                 assert (float("inf") if checked is None else float(checked)) == pytest.approx(read, rel=1e-9)
 
 
@@ -114,7 +114,7 @@ class TestMethods:
         for seed in range(8):
             problem = with_capacity_curves(random_cluster(seed), seed)
             best, _ = brute_force(problem)
-            solution = edrp.solve(problem, method, time_limit=5)
+            solution = edrp.solve(problem, method, work_limit=0.1)
             if solution.deployment is not None:
                 assert solution.objective >= best - 1e-9
                 assert problem.evaluate(solution.deployment).feasible

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from edrp import LatencyAwareProblem, solve
+from edrp.certificates import checker
 from edrp.certificates.column_generation import certify_column_generation
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.certificates import NotCertifiedError
 from edrp.datasets.families.placement.latency_aware import FAMILIES
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-from edrp.validation.oracles import checker
 from edrp.validation.oracles.corruption import check_documents, try_corruptions
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 ACYCLIC = [family for family in FAMILIES if not family.packages and not family.name.endswith("cyclic")]
 

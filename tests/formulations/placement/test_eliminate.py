@@ -4,29 +4,26 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core.budget import KernelNotCompiledError, may_compile
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.methods import Options
-from edrp.core.solution import Answer
 from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.box import Box, Prices
-from edrp.formulations.placement.elimination.method import Eliminate, roots
+from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
-from edrp.heuristics.placement.annealing import Annealing
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-SUPPORTED = [seed for seed in range(60) if edrp.methods()["eliminate"].refusal(random_problem(seed)) is None]
+SUPPORTED = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 22, 24, 26, 28, 32, 33, 34, 36, 37, 39, 40, 41, 42, 43, 45)
+"""Seeds of random problems that `eliminate` takes."""
 
 
-@pytest.mark.parametrize("seed", SUPPORTED[:16])
+@pytest.mark.parametrize("seed", SUPPORTED[:8])
 def test_equals_brute_force_from_any_start(seed: int) -> None:
     """Weak incumbents are where an invalid bound would show."""
     problem = random_problem(seed)
@@ -38,29 +35,8 @@ def test_equals_brute_force_from_any_start(seed: int) -> None:
             assert solution.objective == pytest.approx(best, abs=1e-9)
 
 
-class Uncompiled(Annealing):
-    """Annealing of which the kernel would have to be compiled first."""
-
-    compiled = 0
-
-    def run(self, problem, options: Options) -> Answer:
-        if not may_compile():
-            raise KernelNotCompiledError("anneal")
-        self.compiled += 1
-        return super().run(problem, options)
-
-
-def test_a_search_is_compiled_only_where_a_first_look_leaves_a_gap() -> None:
-    """It takes longer than most proofs, and the proof is the same."""
-    for problem, needed in ((debs2015(120.0), 0), (layered(8, seed=3), 1)):
-        search = Uncompiled()
-        answer = Eliminate(heuristic=search).run(problem, Options())
-        assert (answer.status, search.compiled) == ("optimal", needed)
-        assert answer.objective == pytest.approx(edrp.solve(problem, "eliminate").objective, rel=1e-9)
-
-
 @pytest.mark.parametrize("effort", [(3, 50), (20, 1000)])
-@pytest.mark.parametrize("seed", SUPPORTED[25:33])
+@pytest.mark.parametrize("seed", SUPPORTED[25:31])
 def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort: tuple[int, int]) -> None:
     """States that the beam gives up are branched on until the optimum is proven."""
     problem = random_problem(seed)
@@ -72,14 +48,13 @@ def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort
 
 
 def test_a_stop_in_time_leaves_a_valid_bound() -> None:
-    """Bound ≤ optimum ≤ incumbent at any time limit."""
+    """Bound ≤ optimum ≤ incumbent at any limit."""
     problem = layered(10, seed=2)
     optimum = edrp.solve(problem, "eliminate").objective
     assert optimum is not None
     for limit in (0.02, 0.1, 0.3):
-        stopped = edrp.solve(problem, "eliminate", time_limit=limit)
-        assert stopped.seconds["solve"] < limit + 1.0
-        assert stopped.stopped_because == ("finished" if stopped.status == "optimal" else "time_limit")
+        stopped = edrp.solve(problem, "eliminate", work_limit=limit)
+        assert stopped.stopped_because == ("finished" if stopped.status == "optimal" else "work_limit")
         if stopped.objective is not None:
             assert stopped.objective >= optimum - 1e-9
         if stopped.bound is not None:
@@ -217,5 +192,5 @@ def test_paths_cover_every_operator_and_flows_come_apart() -> None:
 
 def test_large_networks_are_proven_too() -> None:
     """100 nodes with up to three replicas: far beyond any program."""
-    solution = edrp.solve(debs2015(145.0, network=geometric(100, 1), max_replicas=3), "eliminate", time_limit=60)
+    solution = edrp.solve(debs2015(145.0, network=geometric(100, 1), max_replicas=3), "eliminate")
     assert solution.status == "optimal"

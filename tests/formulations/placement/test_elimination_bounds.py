@@ -46,10 +46,11 @@ def small(seed: int) -> EdrpProblem:
     return problem
 
 
-SEEDS = [seed for seed in range(80) if edrp.methods()["eliminate"].refusal(small(seed)) is None]
+SEEDS = sorted({*range(1, 48)} - {12, 14, 20, 24, 38, 44, 47})
+"""Seeds of small problems that `eliminate` takes."""
 
 
-@pytest.mark.parametrize("seed", SEEDS[:40])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
     """It stays in one of the roots, whose bound is not above it, whatever eliminates there."""
     problem = small(seed)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count, islice
-from time import perf_counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import edrp
-from edrp.core.budget import clock_replaced
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
+from edrp.core.budget import LOOK
 from edrp.core.kernels import interpreting
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.latency_aware_brute_force import brute_force_latency_aware
 
 
 @pytest.fixture(autouse=True)
 def interpreted() -> Iterator[None]:
     """Have all kernels interpreted."""
-    with interpreting(600.0):
+    with interpreting():
         yield
 
 
@@ -36,12 +34,6 @@ def small_latency_aware(seed: int) -> Any:
     return random_latency_aware_problem(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)
 
 
-def taken(problem: Callable[[int], Any], number: int) -> list[int]:
-    """The first seeds of problems that `eliminate` takes."""
-    method = edrp.methods()["eliminate"]
-    return list(islice((seed for seed in range(200) if method.refusal(problem(seed)) is None), number))
-
-
 LITTLE = {"annealing": False, "iterations": 3, "efforts": ((3, 200), (100_000, 1000)), "ascent_states": 100}
 
 
@@ -52,24 +44,23 @@ def prove_with_little_effort(problem: Any, best: float | None) -> None:
     assert solution.objective == (None if best is None else pytest.approx(best, abs=1e-9))
 
 
-@pytest.mark.parametrize("seed", taken(small, 14))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 6, 7, 8, 9, 15, 17, 18, 19, 20])
 def test_the_optimum_is_that_of_enumeration(seed: int) -> None:
     prove_with_little_effort(small(seed), brute_force(small(seed))[0])
 
 
-@pytest.mark.parametrize("seed", taken(small_latency_aware, 6))
+@pytest.mark.parametrize("seed", [12, 22, 26, 32, 37, 49])
 def test_the_optimum_of_paths_through_instances_is_that_of_enumeration(seed: int) -> None:
     prove_with_little_effort(small_latency_aware(seed), brute_force_latency_aware(small_latency_aware(seed))[0])
 
 
 @pytest.mark.parametrize("looks", [10, 30, 60])
-def test_an_answer_that_the_time_limit_cut_short_says_so_and_claims_no_more_than_is_true(looks: int) -> None:
-    """The clock jumps ahead when it has been looked at so many times, while boxes are still open."""
-    problem, looked = small(5), count()
+def test_an_answer_that_the_work_limit_cut_short_says_so_and_claims_no_more_than_is_true(looks: int) -> None:
+    """The limit passes after so many looks at the clock, while boxes are still open."""
+    problem = small(5)
     best, _ = brute_force(problem)
-    with clock_replaced(lambda: perf_counter() + (1e6 if next(looked) >= looks else 0.0)):
-        solution = edrp.solve(problem, "eliminate", time_limit=1e5, **LITTLE)
-    assert (solution.status, solution.stopped_because) == ("none", "time_limit")
+    solution = edrp.solve(problem, "eliminate", work_limit=looks * LOOK, **LITTLE)
+    assert (solution.status, solution.stopped_because) == ("none", "work_limit")
     assert solution.bound is None or solution.bound <= best + 1e-9
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.core.budget import compiled_kernels_only
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.methods import Options, get_method
+from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
@@ -27,8 +28,6 @@ from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 WEIGHTINGS = (
     {"response_time": 1.0},
@@ -182,7 +181,7 @@ def test_reconfigurations_are_proven_and_no_heuristic_is_better(family, seed):
     proof = edrp.solve(problem, "equal-nodes")
     assert proof.status == "optimal"
     for heuristic in ("iterated-local-search", "annealing"):
-        found = edrp.solve(problem, heuristic, time_limit=0.5, start=proof.deployment)
+        found = edrp.solve(problem, heuristic, work_limit=0.05, start=proof.deployment)
         assert found.objective >= proof.objective * (1 - 1e-8)
 
 
@@ -208,7 +207,7 @@ def test_named_resources_of_unequal_size_fit_and_bounds_hold(seed):
     problem = problem.replace(
         application=problem.application.replace(operators=operators), network=problem.network.replace(nodes=nodes)
     )
-    ours, program = edrp.solve(problem, "equal-nodes", time_limit=5), edrp.solve(problem, "highs", time_limit=20)
+    ours, program = edrp.solve(problem, "equal-nodes"), edrp.solve(problem, "highs")
     if program.status == "infeasible":
         assert ours.objective is None
         return
@@ -224,7 +223,7 @@ def test_proofs_on_clusters_are_not_above_any_heuristic(streams, weights):
     proof = edrp.solve(problem, "equal-nodes")
     assert proof.status == "optimal"
     for heuristic in ("iterated-local-search", "annealing", "greedy"):
-        found = edrp.solve(problem, heuristic, time_limit=0.3, start=proof.deployment)
+        found = edrp.solve(problem, heuristic, work_limit=0.05, start=proof.deployment)
         assert found.objective >= proof.objective * (1 - 1e-8)
 
 
@@ -240,15 +239,15 @@ def test_the_other_limit_binds(weights):
     assert solution.status == "optimal"
     ((metric, _),) = weights.items()
     assert solution.metrics[metric] >= free.metrics[metric] - 1e-9
-    search = edrp.solve(tight, "iterated-local-search", time_limit=0.3, start=solution.deployment)
+    search = edrp.solve(tight, "iterated-local-search", work_limit=0.05, start=solution.deployment)
     assert search.objective >= solution.objective * (1 - 1e-8)
 
 
-def test_a_stop_in_time_leaves_a_valid_bound():
+def test_a_stop_leaves_a_valid_bound():
     problem = cluster(layers(16, 4), {"response_time": 1.0}, nodes=16, replicas=24)
     optimum = edrp.solve(problem, "equal-nodes").objective
     for limit in (0.01, 0.05, 0.2, 0.4):
-        stopped = edrp.solve(problem, "equal-nodes", time_limit=limit)
+        stopped = edrp.solve(problem, "equal-nodes", work_limit=limit)
         assert stopped.objective is None or stopped.objective >= optimum - 1e-9
         assert stopped.bound is None or stopped.bound <= optimum + 1e-9
 
@@ -336,7 +335,7 @@ def test_bounds_are_valid_under_limits_on_peak_loads(first):
     for seed in range(first, first + 8):
         problem = random_contended_cluster(seed)
         best = edrp.solve(problem, "highs")
-        solution = edrp.solve(problem, "equal-nodes", time_limit=5)
+        solution = edrp.solve(problem, "equal-nodes")
         if best.status == "infeasible":
             assert solution.deployment is None
             continue
@@ -355,7 +354,9 @@ def with_weight_of_a_peak_load(problem, metric, weight):
     return problem.replace(weights=problem.weights.of_metrics({metric: weight, **others}))
 
 
-@pytest.mark.parametrize(("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0), (23, 1.0)])
+@pytest.mark.parametrize(
+    ("seed", "weight"), [(0, 0.3), (1, 0.7), (2, 1.0), (4, 0.7), (5, 1.0), pytest.param(23, 1.0, marks=pytest.mark.slow)]
+)
 def test_weights_of_peak_loads_are_proven_by_ranges(seed, weight):
     problem = random_contended_cluster(seed)
     peaks = [metric for metric in problem.metrics if metric.startswith("peak")]
@@ -428,16 +429,6 @@ def test_a_peak_load_that_no_proof_keeps_from_zero_is_bracketed():
     assert (answer.status, answer.bound) == ("none", 0.0)
 
 
-def test_a_small_cluster_is_answered_while_kernels_are_being_compiled():
-    problem = cluster(chain(3), {"response_time": 0.7, "cost": 0.3}, nodes=3, slots=4, replicas=3)
-    with compiled_kernels_only():
-        answer = get_method("equal-nodes").run_without_kernels(problem, Options(time_limit=30.0))
-    assert (answer.status, answer.method) == ("optimal", "equal-nodes, highs")
-    assert answer.objective == pytest.approx(brute_force(problem)[0])
-    large = cluster(chain(5), {"response_time": 1.0})
-    assert get_method("equal-nodes").run_without_kernels(large, Options(time_limit=30.0)).status == "none"
-
-
 def test_a_limit_on_a_peak_load_spreads_replicas():
     problem = cluster(chain(2), {"cost": 1.0}, nodes=3, replicas=6)
     operators = tuple(o.replace(usage={"cpu": {"per_tuple": 0.004}}) for o in problem.application.operators)
@@ -481,7 +472,7 @@ def test_a_dearer_operator_that_is_sooner_does_not_displace_one_on_a_path_that_i
     assert solution.objective == pytest.approx(brute_force(problem)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(19))
 def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
     """Against all feasible deployments, for the least, a middle and the longest of their downtimes."""
     problem = random_cluster(seed, running=True)
@@ -500,7 +491,7 @@ def test_what_has_to_stay_stays_in_every_deployment_with_that_downtime(seed):
                 assert (np.array(counts) >= stays).all()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(19))
 def test_programs_over_nodes_find_the_best_deployment_of_a_branch(seed):
     """Against all feasible deployments on the same classes, for a middle and the longest of their downtimes."""
     problem = random_cluster(seed, running=True)

@@ -7,6 +7,7 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import EdrpError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.datasets.families.placement.geometric import geometric
@@ -23,7 +24,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Network
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
 
 def unlimited(problem: EdrpProblem) -> EdrpProblem:
@@ -156,7 +156,7 @@ def test_too_many_paths_for_the_literal_program():
     assert edrp.solve(problem, "highs").status == "optimal"
 
 
-@pytest.mark.parametrize("seed", [seed for seed in range(60) if random_problem(seed).current is not None][:12])
+@pytest.mark.parametrize("seed", [0, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15])
 def test_the_neighbourhood_is_one_step_wide(seed):
     """The paper's three conditions: at most one replica of difference per node, two in all, both ways only as a replacement."""
     problem = random_problem(seed)
@@ -269,9 +269,9 @@ def test_ties_are_broken_by_cost_then_by_moves():
 
 
 def test_the_current_deployment_is_the_first_incumbent(reconfigure):
-    """With a time limit of nothing the current or given deployment is still there, if it is feasible."""
+    """With a limit of nothing the current or given deployment is still there, if it is feasible."""
     best = edrp.solve(reconfigure, "highs").deployment
     for method in ("highs", "scipy", "eliminate", "annealing", "auto"):
-        for seconds in (0.0, 0.01):
-            again = edrp.solve(reconfigure, method, start=best, time_limit=seconds)
-            assert again.objective <= reconfigure.evaluate(best).objective + 1e-9, (method, seconds)
+        for limit in ({"work_limit": 0.0}, {"work_limit": 0.01}, {"time_limit": 0.0}):
+            again = edrp.solve(reconfigure, method, start=best, **limit)
+            assert again.objective <= reconfigure.evaluate(best).objective + 1e-9, (method, limit)

@@ -4,13 +4,14 @@ import pytest
 
 import edrp
 from edrp.auto.choices import proofs
+from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.budget import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.oracles.placement.edrp_brute_force import brute_force
 
-CLASHING = [seed for seed in range(60) if brute_force(random_problem(seed, combinations_limit=5e3))[0] is None][:8]
+CLASHING = (3, 12, 14, 19, 24, 46, 47, 51)
+"""Seeds of random problems that no deployment solves."""
 
 
 def two_operators(**changes: object) -> EdrpProblem:
@@ -118,13 +119,13 @@ def test_a_solution_carries_the_explanation():
 def test_out_of_time_nothing_is_left_out():
     """Demands that were not examined stay, and a last sentence says so."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
-    *demands, last = explain_infeasibility(problem, proofs, time_limit=0.0)
+    *demands, last = explain_infeasibility(problem, proofs, units=0.0)
     assert len(demands) == 5
     assert last.startswith("there was no time to find out")
 
 
 def test_the_explanation_ends_with_the_time_limit_of_all_that_is_done():
-    """Twenty seconds would be its own, but the time limit of `edrp.solve` has passed."""
+    """Twenty units would be its own, but the limit of `edrp.solve` has passed."""
     problem = two_operators(limits={"cost": 5.5, "response_time": 9.0})
     with deadline(now()):
-        assert explain_infeasibility(problem, proofs, time_limit=20.0)[-1].startswith("there was no time to find out")
+        assert explain_infeasibility(problem, proofs, units=20.0)[-1].startswith("there was no time to find out")

@@ -7,10 +7,10 @@ import pytest
 
 import edrp
 from edrp.backends import solve_program
+from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.random_contention import random_contention
 from edrp.formulations.methods import formulate
-from edrp.validation.oracles.placement.enumeration import feasible_deployments
 
 
 def weighed(seed: int) -> edrp.EdrpProblem:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
@@ -15,7 +16,6 @@ from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.methods import METHODS
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.validation.oracles.enactment.snapshot_brute_force import brute_force_enactment
 
 FIRST_FIT, SELECTION = METHODS
 SMALL = {"name": "small", "resources": {"cpu": 4, "memory": 8}, "price": 1.0, "billing_time": 600.0}

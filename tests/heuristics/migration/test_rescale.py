@@ -7,7 +7,8 @@ import pytest
 
 import edrp
 from edrp.auto.choices import choose_for_rescale
-from edrp.core.budget import compiled_kernels_only, deadline, now
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.core.budget import deadline, now
 from edrp.core.methods import get_method
 from edrp.core.problem import derived_once
 from edrp.datasets.families.migration.random_rescale import random_rescale
@@ -20,7 +21,6 @@ from edrp.heuristics.migration.rescale.range_state import OBJECTIVE
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.migration.rescale.starts import packed_start, present_start
 from edrp.migration.rescale.arrays import compile_rescale
-from edrp.validation.oracles.migration.rescale_brute_force import brute_force_rescale
 
 BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
 
@@ -176,7 +176,7 @@ def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):
         arrays = compile_rescale(scale_out)
         search = RangeSearch(range_arrays(arrays), [packed_start(arrays, 0.0)])
     before = search.objective
-    assert search.anneal(edrp.Options(time_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
+    assert search.anneal(edrp.Options(work_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
     assert search.objective == before
     assert np.isfinite(search.best.values[OBJECTIVE])
 
@@ -202,19 +202,17 @@ def test_a_repair_answers_without_kernels(factor, ranges, current):
     """On 16 nodes, up to ten operators, 256 tasks each."""
     problem = twice(rescaled(256, np.random.default_rng(1), zipf_work, factor)).replace(ranges=ranges)
     problem = problem if current else problem.replace(current=None)
-    with compiled_kernels_only(), derived_once(problem):
-        answer = get_method("repair-ranges").run_without_kernels(problem, edrp.Options())
-    assert answer.status == "feasible", answer.notes
+    assert edrp.solve(problem, "repair-ranges").status == "feasible"
 
 
 def test_a_repair_comes_first_and_its_first_answer_does_not_wait_for_time(scale_out):
     portfolio = choose_for_rescale(scale_out)
     assert portfolio.stages[0].method.name == "repair-ranges"
-    assert [method.name for method in portfolio.without_kernels] == ["keep", "repair-ranges", "highs"]
+    assert [method.name for method in portfolio.rules] == ["keep", "repair-ranges"]
     with derived_once(scale_out):
         assert compile_rescale(scale_out).compiled.delay.shape == (3, 3)
         with deadline(now() - 1):
-            answer = get_method("repair-ranges").run(scale_out, edrp.Options(time_limit=0.0))
+            answer = get_method("repair-ranges").run(scale_out, edrp.Options(work_limit=0.0))
     assert answer.status == "feasible"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -325,22 +323,3 @@ def test_no_operator_gets_fewer_replicas_than_it_must_have(name):
     """Whatever the load would do with."""
     problem = make_problem([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
     assert {operator: len(nodes) for operator, nodes in placed(problem, name).items()} == {"a": 3, "b": 2}
-
-
-def test_rules_are_quick_on_nine_thousand_replicas_and_two_thousand_nodes():
-    """A second or two of computing each; one replica at a time over all nodes would take minutes."""
-    random = np.random.default_rng(0)
-    loads, cpu = random.uniform(50, 150, 1500), random.uniform(5, 30, 1500)
-    operators = [
-        queue(f"o{i}", load, load / 5.5, max_replicas=12, resources={"cpu": share})
-        for i, (load, share) in enumerate(zip(loads.tolist(), cpu.tolist(), strict=True))
-    ]
-    nodes = {f"n{u}": {"cpu": float(size)} for u, size in enumerate(random.choice([100, 200, 400], 2000))}
-    problem = make_problem(operators, nodes, limits={"cost": 1e5})
-    for name in RULES:
-        parameters = {"skip_full": True} if name == "even" else {}
-        began = process_time()
-        answer = methods()[name].run(problem, Options(parameters=parameters))
-        assert process_time() - began < 15, name
-        assert answer.status == "feasible"
-        assert sum(len(nodes) for nodes in answer.decision.values()) >= 9000

@@ -17,7 +17,7 @@ from edrp.core.instances import loads
 from edrp.datasets.placement.production import production_instances
 from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
 from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
-from edrp.heuristics.placement.search.count_engine import MANY_INSTANCES, MANY_NODES, CountEngine, prefers_counts
+from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.count_moves import gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
 from edrp.heuristics.placement.search.engine import Value
@@ -327,13 +327,6 @@ def test_both_rules_climb() -> None:
         opened = made.value()
         list(made.climb(rule))  # type: ignore[arg-type]
         assert made.value() <= opened
-
-
-def test_many_instances_or_a_cluster_of_zones_are_counted() -> None:
-    few = chain([1], [1.0], [], network([4.0, 4.0]))
-    many = chain([MANY_INSTANCES], [0.0], [], network([4.0, 4.0]))
-    cluster = chain([1], [1.0], [], network([4.0] * MANY_NODES))
-    assert [prefers_counts(compile_problem(problem)) for problem in (few, many, cluster)] == [False, True, True]
 
 
 def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:

@@ -31,7 +31,7 @@ def started(problem, seed=0):
 @pytest.mark.parametrize("number", range(6))
 def test_it_is_feasible_and_near_the_optimum(number):
     problem = clusters()[number]
-    proof = edrp.solve(problem, "equal-nodes", time_limit=10)
+    proof = edrp.solve(problem, "equal-nodes")
     evaluation = problem.evaluate(started(problem))
     assert evaluation.feasible
     assert evaluation.objective >= proof.bound * (1 - 1e-8)
@@ -41,7 +41,7 @@ def test_it_is_feasible_and_near_the_optimum(number):
 @pytest.mark.parametrize("method", ["iterated-local-search", "annealing"])
 def test_searches_are_no_worse_than_their_start(method):
     for problem in clusters()[:3]:
-        found = edrp.solve(problem, method, time_limit=3)
+        found = edrp.solve(problem, method, work_limit=0.3)
         assert found.objective <= problem.evaluate(started(problem)).objective * (1 + 1e-9)
 
 

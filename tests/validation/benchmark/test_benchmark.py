@@ -30,6 +30,8 @@ from edrp.core.spark import spark_session
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.greedy import Greedy
+from edrp.report import page
+from edrp.report.estimates import bootstrap_mean
 from edrp.validation.benchmark import suites as registry
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, performance_profiles, time_profiles
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, compare_runs, summarise
@@ -38,8 +40,6 @@ from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.statistics import holm, paired_tests
 from edrp.validation.benchmark.suite_run import run_benchmark, write_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite
-from edrp.validation.report import page
-from edrp.validation.report.estimates import bootstrap_mean
 
 NAMES = ("layered-1", "layered-2", "layered-3", "migration-1")
 METHODS = ("eliminate", "greedy", "random", "ssm", "balanced")
@@ -454,6 +454,7 @@ def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_pa
         run_benchmark(other, tmp_path, n_jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")  # one session for all, in one worker
 def test_on_spark_the_same_is_compared(tmp_path):
     suite = Suite(

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from edrp.heuristics.mapping.agents import Exchange, ProtocolResult, Reservation
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
+from edrp.validation.simulation.mapping.agents import Exchange, ProtocolResult, Reservation
 
 Resource = tuple[str, ...]
 """Kind of resource, and the servers that it belongs to."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from edrp.heuristics.mapping.agents import Exchange, Map, Rules
-from edrp.heuristics.mapping.agents.messages import Ack
 from edrp.mapping.costs import COSTS
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations
+from edrp.validation.simulation.mapping.agents import Exchange, Map, Rules
+from edrp.validation.simulation.mapping.agents.messages import Ack
 
 Random = np.random.Generator
 

@@ -1,6 +1,6 @@
 """Proven optima of latency-aware placements, shipped as reference data.
 
-`benchmarks/latency_aware_exact.py optima` proves them again and writes the file.
+`benchmarks/latency_aware_exact.py` proves them again and writes the file.
 """
 
 from __future__ import annotations

@@ -8,13 +8,8 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies
-from edrp.heuristics.placement.count_annealing import BestCounts, anneal_counts
-from edrp.heuristics.placement.count_evaluation import CountedDeployment
-from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
 from edrp.heuristics.placement.search.count_state import CountState, put
-from edrp.heuristics.placement.search.instance_arrays import instance_arrays
-from edrp.heuristics.placement.search.instance_state import longest_path
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -31,7 +26,7 @@ def path_latencies(problem: LatencyAwareProblem, deployment: Deployment) -> dict
     >>> problem = random_latency_aware_problem(3, operators=(2, 3), nodes=(2, 3))
     >>> everything_on_one = {o.name: [(o.candidates or ["n0"])[0]] * o.instances for o in problem.application.operators}
     >>> len(path_latencies(problem, Deployment(everything_on_one)))
-    6
+    4
     """
     roomy = [node.replace(resources=None) for node in problem.network.nodes]
     free = problem.replace(network=problem.network.replace(nodes=roomy), current=None)
@@ -41,9 +36,7 @@ def path_latencies(problem: LatencyAwareProblem, deployment: Deployment) -> dict
         "evaluation": free.evaluate(deployment).metrics["path_latency"],
         "program": _program(free, deployment),
         "replicas": float(energies(compiled, counts)[0]),
-        "replicas by counts": _counted(compiled, counts),
-        "instances": _instances(compiled, counts),
-        "instances by counts": _counts(compiled, counts),
+        "counts": _counts(compiled, counts),
     }
 
 
@@ -56,18 +49,6 @@ def _program(problem: LatencyAwareProblem, deployment: Deployment) -> float:
     formulation.program.minimise(formulation.metric("path_latency"))
     objective = solve_program(formulation.program).objective
     return float("nan") if objective is None else objective / MILLISECONDS
-
-
-def _counted(compiled: Compiled, counts: Ints) -> float:
-    arrays = placement_arrays(compiled)
-    deployment = CountedDeployment.from_matrix(arrays, counts)
-    anneal_counts(arrays, deployment, BestCounts.empty(*counts.shape), np.zeros(1, np.uint64), 0, 1.0, 1.0)
-    return float(deployment.values[0])
-
-
-def _instances(compiled: Compiled, counts: Ints) -> float:
-    place = np.concatenate([np.repeat(np.arange(row.size), row) for row in counts])
-    return float(longest_path(instance_arrays(compiled).paths, place, np.zeros(place.size)))
 
 
 def _counts(compiled: Compiled, counts: Ints) -> float:

@@ -25,16 +25,9 @@ SIZES = (30, 45, 60, 75, 90, 105, 120)
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is made, besides its networks.
+    """How a run is made, besides its networks: by a method of the batch layer, with some fields of `BimodalScenario`.
 
-    Attributes
-    ----------
-    heading
-        Above a column: what a map has to have least of, in this order.
-    method
-        As the batch layer knows it.
-    fields
-        Fields of `BimodalScenario` that differ.
+    The heading of its columns says what a map has to have least of, in this order.
     """
 
     heading: str
@@ -73,19 +66,7 @@ take no time, on which the printed choice depends: which of many maps of low loa
 
 
 class Cell(NamedTuple):
-    """One kind of run at one point; there is one run of it for each network.
-
-    Attributes
-    ----------
-    networks
-        Networks that tasks may use.
-    rate
-        Arrivals per hour.
-    links
-        Dedicated links.
-    way
-        Key of `WAYS`.
-    """
+    """One kind of run at one point, in a way of `WAYS`; there is one run of it for each network."""
 
     networks: str
     rate: float = RATE
@@ -103,21 +84,13 @@ class Extent:
 
     Attributes
     ----------
-    networks
-        Random networks for each point, each with a trace of its own.
-    rates, links
-        Points of Figs. 8 and 9: all rates at the spanning tree, all numbers of links at the default rate.
-    tasks
-        In a trace.
-    flow
-        Field of `BimodalScenario`: rates on the public network are drawn, or their expectation is taken.
-    sizes, instances
-        Servers of the networks of Fig. 7, and tasks to map for each.
-    sensitive
-        Networks on which constants are changed one at a time; 0 for none.
+    networks : random networks for each point, each with a trace of its own.
+    rates, links : points of Figs. 8 and 9: all rates at the spanning tree, all numbers of links at the default rate.
+    tasks : in a trace.
+    flow : field of `BimodalScenario`: rates on the public network are drawn, or their expectation is taken.
+    sizes, instances : servers of the networks of Fig. 7, and tasks to map for each.
+    sensitive : networks on which constants are changed one at a time; 0 for none.
 
-    Examples
-    --------
     >>> Extent(networks=3).folder
     '3-networks-500-tasks-drawn'
     """
@@ -161,19 +134,7 @@ def quick_look(extent: Extent) -> Extent:
 
 
 class Group(NamedTuple):
-    """Runs that share instances: one call of the batch layer, one folder of results.
-
-    Attributes
-    ----------
-    name
-        Name of the folder.
-    networks
-        Networks that tasks may use: an instance of each for every network.
-    rate, links
-        The point.
-    ways
-        Keys of `WAYS` with equal fields.
-    """
+    """Runs that share instances, in ways of `WAYS` with equal fields: one call of the batch layer, one folder of results."""
 
     name: str
     networks: tuple[str, ...]
@@ -185,11 +146,6 @@ class Group(NamedTuple):
     def cells(self) -> list[tuple[Cell, str]]:
         """Cells that the group fills, each with the method that does."""
         return [(Cell(networks, self.rate, self.links, way), WAYS[way].method) for networks in self.networks for way in self.ways]
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """Fields of the scenarios, where they differ."""
-        return WAYS[self.ways[0]].fields
 
 
 def groups(extent: Extent) -> Iterator[Group]:

@@ -14,9 +14,9 @@ from edrp.core.errors import EdrpError
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.formulations.mapping.lagrangian import relaxed_bound
 from edrp.mapping.path_mapping import MappingProblem
+from edrp.validation.papers.batches import batch_rows
 from edrp.validation.papers.bimodal.extent import Extent
 from edrp.validation.papers.bimodal.runs import COLUMNS
-from edrp.validation.report.batches import batch_rows
 
 EXACT = "label-setting"
 LEAST, ANNEALED, RANDOM_1, RANDOM_2 = "LeastCostMap", "AnnealedLeastCostMap", "RandomNeighbor, k = 1", "RandomNeighbor, k = 2"
@@ -38,16 +38,8 @@ MESSAGES = "map_messages"
 class Mapped(NamedTuple):
     """Tasks on networks of one size that can be mapped, in the order of their seeds.
 
-    Attributes
-    ----------
-    optimum
-        Proven least costs.
-    bound
-        The paper's: least costs where bandwidths do not matter.
-    costs
-        By heuristic; NaN where it finds no map.
-    messages
-        By heuristic: maps sent.
+    Proven least costs and the paper's bound, in which bandwidths do not matter; by heuristic its costs, NaN where it finds no
+    map, and the maps that it sends.
     """
 
     optimum: Floats
@@ -69,21 +61,9 @@ MappedBySize = Mapping[int, Mapped]
 
 
 def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int, Mapped]:
-    """Map tasks of ten components on networks of every size, exactly and by every heuristic.
+    """Map tasks of ten components on networks of every size, exactly and by every heuristic; arguments are those of `observe`.
 
-    Parameters
-    ----------
-    extent
-        How many of which size.
-    out
-        Folder for the rows; the same call again runs only what is missing. None to keep nothing.
-    how
-        Where to run, as of `batch_rows`.
-
-    Raises
-    ------
-    EdrpError
-        When a method failed, or an optimum is not proven; naming the first.
+    The first method that fails is named, and so is the first optimum that is not proven.
     """
     found = {}
     for servers in extent.sizes:

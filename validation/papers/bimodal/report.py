@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edrp.batch.progress import Report as ReportProgress
+from edrp.report.estimates import estimate_mean
+from edrp.report.page import Figure, Section, how_run, require_packages
+from edrp.report.publication import Report
+from edrp.report.statements import Statement, finding_table, statement_table
+from edrp.report.tables import Table
+from edrp.validation.papers.batches import DOCUMENTED, Overall
+from edrp.validation.papers.bimodal.claims import AIM, CLAIMS, MAPPING_CLAIMS
 from edrp.validation.papers.bimodal.extent import NETWORKS, Extent, groups
 from edrp.validation.papers.bimodal.figures import draw_mapping, draw_networks, draw_reallocation
 from edrp.validation.papers.bimodal.mapping_runs import HEURISTICS, MAX_MESSAGES, MappedBySize, map_all
-from edrp.validation.papers.bimodal.mapping_statements import mapping_statements
 from edrp.validation.papers.bimodal.runs import VARIANTS, Samples, SampleSweep, observe, sensitivity
-from edrp.validation.papers.bimodal.setting import MENDED, setting_tables
-from edrp.validation.papers.bimodal.statements import statements
 from edrp.validation.papers.bimodal.tables import (
+    MENDED,
     choice_tables,
     exponent_table,
     mapping_table,
@@ -28,17 +34,11 @@ from edrp.validation.papers.bimodal.tables import (
     overview_table,
     reallocation_tables,
     sensitivity_table,
+    setting_tables,
 )
-from edrp.validation.report.batches import DOCUMENTED, Overall
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.page import Figure, Section, how_run, require_packages
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement, finding_table, statement_table
+from edrp.validation.papers.claims import judged
 
 ROWS = "rows"
-AIM = "aim"
-"""Section of a statement that is not the paper's."""
-
 FLOW = {"drawn": "drawn every 10 ms", "expected": "at their expectation"}
 
 HOW_JUDGED = (
@@ -58,21 +58,7 @@ WHY_THESE = (
 
 @dataclass(frozen=True, slots=True)
 class BimodalResults:
-    """Everything that was run and judged.
-
-    Attributes
-    ----------
-    extent
-        How much was run.
-    samples
-        Samples of Figs. 8 and 9.
-    mapped
-        Maps of Fig. 7, by number of servers.
-    statements
-        With verdicts.
-    variants
-        Samples with one constant changed, by name; empty where none were run.
-    """
+    """Everything that was run and judged: variants are samples with one constant changed, by name; empty where none were run."""
 
     extent: Extent
     samples: Samples
@@ -89,23 +75,8 @@ class BimodalResults:
 def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProgress | None = None, **how: Any) -> BimodalResults:
     """Run everything that Figs. 7 to 9 need, and judge the paper's sentences on it.
 
-    Parameters
-    ----------
-    extent
-        How much is run.
-    out
-        Folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    progress
-        Called with the progress of all batches together.
-    how
-        Where to run, as in `solve_batch`: `spark` or `n_jobs`.
-
-    Raises
-    ------
-    BackendUnavailableError
-        Before any run: without a package that the report needs, where there is a folder for it.
-    EdrpError
-        When a run failed, naming the first.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` says where to run, as in
+    `solve_batch`. Packages that the report needs are missed before any run, and the first run that fails is named.
     """
     if out is not None:
         require_packages(jinja2="report", matplotlib="plot")
@@ -114,8 +85,8 @@ def investigate(extent: Extent, *, out: Path | None = None, progress: ReportProg
         how["progress"] = Overall(progress, row_count(extent))
     mapped = map_all(extent, out=rows, **how)
     samples = observe(extent, out=rows, **how)
-    judged = [*mapping_statements(mapped), *statements(samples)]
-    return BimodalResults(extent, samples, mapped, judged, sensitivity(extent, out=rows, **how))
+    statements = [*judged(MAPPING_CLAIMS, mapped), *judged(CLAIMS, SampleSweep(samples))]
+    return BimodalResults(extent, samples, mapped, statements, sensitivity(extent, out=rows, **how))
 
 
 def row_count(extent: Extent) -> int:
@@ -147,7 +118,7 @@ def report(results: BimodalResults) -> Report:
         documented=[statement_table(results.statements), *mapping, *choices, *network_tables(sweep), *variants],
         sections=lambda drawings, command: sections(results, drawings, command),
         records={
-            "statements": list(_statement_records(results.statements)),
+            "statements": list(_finding_records(results.statements)),
             "mapping": list(_mapping_records(mapped)),
             "networks": list(_metric_records(results.samples)),
             "sensitivity": [
@@ -180,9 +151,35 @@ def verdicts(results: BimodalResults) -> Iterator[str]:
 def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[Section]:
     """The sections of the page; figures are drawn into a folder and inlined."""
     yield Section("What the paper says", (HOW_JUDGED,), tables=(statement_table(results.statements),))
-    yield _mapping(results, drawings)
-    yield _reallocation(results, drawings)
-    yield _networks(results, drawings)
+    extent, mapped, sweep = results.extent, results.mapped, results.sweep
+    yield _drawn(
+        "Fig. 7: heuristics for mapping",
+        f"{extent.instances} tasks of ten components for each number of servers, delivered first in, first out. "
+        "Ratios are over the tasks for which a heuristic finds a map, shares of all tasks that can be mapped. The optimum is "
+        "proven by label setting; the paper compares with a bound that ignores bandwidths. RandomNeighbor with k = 2 stops "
+        f"sending after {MAX_MESSAGES} messages.",
+        "Cost of four heuristics over the optimum and over the paper's bound, tasks mapped and messages, by servers",
+        drawings / "fig7-heuristics.svg",
+        partial(draw_mapping, mapped),
+        [mapping_table(mapped), optimum_table(mapped), *([exponent_table(mapped)] if len(mapped) > 1 else [])],
+    )
+    yield _drawn(
+        "Fig. 8: re-allocation of links",
+        f"Both networks, {extent.networks} of them at each rate, with links re-allocated every 10 s and never.",
+        "Throughput, use of dedicated links and deviation over the rate of arrivals, with and without re-allocation",
+        drawings / "fig8-reallocation.svg",
+        partial(draw_reallocation, sweep),
+        reallocation_tables(sweep),
+    )
+    yield _drawn(
+        "Fig. 9: both networks and each alone",
+        f"{extent.networks} networks at each point, traces of {extent.tasks} tasks, the public network {FLOW[extent.flow]}. "
+        "All points of a seed share their tasks, and links are added to the same platform.",
+        "Throughput, acceptance, use of servers and links, deviation and elongation of both networks and each alone",
+        drawings / "fig9-networks.svg",
+        partial(draw_networks, sweep),
+        [*(overview_table(sweep, by_links) for by_links in (False, True)), *network_tables(sweep)],
+    )
     yield Section(
         "Choices of maps",
         (
@@ -191,7 +188,7 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
             "then the least load, as in all figures; the fewest public hops and then the fewest links, also with up to 3 empty "
             "hops on each hop.",
         ),
-        tables=tuple(choice_tables(results.sweep)),
+        tables=tuple(choice_tables(sweep)),
     )
     if results.variants:
         sentence = f"Means over {results.extent.sensitive} networks; “{DOCUMENTED}” is over the same. All in %."
@@ -202,55 +199,11 @@ def sections(results: BimodalResults, drawings: Path, command: str) -> Iterator[
     yield how_run(command, _settings(results))
 
 
-def _mapping(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig7-heuristics.svg"
-    draw_mapping(results.mapped, path)
-    growth = (exponent_table(results.mapped),) if len(results.mapped) > 1 else ()
-    return Section(
-        "Fig. 7: heuristics for mapping",
-        (
-            f"{results.extent.instances} tasks of ten components for each number of servers, delivered first in, first out. "
-            "Ratios are over the tasks for which a heuristic finds a map, shares of all tasks that can be mapped. The optimum is "
-            "proven by label setting; the paper compares with a bound that ignores bandwidths. RandomNeighbor with k = 2 stops "
-            f"sending after {MAX_MESSAGES} messages.",
-        ),
-        figure=Figure(
-            "Cost of four heuristics over the optimum and over the paper's bound, tasks mapped and messages, by servers",
-            path,
-        ),
-        tables=(mapping_table(results.mapped), optimum_table(results.mapped), *growth),
-    )
-
-
-def _reallocation(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig8-reallocation.svg"
-    draw_reallocation(results.sweep, path)
-    return Section(
-        "Fig. 8: re-allocation of links",
-        (f"Both networks, {results.extent.networks} of them at each rate, with links re-allocated every 10 s and never.",),
-        figure=Figure(
-            "Throughput, use of dedicated links and deviation over the rate of arrivals, with and without re-allocation",
-            path,
-        ),
-        tables=reallocation_tables(results.sweep),
-    )
-
-
-def _networks(results: BimodalResults, drawings: Path) -> Section:
-    path = drawings / "fig9-networks.svg"
-    draw_networks(results.sweep, path)
-    return Section(
-        "Fig. 9: both networks and each alone",
-        (
-            f"{results.extent.networks} networks at each point, traces of {results.extent.tasks} tasks, the public network "
-            f"{FLOW[results.extent.flow]}. All points of a seed share their tasks, and links are added to the same platform.",
-        ),
-        figure=Figure(
-            "Throughput, acceptance, use of servers and links, deviation and elongation of both networks and each alone",
-            path,
-        ),
-        tables=(*(overview_table(results.sweep, by_links) for by_links in (False, True)), *network_tables(results.sweep)),
-    )
+def _drawn(
+    heading: str, sentence: str, words: str, path: Path, draw: Callable[[Path], object], tables: Sequence[Table]
+) -> Section:
+    draw(path)
+    return Section(heading, (sentence,), figure=Figure(words, path), tables=tables)
 
 
 def _settings(results: BimodalResults) -> dict[str, str]:
@@ -268,19 +221,13 @@ def _settings(results: BimodalResults) -> dict[str, str]:
     }
 
 
-def _statement_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
+def _finding_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
     """Findings as rows of a CSV file: shares, not per cent; infinite ends of ranges and intervals are left out."""
-    for statement in statements:
-        for finding in statement.findings:
-            yield {
-                "statement": statement.sentence,
-                "section": statement.section,
-                "finding": finding.where,
-                **{name: _finite(value) for name, value in finding.value._asdict().items()},
-                "least": _finite(finding.minimum),
-                "most": _finite(finding.maximum),
-                "verdict": finding.verdict,
-            }
+    for judgement, finding in ((statement, finding) for statement in statements for finding in statement.findings):
+        named = {"statement": judgement.sentence, "section": judgement.section, "finding": finding.where}
+        values = {**finding.value._asdict(), "least": finding.minimum, "most": finding.maximum}
+        finite = {name: None if value is None or math.isinf(value) else value for name, value in values.items()}
+        yield {**named, **finite, "verdict": finding.verdict}
 
 
 def _mapping_records(mapped_by_size: MappedBySize) -> Iterator[dict[str, Any]]:
@@ -305,7 +252,3 @@ def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:
         for name, values in metrics.items():
             point = {"networks": cell.networks, "tasks_per_hour": cell.rate, "links": cell.links, "way": cell.way}
             yield {**point, "metric": name, "runs": values.size, **estimate_mean(values)._asdict()}
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value

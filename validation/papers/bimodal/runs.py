@@ -14,9 +14,9 @@ from edrp.core.arrays import Floats
 from edrp.core.problem import Problem
 from edrp.datasets.families.mapping.platforms import INSTANCES_PER_SERVICE, SHRINKAGE, bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
-from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, Cell, Extent, Group, groups
-from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved, vary
-from edrp.validation.report.formatting import Unit
+from edrp.report.formatting import Unit
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved, vary
+from edrp.validation.papers.bimodal.extent import CHOSEN, NETWORKS, RATE, SPANNING, WAYS, Cell, Extent, Group, groups
 
 COLUMNS = ("id", "method", "outcome", "status", "objective", "metrics", "size", "solve_seconds", "error_message")
 """Columns of the result rows that reports read."""
@@ -53,15 +53,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 class ShownMetric(NamedTuple):
-    """A metric as it is shown.
-
-    Attributes
-    ----------
-    title
-        With the unit.
-    unit
-        Writes a value.
-    """
+    """A metric as it is shown: a title that names the unit, and what writes a value."""
 
     title: str
     unit: Unit
@@ -84,13 +76,7 @@ MEASURES = {
 
 
 class SampleSweep(NamedTuple):
-    """Samples by the quantity that is varied.
-
-    Attributes
-    ----------
-    samples
-        Samples of all cells.
-    """
+    """Samples of all cells by the quantity that is varied."""
 
     samples: Samples
 
@@ -131,21 +117,9 @@ class SampleSweep(NamedTuple):
 
 
 def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
-    """Run everything that Figs. 8 and 9 and the comparison of choices need.
+    """Run everything that Figs. 8 and 9 and the comparison of choices need; the first run that fails is named.
 
-    Parameters
-    ----------
-    extent
-        How much is run.
-    out
-        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how
-        Where to run, as in `batch_rows`.
-
-    Raises
-    ------
-    EdrpError
-        When a run failed, naming the first.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` is as in `batch_rows`.
     """
     samples: dict[Cell, Mapping[str, Floats]] = {}
     for group in groups(extent):
@@ -157,17 +131,7 @@ def observe(extent: Extent, *, out: Path | None = None, **how: Any) -> Samples:
 def sensitivity(
     extent: Extent, variants: Mapping[str, Mapping[str, Any]] = VARIANTS, *, out: Path | None = None, **how: Any
 ) -> dict[str, Samples]:
-    """Samples of each variant at the default point, for both networks and each alone.
-
-    Parameters
-    ----------
-    extent
-        As for the figures; `sensitive` is the number of networks.
-    variants
-        Changed constants by name.
-    out, how
-        As in `observe`.
-    """
+    """Samples of each variant at the default point, for both networks and each alone; arguments are those of `observe`."""
     few = replace(extent, networks=extent.sensitive)
 
     def run(folder: str, constants: Mapping[str, Any]) -> Samples:
@@ -187,25 +151,8 @@ def run_group(
     out: Path | None = None,
     **how: Any,
 ) -> dict[Cell, Mapping[str, Floats]]:
-    """Samples of the cells of one group.
-
-    Parameters
-    ----------
-    group
-        Runs that share instances.
-    extent
-        Number of networks and length of traces.
-    make, constants
-        The function that makes the scenarios, and further arguments of it.
-    out, how
-        As in `observe`.
-
-    Raises
-    ------
-    EdrpError
-        When a run failed, naming the first.
-    """
-    fields = {"rate": group.rate, "links": group.links, "tasks": extent.tasks, "flow": extent.flow, **group.fields}
+    """Samples of the cells of one group, of scenarios that are made with these constants; other arguments as in `observe`."""
+    fields = {"rate": group.rate, "links": group.links, "tasks": extent.tasks, "flow": extent.flow, **WAYS[group.ways[0]].fields}
     fields |= constants or {}
     instances = {
         f"{networks}/{seed}": make(networks=networks, seed=seed, **fields) for networks in group.networks for seed in extent.seeds
@@ -228,19 +175,8 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
 def varied_scenario(
     *, instances_per_service: float = INSTANCES_PER_SERVICE, shrinkage: float = SHRINKAGE, **fields: Any
 ) -> BimodalScenario:
-    """A `bimodal_scenario` with other constants of its platform.
+    """A `bimodal_scenario` of these fields with another k of the paper, to which capacities are proportional, or shrinkage.
 
-    Parameters
-    ----------
-    instances_per_service
-        The paper's k, to which capacities are proportional.
-    shrinkage
-        Bytes out per byte in of every service.
-    fields
-        Arguments of `bimodal_scenario`.
-
-    Examples
-    --------
     >>> one, two = (varied_scenario(instances_per_service=k, servers=5, links=4, tasks=1) for k in (1, 2))
     >>> [node.capacity for node in two.network.nodes] == [2 * node.capacity for node in one.network.nodes]
     True

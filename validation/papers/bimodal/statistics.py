@@ -8,19 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats
-from edrp.validation.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, percentile_estimate
+from edrp.report.estimates import MIN_RESAMPLED, RESAMPLES, TAIL, Estimate, percentile_estimate
 
 
 def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
-    """Where a curve first reaches a level, between its points on straight lines.
+    """Where a curve first reaches a level, between its points on straight lines; infinity where it never gets there.
 
-    Returns
-    -------
-    float
-        The first x where the curve is there already (so it crosses at most here), infinity where it never gets there.
+    A curve that begins above the level crosses at its first x, or before.
 
-    Examples
-    --------
     >>> crossing([50, 100, 150], [0.2, 0.4, 0.8], 0.5)
     112.5
     >>> crossing([50, 100], [0.6, 0.9], 0.5), crossing([50, 100], [0.1, 0.2], 0.5)
@@ -38,17 +33,8 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
 
 
 def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
-    """Where the mean of curves, one of each network, first reaches a level; percentiles over resampled networks.
+    """Where the mean of curves, by x the values of the same networks, first reaches a level; percentiles over resampled networks.
 
-    Parameters
-    ----------
-    curves
-        By x the values over the networks, in the same order for each x.
-    level
-        To reach.
-
-    Examples
-    --------
     >>> estimate_crossing({50: np.array([0.2, 0.2]), 100: np.array([0.6, 0.8])}, 0.5).mean
     80.0
     """
@@ -59,8 +45,6 @@ def estimate_crossing(curves: Mapping[float, Floats], level: float) -> Estimate:
 def estimate_crossing_ratio(curves: Mapping[float, Floats], others: Mapping[float, Floats], level: float) -> Estimate:
     """Where the mean of curves first reaches a level, as a share of where that of others on the same networks does.
 
-    Examples
-    --------
     >>> ours, others = ({x: np.array([x / end, x / end]) for x in (50, 100)} for end in (100, 200))
     >>> estimate_crossing_ratio(ours, others, 0.5).mean
     0.5
@@ -74,13 +58,6 @@ def estimate_crossing_ratio(curves: Mapping[float, Floats], others: Mapping[floa
 def estimate_exponent(x: ArrayLike, y: ArrayLike) -> Estimate:
     """The exponent p of y ~ xᵖ: the slope of a least-squares line through the logarithms, with its interval.
 
-    Parameters
-    ----------
-    x, y
-        Shape (n,), positive.
-
-    Examples
-    --------
     >>> round(estimate_exponent([1, 2, 4, 8], [3, 6, 12, 24]).mean, 9)
     1.0
     """

@@ -28,26 +28,20 @@ FULL = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A deployment in our model.
+    """A deployment in our model, measured or an optimum of ours.
 
     Attributes
     ----------
-    name : of the plan.
-    ours : whether it is an optimum of ours.
-    slots : number of tasks.
-    replicas : by operator.
-    rate : records/s that it is predicted to carry.
-    target : records/s that it is asked for.
+    slots, replicas : number of tasks, and those of each operator.
+    rate, target : records/s that it is predicted to carry, and that it is asked for.
     latency : seconds from source to sink at the target; infinite where some task is asked for more than it serves.
     peaks : share of its capacity that the fullest worker is asked for at the target, by resource.
-    bottleneck : what holds it back, in words.
-    broken : limits that it breaks, in words.
+    bottleneck, broken : what holds it back, and limits that it breaks, in words.
     proven : whether numbers of tasks and places are proven; None where nothing is claimed.
     seconds : of processor time to solve.
     """
 
     name: str
-    ours: bool
     slots: int
     replicas: Mapping[str, int]
     rate: float
@@ -56,6 +50,7 @@ class PlanRow:
     peaks: Mapping[str, float]
     bottleneck: str
     broken: tuple[str, ...]
+    ours: bool = False
     proven: bool | None = None
     seconds: float | None = None
 
@@ -81,11 +76,10 @@ def capsys_row(rows: Sequence[PlanRow]) -> PlanRow | None:
 
 def distinct(plans: Mapping[str, MeasuredPlan]) -> Iterator[tuple[list[str], MeasuredPlan]]:
     """Plans that differ, each with all its names."""
-    names: dict[str, list[str]] = {}
-    for name, plan in plans.items():
-        same = next((other for other in names if plans[other] == plan), name)
-        names.setdefault(same, []).append(name)
-    yield from ((own, plans[name]) for name, own in names.items())
+    for index, plan in enumerate(plans.values()):
+        names = [name for name, other in plans.items() if other == plan]
+        if list(plans)[index] == names[0]:
+            yield names, plan
 
 
 def joint_rows(problem: EdrpProblem, capsys: PlanRow | None) -> Iterator[PlanRow]:
@@ -102,7 +96,7 @@ def joint_row(problem: EdrpProblem, name: str, limits: Mapping[str, float], prio
     joint = in_order(problem, priorities, {**limits, "peak_load": FULL})
     chosen, seconds = timed(joint, JOINT)
     if chosen.deployment is None:
-        return PlanRow(name, True, 0, {}, 0.0, target_rate(problem), math.inf, {}, "", tuple(chosen.notes), False, seconds)
+        return PlanRow(name, 0, {}, 0.0, target_rate(problem), math.inf, {}, "", tuple(chosen.notes), True, False, seconds)
     fixed = with_tasks(problem, {name: len(nodes) for name, nodes in chosen.deployment.items()})
     placed, more = timed(fixed, "fixed-tasks")
     proven = chosen.status == "optimal" and placed.status == "optimal"
@@ -132,7 +126,6 @@ def row(problem: EdrpProblem, name: str, deployment: Deployment, **more: Any) ->
     rate = target_rate(problem)
     return PlanRow(
         name=name,
-        ours=more.pop("ours", False),
         slots=sum(replicas.values()),
         replicas=replicas,
         rate=predicted.share * rate,

@@ -31,17 +31,14 @@ ROOM = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """The load of the fullest worker of a query under a way to place it.
+    """The load of the fullest worker of a query, which has so many tasks, under a way to place it.
 
     Attributes
     ----------
-    query, tasks : name, and number of tasks.
-    placement : name of the way.
     peaks : use of each shared resource by the worker that is asked for most of it, in the resource's unit; means over draws.
     worst : the largest of all draws; None where nothing is drawn.
     seconds : of processor time to solve; None where that says nothing.
-    proven : whether all stages are proven.
-    note : what the method says.
+    proven, note : whether all stages are proven, and what the method says.
     """
 
     query: str
@@ -55,20 +52,9 @@ class QueryRow:
 
 
 def query_rows(name: str, problem: EdrpProblem, *, slack: float = 0.0, alone: bool = True, seed: int = 0) -> Iterator[QueryRow]:
-    """Place a query in every way.
+    """Place a query in every way; all peaks are its priorities, and later ones may worsen an earlier one by the slack.
 
-    Parameters
-    ----------
-    name
-        Name of the query.
-    problem
-        As `edrp.datasets.placement.capsys` makes it: all peaks are priorities.
-    slack
-        Share of its optimum by which later stages may worsen an earlier one.
-    alone
-        Whether each peak is minimised alone as well.
-    seed
-        Seed of the random number generator.
+    `alone` says whether each peak is minimised alone as well.
     """
     problem = problem.replace(priorities=[priority.replace(slack=slack) for priority in problem.priorities])
     optimum = optimum_row(name, problem)
@@ -134,19 +120,9 @@ def flink_peaks(problem: EdrpProblem, evenly: bool, seed: int) -> dict[str, Floa
 def flink_counts(tasks: Ints, shape: tuple[int, int], slots: int, evenly: bool) -> Ints:
     """Tasks of each operator on each node: dealt to the nodes in turn, or to one node after the other until its slots are full.
 
-    Parameters
-    ----------
-    tasks : shape (tasks,)
-        Operator of each task, in the order in which Flink gives out slots.
-    shape
-        Numbers of nodes and operators.
-    slots
-        Number of slots of a node.
-    evenly
-        Whether `cluster.evenly-spread-out-slots` is set.
+    The shape is (nodes, operators); `tasks` has the operator of each task, in the order in which Flink gives out slots, and
+    `evenly` is whether `cluster.evenly-spread-out-slots` is set.
 
-    Examples
-    --------
     >>> flink_counts(np.array([0, 0, 1]), (2, 2), 2, evenly=False).tolist()
     [[2, 0], [0, 1]]
     >>> flink_counts(np.array([0, 0, 1]), (2, 2), 2, evenly=True).tolist()

@@ -18,15 +18,23 @@ from edrp.datasets.placement.capsys import (
     inference_problem,
 )
 from edrp.placement.edrp import EdrpProblem
+from edrp.report.page import Section, how_run, require_packages
+from edrp.report.progress import Tell
+from edrp.report.publication import Report
+from edrp.report.statements import Statement
 from edrp.validation.papers.capsys.inference import PlanRow, joint_rows, plan_rows
 from edrp.validation.papers.capsys.queries import QueryRow, query_rows
-from edrp.validation.papers.capsys.setting import UNKNOWN, setting_table, unknown_table
 from edrp.validation.papers.capsys.statements import capsys_statements, improvable
-from edrp.validation.papers.capsys.tables import claim_table, plan_records, plan_table, query_records, query_table
-from edrp.validation.report.page import Section, how_run, require_packages
-from edrp.validation.report.progress import Tell
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement
+from edrp.validation.papers.capsys.tables import (
+    UNKNOWN,
+    plan_records,
+    plan_table,
+    query_records,
+    query_table,
+    setting_table,
+    unknown_table,
+)
+from edrp.validation.papers.claims import claim_records, claim_table
 
 SCALED, SCALED_TASKS = "Q2", 256
 """A query that is placed with more tasks as well, and how many; each has a slot."""
@@ -34,19 +42,7 @@ SCALED, SCALED_TASKS = "Q2", 256
 
 @dataclass(frozen=True, slots=True)
 class CapsysResults:
-    """Placements and plans, with the statements judged on them.
-
-    Attributes
-    ----------
-    measured, scaled
-        Placements of the queries as measured, and of one with more tasks.
-    problem
-        The inference problem.
-    plans
-        Deployments of it.
-    statements
-        With verdicts.
-    """
+    """Placements of the queries as measured and of one with more tasks, deployments of the inference problem, and verdicts."""
 
     measured: Sequence[QueryRow]
     scaled: Sequence[QueryRow]
@@ -68,23 +64,10 @@ def investigate(
 
     Parameters
     ----------
-    data
-        Folder that holds `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json`; default: what EDRP_DATA names.
-    slack
-        Share of its optimum by which later stages may worsen an earlier one.
-    speedup
-        How much faster the plans' workers are than those on which Q3 was measured.
-    cores
-        Cores of a worker of the plans.
-    out
-        Folder of the report; packages that it needs are looked for before anything runs.
-    tell
-        Called with what is being done.
-
-    Raises
-    ------
-    InvalidInstanceError
-        A file is missing or of another form.
+    data : folder that holds `capsys/queries_4x8.json` and `capsys/q3_inf_plans.json`; default: what EDRP_DATA names.
+    slack : share of its optimum by which later stages may worsen an earlier one.
+    speedup, cores : of the plans' workers, against those on which Q3 was measured.
+    out : folder of the report; packages that it needs are looked for before anything runs.
     """
     if out is not None:
         require_packages(jinja2="report")
@@ -142,10 +125,7 @@ def report(results: CapsysResults) -> Report:
         records={
             "queries": list(query_records([*results.measured, *results.scaled])),
             "plans": list(plan_records(results.plans)),
-            "statements": [
-                {"statement": statement.sentence, "verdict": statement.verdict, "found": statement.reason}
-                for statement in results.statements
-            ],
+            "statements": claim_records(results.statements),
         },
         further=({}, {"unknown": list(UNKNOWN)}),
     )

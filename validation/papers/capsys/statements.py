@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from edrp.report.statements import Statement, claim
 from edrp.validation.papers.capsys.inference import PlanRow, capsys_row
 from edrp.validation.papers.capsys.queries import ALONE, CAPS, DEFAULT, EVENLY, OPTIMUM, WITHIN, QueryRow
-from edrp.validation.report.statements import Statement, claim
 
 SAME = 1e-6
 """Relative difference of two peaks that is rounding."""

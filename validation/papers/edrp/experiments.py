@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from edrp.datasets import ansnet, debs2015_storm, ramp, storm_cluster
 from edrp.datasets.placement.debs2015 import debs2015
@@ -21,9 +21,8 @@ WEIGHTINGS = {
 """The four objectives of Tables III and V."""
 
 
-@dataclass(frozen=True, slots=True)
-class HourOutcome:
-    """A row of Table III: seconds, money/h, seconds."""
+class Outcome(NamedTuple):
+    """A row of Table III or V: response time (s), cost (money/h) and downtime (s; under Storm a share of the time)."""
 
     response_time: float
     cost: float
@@ -31,10 +30,10 @@ class HourOutcome:
 
 
 TABLE_III = {
-    "Baseline": HourOutcome(0.1208, 9.6, 12.0),
-    "Balanced": HourOutcome(0.1217, 9.9, 2.4),
-    "Response time": HourOutcome(0.1215, 10.3, 2.4),
-    "Cost": HourOutcome(0.1360, 9.2, 4.9),
+    "Baseline": Outcome(0.1208, 9.6, 12.0),
+    "Balanced": Outcome(0.1217, 9.9, 2.4),
+    "Response time": Outcome(0.1215, 10.3, 2.4),
+    "Cost": Outcome(0.1360, 9.2, 4.9),
 }
 """Table III as printed.
 
@@ -46,28 +45,18 @@ any of them, gives 12.7 s; with ties broken by the fewest moves 6.4 s remain.
 ROUND = 60.0
 """Seconds between two decisions. Replayed 60 times faster, a round is an hour of the original day."""
 
-
-@dataclass(frozen=True, slots=True)
-class StormOutcome:
-    """A row of Table V: seconds, money/h, share of the time."""
-
-    response_time: float
-    cost: float
-    downtime_share: float
-
-
 TABLE_V = {
-    "Baseline": StormOutcome(0.1036, 9.3, 0.1018),
-    "Balanced": StormOutcome(0.0900, 9.8, 0.0236),
-    "Response time": StormOutcome(0.0888, 9.9, 0.0127),
-    "Cost": StormOutcome(0.1166, 8.9, 0.0400),
+    "Baseline": Outcome(0.1036, 9.3, 0.1018),
+    "Balanced": Outcome(0.0900, 9.8, 0.0236),
+    "Response time": Outcome(0.0888, 9.9, 0.0127),
+    "Cost": Outcome(0.1166, 8.9, 0.0400),
 }
 """Table V as printed."""
 
 
-def outcome(hour: Replay) -> HourOutcome:
+def outcome(hour: Replay) -> Outcome:
     """Mean response time, mean cost and total downtime of a replay."""
-    return HourOutcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
+    return Outcome(hour.mean("response_time"), hour.mean("cost"), hour.downtime)
 
 
 def run_hour(
@@ -80,29 +69,17 @@ def run_hour(
     start: Deployment | None = None,
     progress: StepProgress | None = None,
 ) -> Replay:
-    """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided again every minute.
+    """One hour of the DEBS 2015 application, 70 → 220 → 70 tuples/s, decided again every minute: a step per rate.
 
     Parameters
     ----------
-    weights
-        Weights of the objective from minute 1 on.
-    network
-        Default: `ansnet(15)`.
-    method
-        Name of a method in the registry.
-    restricted
-        Solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
-    rates
-        Tuples/s at minutes 0, 1, …; default: the ramp.
-    start
-        Initial deployment; default: `first_deployment`.
-    progress
-        Called after every minute.
-
-    Returns
-    -------
-    Replay
-        A step per rate: by default 61, minutes 0 to 60.
+    weights : weights of the objective from minute 1 on.
+    network : default: `ansnet(15)`.
+    method : name of a method in the registry.
+    restricted : solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
+    rates : tuples/s at minutes 0, 1, …; default: the ramp, minutes 0 to 60.
+    start : initial deployment; default: `first_deployment`.
+    progress : called after every minute.
     """
     rates = [float(rate) for rate in ramp()] if rates is None else rates
 
@@ -121,20 +98,10 @@ def first_deployment(rate: float, network: Network, method: str = "auto") -> Dep
 
 
 def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
-    """How far rEDRP is from the optimum at every minute of an hour of optima, from the same deployments.
+    """How far rEDRP is from the optimum at every minute from 1 on of an hour of optima, from the same deployments.
 
-    Parameters
-    ----------
-    hour
-        Hour of optimal decisions.
-    decide
-        Solves the restricted program. It is not called where the optimum itself lies in the restricted
-        neighbourhood: there the gap is 0.
-
-    Returns
-    -------
-    tuple
-        Relative gap by minute from 1 on; None where the neighbourhood holds no feasible deployment.
+    A gap is relative, and None where the restricted neighbourhood holds no feasible deployment. Where the optimum itself lies
+    in it, the gap is 0, and the restricted program is not solved.
     """
     gaps: list[float | None] = []
     for step in hour.steps[1:]:
@@ -159,23 +126,10 @@ def events(hour: Replay) -> tuple[str, ...]:
 def run_storm_day(
     rates: Sequence[float], weights: Weights, *, method: str = "auto", seed: int = 0, progress: StepProgress | None = None
 ) -> Replay:
-    """Decide again at every rate, a round of 60 s apart.
+    """Decide again at every rate (tuples/s, at most 320), a round of 60 s apart.
 
-    The delays between the nodes are measured again in every round, as in the paper, whose S-EDRP "enacts a few
-    migrations" for their slight changes.
-
-    Parameters
-    ----------
-    rates
-        Tuples/s by round, at most 320.
-    weights
-        Weights of the objective from round 1 on; the initial deployment weighs response time and cost equally.
-    method
-        Name of a method in the registry.
-    seed
-        Seed of the measured delays.
-    progress
-        Called after every round.
+    The delays between the nodes are measured again in every round (drawn by the seed), as in the paper, whose S-EDRP "enacts a
+    few migrations" for their slight changes. The initial deployment weighs response time and cost equally.
     """
 
     def problem_at(number: int, rate: float, current: Deployment | None) -> EdrpProblem:
@@ -187,6 +141,6 @@ def run_storm_day(
     return replay(rates, problem_at, start, decide, progress)
 
 
-def storm_outcome(day: Replay) -> StormOutcome:
+def storm_outcome(day: Replay) -> Outcome:
     """Mean response time, mean cost and share of the time that the application was down."""
-    return StormOutcome(day.mean("response_time"), day.mean("cost"), day.downtime / (ROUND * (len(day.steps) - 1)))
+    return Outcome(day.mean("response_time"), day.mean("cost"), day.downtime / (ROUND * (len(day.steps) - 1)))

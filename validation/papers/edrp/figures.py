@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.simulation.placement.replay import Replay
 
 RESPONSE, RATE, REPLICAS, CHANGE, LIMIT = "#1f4e79", "#8a8a8a", "#c55a11", "#9dc3e6", "#b00020"
@@ -16,30 +16,10 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 
 
 def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes: float = 1.0, unit: str = "min") -> None:
-    """Draw up to four replays side by side and write a PNG.
-
-    Parameters
-    ----------
-    replays
-        By the name to print above each panel.
-    path
-        Path of the PNG file.
-    title
-        Above everything.
-    minutes
-        Length of a step in `unit`.
-    unit
-        Unit of the time axis.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
-    figure = blank_figure(11.0, 3.9 * ((len(replays) + 1) // 2))
-    outer = figure.add_gridspec(
-        (len(replays) + 1) // 2, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08
-    )
+    """Draw up to four replays, by the name to print above each, side by side as PNG; a step is so many minutes long in `unit`."""
+    lines = (len(replays) + 1) // 2
+    figure = blank_figure(11.0, 3.9 * lines)
+    outer = figure.add_gridspec(lines, 2, hspace=0.32, wspace=0.24, left=0.07, right=0.93, top=0.87, bottom=0.08)
     bottom, top = _response_range(replays)
     counts = [count for replay in replays.values() for count in replay.replicas]
     for index, (name, replay) in enumerate(replays.items()):
@@ -53,9 +33,8 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
         replica_axes.set_ylim(min(counts) - 0.8, max(counts) + 0.8)
     figure.suptitle(title, fontsize=12, x=0.07, ha="left", y=0.985)
     handles = _legend_handles()
-    figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.06, 0.955), ncols=len(handles), frameon=False, fontsize=8.5
-    )
+    place = {"loc": "upper left", "bbox_to_anchor": (0.06, 0.955), "ncols": len(handles)}
+    figure.legend(handles=handles, frameon=False, fontsize=8.5, **place)
     save_figure(figure, path)
 
 

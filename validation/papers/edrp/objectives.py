@@ -11,8 +11,8 @@ from joblib import Parallel, cpu_count, delayed
 from rich.console import Console
 
 from edrp.placement.edrp import Weights
+from edrp.report.progress import counting_several
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS
-from edrp.validation.report.progress import counting_several
 from edrp.validation.simulation.placement.replay import Replay, StepProgress
 
 Run = Callable[[Weights, StepProgress], Replay]
@@ -24,22 +24,9 @@ STARTED_FIRST = ("Cost", "Baseline")
 def in_all_objectives(
     console: Console, title: str, steps: int, run: Run, *, names: Sequence[str] = tuple(WEIGHTINGS), jobs: int | None = None
 ) -> dict[str, Replay]:
-    """Call `run` with the weights of every objective.
+    """Call `run`, which reports so many steps, with the weights of every objective; `jobs` of them at once in other processes.
 
-    Parameters
-    ----------
-    console
-        Where progress is shown if it is a terminal; elsewhere lines on standard error tell it.
-    title
-        Before the objective's name.
-    steps
-        That a run will report.
-    run
-        Takes weights and a progress callback. With several jobs it runs in other processes.
-    names
-        Names of the objectives.
-    jobs
-        How many to run at once; None for one per processor.
+    Progress is shown on a terminal by the title and the objective's name; elsewhere lines on standard error tell it.
     """
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
     order = sorted(names, key=lambda name: name not in STARTED_FIRST)

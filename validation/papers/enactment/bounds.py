@@ -18,15 +18,7 @@ SECONDS = 10.0
 
 
 class Bounds(NamedTuple):
-    """Least expected near-real-time totals, money.
-
-    Attributes
-    ----------
-    least
-        For all policies.
-    in_time
-        For those that never let items wait so long that they are late.
-    """
+    """Least expected near-real-time totals, money: of all policies, and of those that let no item wait until it is late."""
 
     least: float
     in_time: float
@@ -40,18 +32,9 @@ def mean_bounds(
     units: Sequence[int] = UNITS,
     n_jobs: int | None = None,
 ) -> Mapping[tuple[str, int], Bounds]:
-    """The clairvoyant bounds by pattern and unit, in the mean over the seeds.
+    """The clairvoyant bounds by pattern and unit (minutes), in the mean over the seeds of the random walks.
 
-    Parameters
-    ----------
-    setting
-        Setting of the runs.
-    seeds
-        Seeds of the random walks; the other patterns are the same for each.
-    patterns, units
-        Which of them; units in minutes.
-    n_jobs
-        Processes at the same time, as joblib counts them; None for one per core.
+    The other patterns are the same for each seed. `n_jobs` counts processes as joblib does; None for one per core.
     """
     cells = {
         (pattern, unit): _distinct([setting.scenario(pattern, unit, seed) for seed in seeds])

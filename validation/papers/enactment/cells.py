@@ -9,14 +9,13 @@ import numpy as np
 
 from edrp.validation.papers.enactment.printed_values import (
     BTU,
+    COLUMNS,
     COMPLIANCES,
     PAPER,
-    PATTERNS,
     QUANTITIES,
     RESOURCE_COST,
     THRESHOLD,
     TOTALS,
-    UNITS,
     Column,
     Printed,
 )
@@ -24,17 +23,7 @@ from edrp.validation.papers.enactment.runs import Samples
 
 
 class ComparedCell(NamedTuple):
-    """One number of a table.
-
-    Attributes
-    ----------
-    pattern, column, quantity
-        Where it stands.
-    ours
-        Mean and standard deviation over the seeds; no deviation of a single one.
-    paper
-        The paper's printed values.
-    """
+    """One number of a table: the mean and standard deviation over our seeds (no deviation of a single one), and the paper's."""
 
     pattern: str
     column: Column
@@ -56,16 +45,8 @@ class ComparedCell(NamedTuple):
 class SettingError(NamedTuple):
     """The distance of a setting from Tables 3 to 6, as shares (0.01 is a point, or a per cent).
 
-    Attributes
-    ----------
-    compliance
-        Mean error of the compliances: 36 of the BTU policy and 12 of the threshold policy, which has one for all units.
-    worst_btu, worst_threshold
-        Largest error of a compliance by policy.
-    resource_cost
-        Mean relative error of the 24 resource costs.
-    totals
-        Mean relative error of the 72 total costs.
+    The mean error of the compliances, 36 of the BTU policy and 12 of the threshold policy, which has one for all units; the
+    largest one by policy; mean relative errors of the 24 resource costs and of the 72 total costs.
     """
 
     compliance: float
@@ -87,10 +68,7 @@ def measured_cells(samples: Samples) -> Iterator[ComparedCell]:
 
 
 def setting_error(samples: Samples) -> SettingError:
-    """Distance of the samples of one setting from Tables 3 to 6; NaN where nothing was measured.
-
-    Patterns and units that are missing do not count.
-    """
+    """Distance of the samples of one setting from Tables 3 to 6, as far as they were measured; NaN where nothing was."""
     cells = list(measured_cells(samples))
     first = min((cell.column.unit for cell in cells), default=0)
     btu = [cell.error for cell in cells if cell.column.policy == BTU and cell.quantity in COMPLIANCES]
@@ -111,12 +89,9 @@ def paper_samples() -> Samples:
     0.0
     """
     return {
-        (pattern, Column(policy, unit)): {
-            name: np.array([PAPER[pattern][Column(policy, unit)][name].mean]) for name in QUANTITIES
-        }
-        for pattern in PATTERNS
-        for policy in (BTU, THRESHOLD)
-        for unit in UNITS
+        (pattern, column): {name: np.array([table[column][name].mean]) for name in QUANTITIES}
+        for pattern, table in PAPER.items()
+        for column in COLUMNS
     }
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from edrp.report.figures import blank_figure, save_figure, unclutter
 from edrp.validation.papers.enactment.printed_values import BTU, FIGURE_NUMBERS, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.runs import Enacted, Setting
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
-from edrp.validation.simulation.enactment.timeline import HostTimeline, timeline
-from edrp.validation.simulation.timelines import time_unit
+from edrp.validation.simulation.enactment.timeline import HostTimeline, time_unit, timeline
 
 MACHINES, HOSTS, INSTANCES = "#8a8a8a", "#c55a11", "#1f4e79"
 MANY = 5000
@@ -26,29 +25,7 @@ PANELS = {
 
 
 def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out: Path) -> Path | None:
-    """Draw the runs of the first seed under a pattern, and say where.
-
-    Parameters
-    ----------
-    enacted
-        Runs of one setting.
-    pattern
-        The runs to draw.
-    setting
-        The constants that they share.
-    out
-        Folder of the figure, which is an SVG file.
-
-    Returns
-    -------
-    Path or None
-        The figure; None where there is no run of the pattern under these policies.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
+    """Draw the runs of the first seed under a pattern as SVG into a folder; None where none has one of these policies."""
     own = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
     if not own:
         return None
@@ -62,23 +39,9 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
 
 
 def timeline_figure(panels: Mapping[str, HostTimeline], path: Path, *, title: str) -> None:
-    """Draw runs of enactment side by side, two in a row: machines and hosts to the left, instances to the right.
+    """Draw runs of enactment, by what is printed above each, two in a row, as .png or .svg, which the ending of the path says.
 
-    As Figs. 8 to 11 of cost-efficient enactment do.
-
-    Parameters
-    ----------
-    panels
-        By what is printed above each.
-    path
-        Path of the figure; its ending says the format: .png or .svg.
-    title
-        Above everything.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
+    As in Figs. 8 to 11 of cost-efficient enactment, machines and hosts are read on the left, instances on the right.
     """
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
     figure = blank_figure(5.6 * columns, 3.0 * rows + 0.9)
@@ -92,8 +55,7 @@ def timeline_figure(panels: Mapping[str, HostTimeline], path: Path, *, title: st
     for index in range(len(panels), rows * columns):
         axes[index // 2, index % 2].set_visible(False)
     figure.suptitle(title, fontsize=12, x=0.02, ha="left")
-    handles = _legend_handles()
-    figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8.5)
+    figure.legend(handles=_legend_handles(), loc="lower center", ncols=3, frameon=False, fontsize=8.5)
     figure.tight_layout(rect=(0, 0.28 / figure.get_figheight(), 1, 1))
     save_figure(figure, path)
 

@@ -10,14 +10,19 @@ from typing import Any
 
 from edrp.batch.progress import Report as ReportProgress
 from edrp.heuristics.enactment import POLICIES as ALL_POLICIES
+from edrp.report.page import Figure, Section, how_run, require_packages
+from edrp.report.publication import Report
+from edrp.report.statements import Statement, finding_table, statement_table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck, queueing_check
+from edrp.validation.papers.batches import DOCUMENTED, Overall, vary
+from edrp.validation.papers.claims import judged
 from edrp.validation.papers.enactment.bounds import Bounds, mean_bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError, measured_cells, setting_error
+from edrp.validation.papers.enactment.claims import CLAIMS
 from edrp.validation.papers.enactment.figures import draw_pattern
 from edrp.validation.papers.enactment.printed_values import ERRATA, FIGURE_NUMBERS, PATTERNS, POLICIES, TABLE_NUMBERS
 from edrp.validation.papers.enactment.runs import BLIND, VARIANTS, Enacted, Samples, Setting, enact, row_count, samples_by_cell
 from edrp.validation.papers.enactment.setting import FITTED_ON, FITTED_ON_ALL, setting_tables
-from edrp.validation.papers.enactment.statements import statements
 from edrp.validation.papers.enactment.tables import (
     activity_table,
     against_btu,
@@ -26,10 +31,6 @@ from edrp.validation.papers.enactment.tables import (
     paper_table,
     side_by_side,
 )
-from edrp.validation.report.batches import DOCUMENTED, Overall, vary
-from edrp.validation.report.page import Figure, Section, how_run, require_packages
-from edrp.validation.report.publication import Report
-from edrp.validation.report.statements import Statement, finding_table, statement_table
 
 ROWS = "rows"
 SENSITIVITY_SEEDS = 2
@@ -42,20 +43,8 @@ TARGETS = {"mean compliance": ("compliance", 0.035), "BTU cells": ("worst_btu", 
 class EnactmentResults:
     """Everything that was run and judged.
 
-    Attributes
-    ----------
-    setting, seeds, policies
-        Setting, seeds and policies of the runs.
-    enacted, samples
-        Runs, and their metrics over the seeds.
-    statements
-        With verdicts.
-    bounds
-        Costs that no policy can undercut, by pattern and unit.
-    variants
-        Errors of settings with one constant changed, by name; empty where none were run.
-    checks
-        The simulator next to formulas.
+    Bounds are costs that no policy can undercut, by pattern and unit; variants are errors of settings with one constant
+    changed, by name, empty where none were run; checks set the simulator next to formulas.
     """
 
     setting: Setting
@@ -83,27 +72,11 @@ def investigate(
     progress: ReportProgress | None = None,
     **how: Any,
 ) -> EnactmentResults:
-    """Run the policies under all patterns and units, and judge the paper's sentences on them.
+    """Run the paper's policies and others (by default all) under all patterns and units, and judge the paper's sentences on them.
 
-    Parameters
-    ----------
-    seeds
-        Number of runs of each cell.
-    policies
-        Names of policies besides the paper's two; None for all there are.
-    out
-        Folder for the rows, where the same call again runs only what is missing; None keeps nothing.
-    sensitive
-        Whether constants are changed one at a time as well.
-    progress
-        Called with the progress of all batches together.
-    how
-        Where to run, as in `solve_batch`: `spark` or `n_jobs`.
-
-    Raises
-    ------
-    BackendUnavailableError
-        Before any run: without a package that the report needs, where there is a folder for it.
+    Rows are kept in a folder, if any, where the same call again runs only what is missing; `how` says where to run, as in
+    `solve_batch`. Packages that the report needs are missed before any run. `sensitive` asks for constants that are changed one
+    at a time.
     """
     if out is not None:
         require_packages(jinja2="report", matplotlib="plot")
@@ -126,7 +99,7 @@ def investigate(
         policies=chosen,
         enacted=enacted,
         samples=samples,
-        statements=statements(samples),
+        statements=judged(CLAIMS, samples),
         bounds=mean_bounds(setting, numbers, n_jobs=how.get("n_jobs")),
         variants=vary(variants, error),
         checks=queueing_check(),
@@ -227,7 +200,6 @@ def sections(results: EnactmentResults, drawings: Path, command: str) -> Iterato
 
 def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section:
     drawn = draw_pattern(results.enacted, pattern, results.setting, drawings)
-    paper = paper_table(pattern, results.cells)
     shown = (
         f"Machines, hosts and instances over the 120 minutes of a run under {pattern}, for the BTU policy with units of 10, 30 "
         "and 60 minutes and the threshold policy"
@@ -240,41 +212,25 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
             "paper's.",
         ),
         figure=None if drawn is None else Figure(shown, drawn),
-        tables=(paper, activity_table(pattern, results.samples)),
+        tables=(paper_table(pattern, results.cells), activity_table(pattern, results.samples)),
     )
 
 
 def _cell_records(cells: Sequence[ComparedCell]) -> Iterator[dict[str, Any]]:
     """Cells as rows of a CSV file: shares and money, not per cent."""
     for cell in cells:
-        yield {
-            "table": TABLE_NUMBERS[cell.pattern],
-            "pattern": cell.pattern,
-            "policy": cell.column.policy,
-            "unit_minutes": cell.column.unit,
-            "quantity": cell.quantity,
-            "mean": cell.ours.mean,
-            "deviation": cell.ours.deviation,
-            "paper_mean": cell.paper.mean,
-            "paper_deviation": cell.paper.deviation,
-            "difference": cell.difference,
-        }
+        policy, unit = cell.column
+        named = {"table": TABLE_NUMBERS[cell.pattern], "pattern": cell.pattern, "policy": policy, "unit_minutes": unit}
+        paper = {f"paper_{name}": value for name, value in cell.paper._asdict().items()}
+        yield {**named, "quantity": cell.quantity, **cell.ours._asdict(), **paper, "difference": cell.difference}
 
 
 def _comparison_records(statements: Sequence[Statement]) -> Iterator[dict[str, Any]]:
     """Comparisons as rows of a CSV file: margins are shares."""
-    for statement in statements:
-        for finding in statement.findings:
-            yield {
-                "statement": statement.sentence,
-                "section": statement.section,
-                "comparison": finding.where,
-                "paper_margin": finding.printed,
-                "margin": finding.value.mean,
-                "low": finding.value.low,
-                "high": finding.value.high,
-                "verdict": finding.verdict,
-            }
+    for one, finding in ((statement, finding) for statement in statements for finding in statement.findings):
+        named = {"statement": one.sentence, "section": one.section, "comparison": finding.where}
+        margin, low, high = finding.value
+        yield {**named, "paper_margin": finding.printed, "margin": margin, "low": low, "high": high, "verdict": finding.verdict}
 
 
 def _metric_records(samples: Samples) -> Iterator[dict[str, Any]]:

@@ -13,8 +13,8 @@ from edrp.core.arrays import Floats
 from edrp.datasets.enactment.manufacturing import OCCUPANCY, manufacturing_application, manufacturing_scenario
 from edrp.enactment.run import EnactmentRun, run_metrics
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
+from edrp.validation.papers.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS, Column
-from edrp.validation.report.batches import DOCUMENTED, batch_rows, require_solved
 from edrp.validation.simulation.enactment.methods import SUFFIX
 from edrp.validation.simulation.enactment.timeline import timeline
 
@@ -31,19 +31,11 @@ COLUMNS = ("id", "method", "outcome", "error_message", "solution")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Constants that all runs share; all others are as documented.
+    """Constants that all runs share, where they differ from the documented ones.
 
-    Attributes
-    ----------
-    fields
-        Fields of `EnactmentScenario` that differ.
-    occupancy
-        Share of the processing duration in which an item occupies its instance.
-    arguments
-        By name of a policy, its parameters that differ.
+    Fields of `EnactmentScenario`, the share of the processing duration in which an item occupies its instance, and arguments
+    of policies by name:
 
-    Examples
-    --------
     >>> Setting({"bursts": 1}, occupancy=0.25).scenario("stepwise", 10, seed=1).bursts
     1
     >>> Setting(arguments={"btu": {"window": 0.1}}).method("btu")
@@ -69,17 +61,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Enacted:
-    """One run, as billed by one unit.
-
-    Attributes
-    ----------
-    pattern, column, seed
-        Pattern, column and seed of the run: policy and unit make the column.
-    metrics
-        Metrics of `EnactmentScenario.evaluate`, and those of `activity`.
-    run
-        Leases, instances, items.
-    """
+    """One run, as billed by one unit, with the metrics of `EnactmentScenario.evaluate` and of `activity`."""
 
     pattern: str
     column: Column
@@ -125,29 +107,10 @@ def enact(
     out: Path | None = None,
     **how: Any,
 ) -> list[Enacted]:
-    """Run policies under all patterns and units, once for each seed.
+    """Run policies, named without the suffix of their methods, under all patterns and units (minutes), once for each seed.
 
-    Parameters
-    ----------
-    policies
-        By name, without the suffix of their methods.
-    seeds
-        Seeds of the random walks; what happens in a run follows from pattern, unit and seed.
-    setting
-        None for the documented one.
-    patterns, units
-        Which of them; units in minutes.
-    out
-        Folder for the rows; the same call again runs only what is missing. None keeps nothing.
-    how
-        Where to run, and progress, as in `batch_rows`.
-
-    Raises
-    ------
-    EdrpError
-        When a run failed, naming the first.
-    InvalidInstanceError
-        Before any run: unknown policies or parameters, a folder of other runs.
+    What happens in a run follows from pattern, unit and seed; the first run that fails is named. Rows are kept in a folder, if
+    any, where the same call again runs only what is missing; `how` is as in `batch_rows`.
     """
     chosen = Setting() if setting is None else setting
     enacted: list[Enacted] = []
@@ -184,13 +147,7 @@ def row_count(policies: Sequence[str], seeds: Sequence[int]) -> int:
 
 
 def samples_by_cell(enacted: Iterable[Enacted]) -> Samples:
-    """Each metric over the seeds, by pattern and column.
-
-    Raises
-    ------
-    ValueError
-        When a seed is missing somewhere: differences are taken seed by seed.
-    """
+    """Each metric over the seeds, by pattern and column; none may be missing, because differences are taken seed by seed."""
     grouped: dict[tuple[str, Column], dict[int, Mapping[str, float]]] = {}
     for run in enacted:
         grouped.setdefault((run.pattern, run.column), {})[run.seed] = run.metrics
@@ -206,12 +163,8 @@ def samples_by_cell(enacted: Iterable[Enacted]) -> Samples:
 def activity(run: EnactmentRun, scenario: EnactmentScenario) -> dict[str, float]:
     """The activity that the paper describes of its figures, as numbers.
 
-    Returns
-    -------
-    dict
-        `scalings` and `late_scalings`: instances placed and removed, those of the start and migrations left out, in the
-        whole run and in its second hour. `following`: correlation over time of instances with machines, 0 where either
-        stays the same.
+    `scalings` and `late_scalings`: instances placed and removed, those of the start and migrations left out, in the whole run
+    and in its second hour. `following`: correlation over time of instances with machines, 0 where either stays the same.
     """
     times = [instance.placed for instance in run.instances if instance.cause == "placed"]
     times += [instance.ended for instance in run.instances if instance.ended_by == "removed" and instance.ended is not None]

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from edrp.report.estimates import estimate_mean
+from edrp.report.formatting import NONE, PERCENT_SAVED, signed
+from edrp.report.tables import Table
 from edrp.validation.oracles.enactment.queueing_theory import QueueingCheck
 from edrp.validation.papers.enactment.bounds import Bounds
 from edrp.validation.papers.enactment.cells import ComparedCell, SettingError
 from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, COMPLIANCES, QUANTITIES, TABLE_NUMBERS, Column, Printed
 from edrp.validation.papers.enactment.runs import Samples
-from edrp.validation.report.estimates import estimate_mean
-from edrp.validation.report.formatting import NONE, PERCENT_SAVED, signed
-from edrp.validation.report.tables import Table
 
 ROWS = {
     "real_time_compliance": "real-time\n%",

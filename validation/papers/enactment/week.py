@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import process_time
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -32,32 +32,25 @@ SHORT = ("real-time", "near", "relaxed")
 """Compliance levels, for heads of columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeekRow:
-    """One policy under one unit.
-
-    Attributes
-    ----------
-    policy
-        Name.
-    unit
-        Seconds of the billing time unit (BTU).
-    metrics
-        Metrics of `EnactmentScenario.evaluate`.
-    items
-        That all operators completed together.
-    seconds
-        Seconds of the processor, for simulation and metrics.
-    run
-        Leases, instances, items.
-    """
+class WeekRow(NamedTuple):
+    """One policy under one billing time unit (s): its run and metrics, and the seconds of the processor that these took."""
 
     policy: str
     unit: float
     metrics: Mapping[str, float]
-    items: int
     seconds: float
     run: EnactmentRun
+
+    @property
+    def items(self) -> int:
+        """Items that all operators completed together."""
+        return sum(operator.completed for operator in self.run.operators)
+
+    def billed(self, scenario: EnactmentScenario) -> WeekRow:
+        """The same run, paid by the units of another scenario."""
+        run = scenario.bill(self.run)
+        unit = scenario.host_types[0].billing_time
+        return self._replace(unit=unit, metrics=scenario.evaluate(run).metrics, run=run)
 
 
 def follow_week(
@@ -68,32 +61,13 @@ def follow_week(
     units: Sequence[float] = UNITS,
     seed: int = 1,
 ) -> list[WeekRow]:
-    """Run policies through days of departures under each billing time unit (BTU).
-
-    Parameters
-    ----------
-    first_day, days
-        As of `edrp.datasets.enactment.departures.departures_scenario`.
-    policies
-        Names in `POLICIES`, with their defaults.
-    units
-        Seconds.
-    seed
-        Seed of every run.
-
-    Raises
-    ------
-    InvalidInstanceError
-        When the days do not lie in 2013, or a unit is shorter than hosts take to start.
-    EdrpError
-        For an unknown policy.
-    """
-    scenarios = {unit: departures_scenario(first_day, days, billing_time=unit) for unit in units}
+    """Run policies, by name and with their defaults, through days of 2013 under each billing time unit (s)."""
+    scenarios = _scenarios(first_day, days, units)
     rows: list[WeekRow] = []
     for policy in policies:
         if policy in BLIND:  # one run, billed by each unit
             once = _row(policy, scenarios[units[0]], seed)
-            rows += [_billed(once, scenario) for scenario in scenarios.values()]
+            rows += [once.billed(scenario) for scenario in scenarios.values()]
         else:
             rows += [_row(policy, scenario, seed) for scenario in scenarios.values()]
     return rows
@@ -102,7 +76,7 @@ def follow_week(
 def week_table(rows: Sequence[WeekRow], bounds: Mapping[float, ClairvoyantBound]) -> Table:
     """Money, shares in time, mean hosts and scalings, a row for each policy and unit; totals hold a level's penalties.
 
-    `known` has what the leases cost of somebody who knows the load, by unit.
+    Bounds are by unit what leases cost somebody who knows the load.
     """
     table = Table("policy", "unit s", box=SIMPLE_HEAD)
     heads = ["leases", *(f"total {name}" for name in SHORT), *(f"% {name}" for name in SHORT)]
@@ -117,15 +91,8 @@ def week_table(rows: Sequence[WeekRow], bounds: Mapping[float, ClairvoyantBound]
 
 
 def draw_week(rows: Sequence[WeekRow], first_day: str, days: int, folder: Path) -> None:
-    """Draw machines, hosts and instances of every policy, a figure for each unit: week-600.svg, ….
-
-    Raises
-    ------
-    BackendUnavailableError
-        When matplotlib is not installed.
-    """
-    for unit in dict.fromkeys(row.unit for row in rows):
-        scenario = departures_scenario(first_day, days, billing_time=unit)
+    """Draw machines, hosts and instances of every policy, a figure for each unit: week-600.svg, …."""
+    for unit, scenario in _scenarios(first_day, days, [row.unit for row in rows]).items():
         panels = {row.policy: timeline(scenario, row.run) for row in rows if row.unit == unit}
         title = f"{days} days of departures from {first_day}, hosts paid by {unit:g} s"
         timeline_figure(panels, folder / f"week-{unit:g}.svg", title=title)
@@ -141,18 +108,12 @@ def run(
     seed: int = 1,
     out: Path | None = None,
 ) -> list[WeekRow]:
-    """Run, print the table with the clairvoyant bound, and draw into a folder if there is one.
-
-    Raises
-    ------
-    InvalidInstanceError, EdrpError, BackendUnavailableError
-        As `follow_week` and `draw_week`.
-    """
+    """Follow the week, print the table with the clairvoyant bound, and draw into a folder if there is one."""
     rows = follow_week(first_day, days, policies=policies, units=units, seed=seed)
     console.print(f"departures of {days} days from {first_day}: {max(row.items for row in rows):,} items, seed {seed}")
-    scenarios = {unit: departures_scenario(first_day, days, billing_time=unit) for unit in units}
     bounds = {
-        unit: clairvoyant_bound(scenario, "near_real_time", time_limit=BOUND_SECONDS) for unit, scenario in scenarios.items()
+        unit: clairvoyant_bound(scenario, "near_real_time", time_limit=BOUND_SECONDS)
+        for unit, scenario in _scenarios(first_day, days, units).items()
     }
     console.print(week_table(rows, bounds))
     if out is not None:
@@ -161,34 +122,25 @@ def run(
     return rows
 
 
+def _scenarios(first_day: str, days: int, units: Sequence[float]) -> dict[float, EnactmentScenario]:
+    return {unit: departures_scenario(first_day, days, billing_time=unit) for unit in dict.fromkeys(units)}
+
+
 def _row(policy: str, scenario: EnactmentScenario, seed: int) -> WeekRow:
     begin = process_time()
     solution = solve(scenario, policy + SUFFIX, seed=seed)
-    seconds = process_time() - begin
     assert solution.run is not None, "runs without a time limit end"
-    return WeekRow(
-        policy=policy,
-        unit=scenario.host_types[0].billing_time,
-        metrics=solution.metrics,
-        items=sum(operator.completed for operator in solution.run.operators),
-        seconds=seconds,
-        run=solution.run,
-    )
+    return WeekRow(policy, scenario.host_types[0].billing_time, solution.metrics, process_time() - begin, solution.run)
 
 
-def _cells(row: WeekRow) -> Iterator[str]:
+def _cells(row: WeekRow) -> list[str]:
     """All but policy and unit, in words."""
     metrics = row.metrics
-    yield f"{metrics['resource_cost']:.0f}"
-    yield from (f"{metrics[f'{level}_total']:.0f}" for level in LEVELS)
-    yield from (f"{100 * metrics[f'{level}_compliance']:.1f}" for level in LEVELS)
-    yield f"{metrics['mean_hosts']:.2f}"
-    yield from (f"{metrics[name]:.0f}" for name in ("upscalings", "downscalings", "migrations"))
-    yield f"{row.seconds:.1f}"
-
-
-def _billed(row: WeekRow, scenario: EnactmentScenario) -> WeekRow:
-    """The same run, paid by the units of another scenario."""
-    paid = scenario.bill(row.run)
-    unit, metrics = scenario.host_types[0].billing_time, scenario.evaluate(paid).metrics
-    return WeekRow(row.policy, unit, metrics, row.items, row.seconds, paid)
+    return [
+        f"{metrics['resource_cost']:.0f}",
+        *(f"{metrics[f'{level}_total']:.0f}" for level in LEVELS),
+        *(f"{100 * metrics[f'{level}_compliance']:.1f}" for level in LEVELS),
+        f"{metrics['mean_hosts']:.2f}",
+        *(f"{metrics[name]:.0f}" for name in ("upscalings", "downscalings", "migrations")),
+        f"{row.seconds:.1f}",
+    ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from edrp.validation.papers.flink.rows import Row
-from edrp.validation.report.estimates import Estimate, bootstrap_mean
-from edrp.validation.report.formatting import Unit
-from edrp.validation.report.statements import Finding, Statement
-from edrp.validation.report.tables import Table
+from edrp.report.estimates import Estimate, bootstrap_mean
+from edrp.report.formatting import Unit
+from edrp.report.statements import Finding, Statement
+from edrp.report.tables import Table
+from edrp.validation.papers.flink.rows import Row, load_text
 
 STATIC, AUTOSCALER, WATCH = "static peak", "autoscaler", "watch"
 
@@ -81,30 +81,22 @@ def control_table(rows: Sequence[Row]) -> Table:
     right = tuple(measure.name for measure in MEASURES)
     count = len(seeds(rows))
     intervals = f"with 95 % bootstrap intervals over days; these need at least {MIN_DAYS}"
-    note = f"Means over {count} day{'s' * (count != 1)}, {intervals}. {_terms(rows)}"
-    return Table("Control of a job over days of taxi trips", ("policy", *right), tuple(shown), right, note=note, open=True)
-
-
-def _terms(rows: Sequence[Row]) -> str:
-    row = rows[0]
-    return (
-        f"A day lasts {row['seconds']:g} s; a tuple is late above {row['bound']:g} s; replica-hours are those of the original "
-        "day; standstill is all time without a tuple at the sink for more than 0.5 s."
+    terms = (
+        f"A day lasts {rows[0]['seconds']:g} s; a tuple is late above {rows[0]['bound']:g} s; replica-hours are those of the "
+        "original day; standstill is all time without a tuple at the sink for more than 0.5 s."
     )
+    note = f"Means over {count} day{'s' * (count != 1)}, {intervals}. {terms}"
+    return Table("Control of a job over days of taxi trips", ("policy", *right), tuple(shown), right, note=note, open=True)
 
 
 def day_table(rows: Sequence[Row]) -> Table:
     """One row for each day and policy."""
     shown = tuple(
-        (f"{row['seed']}: {row['day']}", row["policy"], *(m.unit.number(m.value(row)) for m in MEASURES), _load(row))
+        (f"{row['seed']}: {row['day']}", row["policy"], *(m.unit.number(m.value(row)) for m in MEASURES), load_text([row]))
         for row in rows
     )
     right = (*(measure.name for measure in MEASURES), "load of the machine")
     return Table("Day by day", ("day", "policy", *right), shown, right)
-
-
-def _load(row: Row) -> str:
-    return f"{row['load']['min']:.1f} to {row['load']['max']:.1f}"
 
 
 def control_statements(rows: Sequence[Row]) -> Iterator[Statement]:

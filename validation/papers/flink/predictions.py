@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from edrp.report.formatting import NONE
+from edrp.report.statements import Statement, claim
+from edrp.report.tables import Table
 from edrp.validation.papers.flink.rows import Row
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.statements import Statement, claim
-from edrp.validation.report.tables import Table
 
 UNITS = {
     "throughput": "relative",
@@ -93,7 +93,5 @@ def prediction_statements(rows: Sequence[Row]) -> Iterator[Statement]:
     told = [row["keeps_up"] for row in rows if "keeps_up" in row]
     if told:
         right = {who: sum(row[who] == row["measured"] for row in told) for who in ("predicted", "ds2")}
-        found_text = f"{right['predicted']} against {right['ds2']} of {len(told)}"
-        yield claim(
-            "the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], found_text
-        )
+        said = f"{right['predicted']} against {right['ds2']} of {len(told)}"
+        yield claim("the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], said)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edrp.report.page import Section, how_run
+from edrp.report.publication import Record, Report
+from edrp.report.statements import Statement
+from edrp.report.tables import Table
+from edrp.validation.papers.claims import claim_records, claim_table
 from edrp.validation.papers.flink.control import control_statements, control_table, day_table
 from edrp.validation.papers.flink.places import place_statements, place_table
 from edrp.validation.papers.flink.predictions import prediction_statements, prediction_table
 from edrp.validation.papers.flink.rows import FlinkRows, Row, load_text
-from edrp.validation.report.page import Section, how_run
-from edrp.validation.report.publication import Record, Report
-from edrp.validation.report.statements import Statement
-from edrp.validation.report.tables import Table
 
 SIDE_BY_SIDE = (
     "The policies of a day run side by side on clusters of their own, so that the load of the machine is the same for all. "
@@ -48,7 +49,7 @@ def report(rows: FlinkRows) -> Report:
                 for row in rows.predictions
                 for q in row["quantities"]
             ],
-            "statements": [{"statement": s.sentence, "verdict": s.verdict, "found": s.reason} for s in judged],
+            "statements": claim_records(judged),
         },
     )
 
@@ -77,13 +78,7 @@ def _parts(rows: FlinkRows) -> Iterator[tuple[str, tuple[str, ...], tuple[Table,
 
 def _sections(rows: FlinkRows, judged: list[Statement], command: str) -> Iterator[Section]:
     """The sections of the page."""
-    table = Table(
-        "Statement by statement",
-        ("statement", "verdict", "found"),
-        tuple((s.sentence, s.verdict, s.reason) for s in judged),
-        open=True,
-    )
-    yield Section("What we aim at", tables=(table,))
+    yield Section("What we aim at", tables=(claim_table(judged),))
     for heading, sentences, tables in _parts(rows):
         yield Section(heading, sentences, tables=tables)
     counts = {"rescales": len(rows.predictions), "days and policies": len(rows.control), "placements": len(rows.placements)}

@@ -12,27 +12,17 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.placement.aws import aws_delays
 from edrp.datasets.placement.coordinates.latencies import estimation_rounds
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 
 NETWORK_NODES, NETWORK_SEED = 100, 7
 UNITS = {"seconds": 1.0, "milliseconds": 1e3}
 
 
 def run(console: Console, *, data: Path | None = None, seeds: int = 10) -> dict[str, Floats]:
-    """Print median errors by round: nodes in the plane, and, where there is data, AWS regions.
+    """Print median errors by round of nodes in the plane and, where there is a folder of data with them, AWS regions.
 
-    Parameters
-    ----------
-    data
-        Folder of the latencies between AWS regions; without it (and without `EDRP_DATA`) they are left out.
-    seeds
-        Simulations of each.
-
-    Returns
-    -------
-    dict
-        By what was estimated and the unit of the input, shape (seeds, rounds).
+    The errors are given by what was estimated and the unit of the input, shape (seeds, rounds).
     """
     found: dict[str, Floats] = {}
     for name, (names, truth, parameters) in _subjects(data).items():
@@ -64,12 +54,10 @@ def coordinate_statements(found: dict[str, Floats]) -> tuple[Statement, ...]:
         worst = max(float(np.median(errors[:, -1])) for errors in rows.values())
         first, second = rows.values()
         same = float(np.abs(first - second).max())
-        statements.append(
-            claim(f"{subject}: median error at most {maximum:.0%} after the last round", worst <= maximum, f"{worst:.1%}")
-        )
-        statements.append(
-            claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}")
-        )
+        statements += [
+            claim(f"{subject}: median error at most {maximum:.0%} after the last round", worst <= maximum, f"{worst:.1%}"),
+            claim(f"{subject}: the same in milliseconds and seconds", same < 1e-6, f"largest difference {same:.0e}"),
+        ]
     return tuple(statements)
 
 

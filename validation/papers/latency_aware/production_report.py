@@ -18,11 +18,11 @@ from edrp.core.solve import solve
 from edrp.datasets.placement.production import production_instances
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.report.formatting import NONE
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
 
 TIME_LIMIT = 0.5
 """Seconds for each method and topology."""
@@ -57,16 +57,13 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRow:
-    """A topology with its bounds, and the outcome of each contender.
+    """A topology with its bounds, and the outcome of each contender; or why it is refused, and then nothing else.
 
     Attributes
     ----------
-    name : of the topology.
-    refused : why it is no problem; then there is nothing else.
     instances, cyclic : executors, and whether its streams form cycles.
     bound, least : nodes in use and share of tuples between nodes, at least.
     compiling : seconds to make arrays of it, which the contenders' seconds contain.
-    outcomes : by contender.
     """
 
     name: str
@@ -84,19 +81,7 @@ def run(
 ) -> list[TopologyRow]:
     """Place all production topologies; print those that need several nodes, what was refused and why, and what holds.
 
-    Parameters
-    ----------
-    data
-        Folder of `storm_production_topologies.json`.
-    time_limit
-        Seconds for each method and topology.
-    contenders
-        Names in `CONTENDERS`.
-
-    Returns
-    -------
-    list
-        All rows, those of topologies that fit on one node and those that are refused among them.
+    The rows hold all of them, those that fit on one node and those that are refused, too.
     """
     rows: list[TopologyRow] = []
     with working(console, "placing") as tell:
@@ -156,18 +141,13 @@ def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) ->
 def production_table(rows: Sequence[TopologyRow]) -> Table:
     """Topologies that need several nodes: per contender the nodes in use and the share of tuples between nodes."""
     contenders = next((tuple(row.outcomes) for row in rows if row.outcomes), ())
-    made = tuple(
-        (
-            row.name.removeprefix("largeCluster"),
-            str(row.instances),
-            str(row.bound),
-            *(_cell(row, outcome) for outcome in (row.outcomes or {}).values()),
-        )
-        for row in several(rows)
-    )
+    made = []
+    for row in several(rows):
+        cells = [_cell(row, outcome) for outcome in (row.outcomes or {}).values()]
+        made.append((row.name.removeprefix("largeCluster"), str(row.instances), str(row.bound), *cells))
     note = "Nodes in use, and share of tuples between nodes in %; ∗ where nothing can do better; – where it holds nothing"
     columns = ("Topology", "Executors", "Bound", *contenders)
-    return Table("Production topologies on several nodes", columns, made, columns[1:], note=note)
+    return Table("Production topologies on several nodes", columns, tuple(made), columns[1:], note=note)
 
 
 def _cell(row: TopologyRow, outcome: Placement) -> str:

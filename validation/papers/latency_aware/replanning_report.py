@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from edrp.replanning.replanner import ReplanningPolicy
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, DayOutcome, run_day, strategies
 from edrp.validation.simulation.placement.replanning_world import (
     AWAY,
@@ -32,18 +32,10 @@ def run(
     seed: int = 1,
     policy: ReplanningPolicy | None = None,
 ) -> dict[str, DayOutcome]:
-    """Run a day of changing latencies and loads in four ways; print what each came to.
+    """Run a day of changing latencies and loads in four ways, planned by a method; print what each came to.
 
-    Parameters
-    ----------
-    data
-        Folder of the taxi stream, whose loads are then followed; None for a generated day.
-    method
-        Name of the method in the registry to plan with.
-    seed
-        Seed of the fluctuations, of the generated day, and of the method.
-    policy
-        When a plan pays; None for the default. Its method is not used.
+    The loads are those of the taxi stream in the folder of data, by default of a generated day. The policy says when a plan
+    pays; its method is not used.
     """
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
     curve, origin = loads(data, seed)

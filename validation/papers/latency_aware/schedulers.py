@@ -13,7 +13,7 @@ from edrp.heuristics.placement.simple_rules import Even, EvenParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.validation.report.progress import Tell
+from edrp.report.progress import Tell
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import TRANSFER, carried
 
@@ -35,14 +35,10 @@ SIMULATED_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One placement.
+    """One placement; of the even scheduler with load 0, and as seed the workers.
 
-    Attributes
-    ----------
-    topology, load, method, seed : what was placed, and by what; for the even scheduler load 0, and as seed the workers.
-    reserved : cores of all supervisors in use.
-    throughput : tuples/s of the source.
-    least, mean : seconds end to end, simulated; None where nothing was simulated.
+    It reserves cores of supervisors and carries tuples/s of the source; the least and the mean seconds end to end are None
+    where nothing was simulated.
     """
 
     topology: str
@@ -64,23 +60,11 @@ def placements(
     simulated: Sequence[str] = (),
     tell: Tell = str,
 ) -> list[Placed]:
-    """Place every topology with every scheduler.
+    """Place every topology with every scheduler, and simulate end-to-end latencies of some.
 
     The even scheduler does not look at needs: it deals the executors to a fixed number of workers, here one
-    to all. The others place each topology at each load and use what they need.
-
-    Parameters
-    ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Seeds of each search; the resource-aware scheduler draws nothing.
-    transfer
-        h of the throughput model.
-    simulated
-        Topologies of which end-to-end latencies are simulated.
-    tell
-        Called with the name of each topology.
+    to all. The others place each topology at each load and use what they need; the resource-aware one draws nothing.
+    `transfer` is h of the throughput model.
     """
     found: list[Placed] = []
     for topology in topologies:
@@ -124,15 +108,10 @@ def _placed(
 
 
 def factors(found: Sequence[Placed], topology: str, method: str, reference: str) -> np.ndarray:
-    """Throughput of each placement over the reference's where that takes as much (section 6.2.1).
+    """Throughput of each placement over the reference's where that takes as much (section 6.2.1); none without a reference.
 
     Between placements of the reference it is interpolated, beyond them the nearest one counts, as in the paper. Several
     placements of the reference that take the same are averaged.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (placements,); empty where there is no reference.
     """
     mine = [placed for placed in found if placed.topology == topology and placed.method == method]
     other = [placed for placed in found if placed.topology == topology and placed.method == reference]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 from time import process_time
 
@@ -12,18 +13,17 @@ from rich.console import Console
 from edrp.core.solve import solve
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
+from edrp.report.formatting import NONE
+from edrp.report.progress import Tell, working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.oracles.placement.latency_aware_optima import latency_aware_optima
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import Tell, working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
+from edrp.validation.papers.latency_aware.schedulers import METHODS, RESOURCE_AWARE
 
-HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE = "hill-climbing", "ant-system", "hybrid", "resource-aware"
-RECOMMENDED = "iterated-local-search"
-METHODS = (HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE, RECOMMENDED)
+HILL_CLIMBING, HYBRID, RECOMMENDED = "hill-climbing", "hybrid", "iterated-local-search"
 
 PAPER: dict[str, dict[str, float]] = {
-    topology: dict(zip((HILL_CLIMBING, ANT_SYSTEM, HYBRID, RESOURCE_AWARE), values, strict=True))
+    topology: dict(zip(METHODS, values, strict=False))
     for topology, *values in (
         ("T-M1", 9, 75, 78, 16),
         ("T-M2", 45, 99, 130, 21),
@@ -61,14 +61,9 @@ OPTIMAL = 1e-7
 class SearchRuns:
     """Runs of one method on one topology, or on generated ones, at one load.
 
-    Attributes
-    ----------
-    topology, operators, load, method
-        The topology, its number of instances, the share of the cluster's cores that it needs, and the method that placed it.
-    milliseconds
-        Processor time of each run, from the problem to the checked answer; on an idle machine that is the time it takes.
-    gaps
-        Gap of each run to the proven optimum (or the best proven bound); infinite where nothing feasible was found.
+    The topology has so many operators, and needs that share of the cluster's cores. Milliseconds of the processor count from
+    the problem to the checked answer. Gaps are to the proven optimum (or the best proven bound), infinite where nothing
+    feasible was found.
     """
 
     topology: str
@@ -108,58 +103,41 @@ def cells(
     *,
     loads: Sequence[float] = LOADS,
     seeds: int = SEEDS,
+    fresh: int = 0,
     methods: Sequence[str] = METHODS,
     tell: Tell = str,
 ) -> list[SearchRuns]:
-    """Every method with every seed on topologies of Table 1; the optimum is proven by column generation.
+    """Every method with every seed on topologies of Table 1, and once on each of `fresh` generated ones.
 
-    Examples
-    --------
     >>> [cell.optimal for cell in cells(["T-M3"], loads=[0.2], seeds=1, methods=["iterated-local-search"])]
     [1.0]
     """
-    found = []
-    for topology in topologies:
-        for load in loads:
-            tell(f"{topology} at load {load:g}")
-            problem = paper_problem(topology, load)
-            optimum = proven(problem)
-            for method in methods:
-                runs = [_run(problem, method, seed, optimum) for seed in range(seeds)]
-                found.append(_cell(topology, problem, load, method, runs))
-    return found
+    runs: dict[tuple[str, float, str], list[tuple[float, float]]] = {}
+    operators: dict[tuple[str, float], int] = {}
+    for topology, load, problem, own_seeds in _problems(topologies, loads, seeds, fresh):
+        tell(f"{topology}{f' topology {own_seeds[0]}' if topology == FRESH else ''} at load {load:g}")
+        operators[topology, load] = sum(operator.instances for operator in problem.application.operators)
+        optimum = proven(problem)
+        for method in methods:
+            runs.setdefault((topology, load, method), []).extend(_run(problem, method, seed, optimum) for seed in own_seeds)
+    return [
+        SearchRuns(topology, operators[topology, load], load, method, *zip(*own, strict=True))
+        for (topology, load, method), own in runs.items()
+    ]
 
 
-def fresh_cells(
-    seeds: Sequence[int] = FRESH_SEEDS,
-    *,
-    loads: Sequence[float] = LOADS,
-    methods: Sequence[str] = METHODS,
-    operations: int = FRESH_OPERATIONS,
-    tell: Tell = str,
-) -> list[SearchRuns]:
-    """Every method once on each of many generated topologies."""
-    found = []
-    for load in loads:
-        runs: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}
-        for seed in seeds:
-            tell(f"generated topology {seed} at load {load:g}")
-            problem = random_problem(seed, operations=operations, load=load)
-            optimum = proven(problem)
-            for method in methods:
-                runs[method].append(_run(problem, method, seed, optimum))
-        found += [_cell(FRESH, problem, load, method, runs[method]) for method in methods]
-    return found
+def _problems(
+    topologies: Sequence[str], loads: Sequence[float], seeds: int, fresh: int
+) -> Iterator[tuple[str, float, LatencyAwareProblem, Sequence[int]]]:
+    """Topologies at every load, with the seeds of the methods."""
+    for topology, load in product(topologies, loads):
+        yield topology, load, paper_problem(topology, load), range(seeds)
+    for load, seed in product(loads, FRESH_SEEDS[:fresh]):
+        yield FRESH, load, random_problem(seed, operations=FRESH_OPERATIONS, load=load), [seed]
 
 
 def proven(problem: LatencyAwareProblem) -> float:
-    """The optimum, from the reference data or by column generation; where that takes more than a minute, the bound.
-
-    Raises
-    ------
-    ValueError
-        When there is no bound either.
-    """
+    """The optimum, from the reference data or by column generation; where that takes more than a minute, the bound."""
     known = [reference.optimum for reference in latency_aware_optima() if reference.problem == problem]
     if known:
         return known[0]
@@ -179,25 +157,8 @@ def _run(problem: LatencyAwareProblem, method: str, seed: int, optimum: float) -
     return 1e3 * taken, gap
 
 
-def _cell(
-    topology: str, problem: LatencyAwareProblem, load: float, method: str, runs: Sequence[tuple[float, float]]
-) -> SearchRuns:
-    operators = sum(operator.instances for operator in problem.application.operators)
-    milliseconds, gaps = zip(*runs, strict=True)
-    return SearchRuns(topology, operators, load, method, milliseconds, gaps)
-
-
-def time_table(found: Sequence[SearchRuns]) -> Table:
-    """Milliseconds by topology, load and method, the paper's in brackets."""
-    return _table(found, "Table 4: milliseconds, ours (paper)", lambda cell: cell.time)
-
-
-def gap_table(found: Sequence[SearchRuns]) -> Table:
-    """Gap to the proven optimum of the same runs."""
-    return _table(found, "gap to the proven optimum, %: median ≤ worst", lambda cell: cell.quality)
-
-
-def _table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns], str]) -> Table:
+def method_table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns], str]) -> Table:
+    """A quantity of the runs by topology, load and method."""
     methods = tuple(method for method in METHODS if any(cell.method == method for cell in found))
     by_row: dict[tuple[str, int, float], dict[str, SearchRuns]] = {}
     for cell in found:
@@ -210,13 +171,7 @@ def _table(found: Sequence[SearchRuns], title: str, text: Callable[[SearchRuns],
 
 
 def statements_4(found: Sequence[SearchRuns]) -> tuple[Statement, ...]:
-    """The sentences on the heuristics at the largest topology and over all that can be proven, judged.
-
-    Returns
-    -------
-    tuple
-        Those on which the cells have something to say.
-    """
+    """The sentences on the heuristics at the largest topology and over all that can be proven, judged where there are cells."""
     made = []
     for name, largest in ((LARGEST, _select(found, (LARGEST,))), ("generated topologies", _select(found, (FRESH,)))):
         climbs, hybrids, ours = (_select(largest, method=method) for method in (HILL_CLIMBING, HYBRID, RECOMMENDED))
@@ -256,23 +211,13 @@ def run(
     seeds: int = SEEDS,
     fresh: int = 0,
 ) -> list[SearchRuns]:
-    """Print our Table 4 next to the printed one, and the statements on it.
-
-    Parameters
-    ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Runs of each method on each.
-    fresh
-        Generated topologies in addition to the paper's, each of which needs a proof of its own.
-    """
+    """Print our Table 4 next to the printed one, and the statements on it; also of `fresh` generated topologies."""
     for method in METHODS:
         solve(paper_problem("T-M3"), method)  # compiles or loads the kernels
     with working(console, "placing") as tell:
-        found = cells(topologies, loads=loads, seeds=seeds, tell=tell)
-        if fresh:
-            found += fresh_cells(FRESH_SEEDS[:fresh], loads=loads, tell=tell)
-    print_tables(console, time_table(found), gap_table(found))
+        found = cells(topologies, loads=loads, seeds=seeds, fresh=fresh, tell=tell)
+    times = method_table(found, "Table 4: milliseconds, ours (paper)", lambda cell: cell.time)
+    gaps = method_table(found, "gap to the proven optimum, %: median ≤ worst", lambda cell: cell.quality)
+    print_tables(console, times, gaps)
     print_statements(console, statements_4(found))
     return found

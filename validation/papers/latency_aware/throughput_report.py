@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
+from edrp.report.console import draw
+from edrp.report.figures import blank_figure, save_figure, unclutter
+from edrp.report.formatting import NONE
+from edrp.report.progress import working
+from edrp.report.statements import Statement, claim, print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.latency_aware.schedulers import (
     EVEN,
     LOADS,
@@ -20,12 +26,6 @@ from edrp.validation.papers.latency_aware.schedulers import (
     factors,
     placements,
 )
-from edrp.validation.report.console import draw
-from edrp.validation.report.figures import blank_figure, save_figure, unclutter
-from edrp.validation.report.formatting import NONE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import Statement, claim, print_statements
-from edrp.validation.report.tables import Table, print_tables
 
 Factors = dict[str, dict[str, float | None]]
 """Factors of throughput, by topology and method."""
@@ -73,16 +73,15 @@ BAND = (1.7, 2.6)
 """Range of mean factors over the even scheduler; the paper's are 1.83 to 2.11."""
 
 
-COLOURS = {
-    "hill-climbing": "#1b9e77",
-    "ant-system": "#d95f02",
-    "hybrid": "#7570b3",
-    "resource-aware": "#e7298a",
-    "iterated-local-search": "#333333",
-    EVEN: "#a6761d",
+DOTS = {
+    "hill-climbing": ("o", "#1b9e77"),
+    "ant-system": ("^", "#d95f02"),
+    "hybrid": ("s", "#7570b3"),
+    "resource-aware": ("D", "#e7298a"),
+    "iterated-local-search": ("*", "#333333"),
+    EVEN: ("x", "#a6761d"),
 }
-MARKERS = {"hill-climbing": "o", "ant-system": "^", "hybrid": "s", "resource-aware": "D", "iterated-local-search": "*", EVEN: "x"}
-
+"""Marker and colour of each scheduler."""
 
 AXES = {"throughput": ("throughput", "tuples/s of the source", 1.0), "least": ("least latency end to end", "ms", 1e3)}
 """Name, unit and scale of each quantity of a placement."""
@@ -103,15 +102,7 @@ def run(
     loads: Sequence[float] = LOADS,
     seeds: int = 5,
 ) -> list[Placed]:
-    """Place all topologies with all schedulers; print Tables 2 and 3 and the statements on them; draw Figs. 6 to 8.
-
-    Parameters
-    ----------
-    topologies, loads
-        Topologies to be placed, and their loads.
-    seeds
-        Seeds of each search.
-    """
+    """Place all topologies with all schedulers; print Tables 2 and 3 and the statements on them; draw Figs. 6 to 8."""
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
         found = placements(topologies, loads=loads, seeds=seeds, simulated=simulated, tell=tell)
@@ -136,17 +127,15 @@ def _table(title: str, found: Sequence[Placed], reference: str, methods: Sequenc
     present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in found)]
     rows = []
     for topology in present:
-        cells = []
-        for method in methods:
-            ours = factors(found, topology, method, reference)
-            cells.append(
-                (f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE) + _in_brackets(printed[topology].get(method))
-            )
-        rows.append((topology, *cells))
+        own = {method: factors(found, topology, method, reference) for method in methods}
+        texts = {method: f"{ours.mean():.2f} ± {ours.std():.2f}" if ours.size else NONE for method, ours in own.items()}
+        rows.append((topology, *(text + _in_brackets(printed[topology].get(method)) for method, text in texts.items())))
     random = [name for name in present if name.startswith("T-R")]
-    paper_means = [_mean([printed[name].get(method) for name in random]) for method in methods]
-    means = [f"{mean_factor(found, random, method, reference):.2f}" for method in methods]
-    rows.append(("mean of T-R", *(ours + _in_brackets(paper) for ours, paper in zip(means, paper_means, strict=True))))
+    means = (
+        f"{mean_factor(found, random, method, reference):.2f}" + _in_brackets(_mean(printed[name].get(method) for name in random))
+        for method in methods
+    )
+    rows.append(("mean of T-R", *means))
     return Table(f"{title}, ours (paper)", ("topology", *methods), tuple(rows))
 
 
@@ -161,11 +150,7 @@ def mean_factor(found: Sequence[Placed], topologies: Sequence[str], method: str,
     return float(np.mean(means)) if means else float("nan")
 
 
-def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -173,69 +158,59 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def throughput_statements(found: Sequence[Placed]) -> tuple[Statement, ...]:
     """Sentences of the paper on throughput, judged by the model."""
     random = [name for name in TOPOLOGIES if name.startswith("T-R")]
-    over_even = {method: mean_factor(found, random, method, EVEN) for method in METHODS}
-    over_aware = {method: mean_factor(found, random, method, RESOURCE_AWARE) for method in SEARCHES}
-    shown = ", ".join(f"{method} {value:.2f}" for method, value in over_even.items())
-    within = all(BAND[0] <= value <= BAND[1] for value in over_even.values())
-    last = min(SEARCHES, key=lambda method: over_even[method])
-    gain = {
-        size: np.mean([mean_factor(found, names, method, RESOURCE_AWARE) for method in SEARCHES])
-        for size, names in (("large", LARGE), ("small", SMALL))
-    }
-    aware_first = all(over_even[RESOURCE_AWARE] >= over_even[method] for method in SEARCHES)
-    drop = [mean_factor(found, ["T-R7"], method, RESOURCE_AWARE) for method in SEARCHES]
+    even = {method: mean_factor(found, random, method, EVEN) for method in METHODS}
+    aware = {method: mean_factor(found, random, method, RESOURCE_AWARE) for method in SEARCHES}
+    shown, shown_aware = (", ".join(f"{method} {value:.2f}" for method, value in over.items()) for over in (even, aware))
+    within = all(BAND[0] <= value <= BAND[1] for value in even.values())
+    last = min(SEARCHES, key=lambda method: even[method])
+    drop, large, small = (
+        [mean_factor(found, names, method, RESOURCE_AWARE) for method in SEARCHES] for names in (("T-R7",), LARGE, SMALL)
+    )
     manual = [mean_factor(found, [name], "hybrid", EVEN) for name in ("T-M1", "T-M2", "T-M3")]
+    shown_drop, shown_manual = (", ".join(f"{value:.2f}" for value in values) for values in (drop, manual))
     return (
         claim(f"every scheduler that knows resources carries {BAND[0]} to {BAND[1]} times the even one", within, shown),
         claim(
             "the searches gain on the resource-aware scheduler on the topologies with more operators",
-            bool(gain["large"] > gain["small"]),
-            f"{gain['large']:.2f} of it on {', '.join(LARGE)}, {gain['small']:.2f} on {', '.join(SMALL)}",
+            bool(np.mean(large) > np.mean(small)),
+            f"{np.mean(large):.2f} of it on {', '.join(LARGE)}, {np.mean(small):.2f} on {', '.join(SMALL)}",
         ),
-        claim("on average the resource-aware scheduler is ahead of the searches (Table 2)", aware_first, shown),
+        claim(
+            "on average the resource-aware scheduler is ahead of the searches (Table 2)",
+            all(even[RESOURCE_AWARE] >= even[method] for method in SEARCHES),
+            shown,
+        ),
         claim("the ant system is the last of the searches (Tables 2 and 3)", last == "ant-system", f"last: {last}"),
         claim(
             "hill climbing carries more than the resource-aware scheduler, the ant system less (Table 3)",
-            over_aware["hill-climbing"] > 1 > over_aware["ant-system"],
-            ", ".join(f"{method} {value:.2f}" for method, value in over_aware.items()),
+            aware["hill-climbing"] > 1 > aware["ant-system"],
+            shown_aware,
         ),
-        claim("the resource-aware scheduler falls behind on T-R7 (Fig. 8)", min(drop) > 1, _listed(drop)),
+        claim("the resource-aware scheduler falls behind on T-R7 (Fig. 8)", min(drop) > 1, shown_drop),
         claim(
             "the manual topologies gain more than the random ones (Table 2)",
-            float(np.mean(manual)) > float(np.mean(list(over_even.values()))),
-            _listed(manual),
+            float(np.mean(manual)) > float(np.mean(list(even.values()))),
+            shown_manual,
         ),
     )
 
 
 def draw_scatter(found: Sequence[Placed], topology: str, quantity: str, path: Path) -> None:
-    """Draw one dot per placement of a topology over its cores, with a trend line per scheduler.
-
-    Parameters
-    ----------
-    found
-        Placements.
-    topology
-        Those to draw.
-    quantity
-        Attribute of a placement; dots without it are left out.
-    path
-        PNG file.
-    """
+    """Draw a PNG with one dot per placement of a topology that has the quantity, over its cores; a trend line per scheduler."""
     name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)
     axes = figure.add_subplot()
-    for method in (*METHODS, EVEN):
+    for method, (marker, colour) in DOTS.items():
         own = [placed for placed in found if placed.topology == topology and placed.method == method]
         dots = [(100 * placed.reserved, scale * value) for placed in own if (value := getattr(placed, quantity)) is not None]
         if not dots:
             continue
         taken, reached = np.array(dots).T
-        axes.scatter(taken, reached, s=22, marker=MARKERS[method], color=COLOURS[method], label=method, alpha=0.75, linewidths=1)
+        axes.scatter(taken, reached, s=22, marker=marker, color=colour, label=method, alpha=0.75, linewidths=1)
         if np.unique(taken).size > 1:
             slope, start = np.polyfit(taken, reached, 1)
             ends = np.array([taken.min(), taken.max()])
-            axes.plot(ends, start + slope * ends, color=COLOURS[method], linewidth=1)
+            axes.plot(ends, start + slope * ends, color=colour, linewidth=1)
     axes.set_xlabel("vCPU of the supervisors in use (100 = a core)", fontsize=9)
     axes.set_ylabel(unit, fontsize=9)
     axes.set_title(f"{topology}: {name}", fontsize=10)

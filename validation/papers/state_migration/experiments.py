@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.heuristics.migration import BalancedPacking, EvenSplit, Sticky, StickyByWork
+from edrp.report.estimates import RESAMPLES, Estimate, percentile_estimate
+from edrp.report.progress import Tell
 from edrp.validation.papers.state_migration.node_count_series import MigrationSeries
-from edrp.validation.report.estimates import RESAMPLES, Estimate, percentile_estimate
-from edrp.validation.report.progress import Tell
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.policy_runs import (
     Followed,
@@ -39,25 +39,13 @@ BLOCK = 10
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """One policy in one setting.
+    """The run of one policy in one setting; no discount for policies that know none.
 
     Attributes
     ----------
-    series
-        Name.
-    tolerance, tasks, discount
-        The setting; no discount for policies that know none.
-    followed
-        The policy's run.
-    saving
-        Share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may
-        break the limit.
-    long_saving
-        The same over all migrations of the series, at most 3,000; None for plans.
-    prepare_seconds
-        Time before the first decision.
-    note
-        How it was prepared.
+    saving : share of SSM's cost that it saves on the same migrations; None for SSM itself and for rules that may break the limit.
+    long_saving : the same over all migrations of the series, at most 3,000; None for plans.
+    prepare_seconds, note : time before the first decision, and how it was prepared.
     """
 
     series: str
@@ -152,9 +140,7 @@ def _mtm_aware(series: MigrationSeries, course: NodeCountCourse, discount: float
 def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
     """Share of another policy's cost that a policy saves on the same course, by a circular block bootstrap.
 
-    Examples
-    --------
-    >>> from edrp.validation.report.formatting import SHARE
+    >>> from edrp.report.formatting import SHARE
     >>> def cost(value):
     ...     return Followed("", np.full(50, value), np.zeros(50), np.zeros(50))
     >>> SHARE.with_interval(saving(cost(0.09), cost(0.1)))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from edrp.report.estimates import Estimate
+from edrp.report.figures import Curve, Panel, Style, draw_panels
 from edrp.validation.papers.state_migration.experiments import PolicyRow
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.figures import Curve, Panel, Style, draw_panels
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
 
 STYLES = {

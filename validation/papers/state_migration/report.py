@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
-from edrp.validation.papers.state_migration import figures
+from edrp.report.console import draw
+from edrp.report.estimates import Estimate
+from edrp.report.formatting import NONE, SHARE
+from edrp.report.progress import working
+from edrp.report.statements import print_statements
+from edrp.report.tables import Table, print_tables
 from edrp.validation.papers.state_migration.experiments import (
     DISCOUNT,
     DISCOUNTS,
@@ -20,22 +27,23 @@ from edrp.validation.papers.state_migration.experiments import (
     task_grid,
     tolerance_grid,
 )
-from edrp.validation.papers.state_migration.node_count_series import HIGH, LOW, MONTH, MigrationSeries, real_series
+from edrp.validation.papers.state_migration.figures import (
+    draw_costs_against_tolerance,
+    draw_discounts,
+    draw_task_numbers,
+    draw_times_against_tolerance,
+)
+from edrp.validation.papers.state_migration.node_count_series import HIGH, LOW, MONTH, real_series
 from edrp.validation.papers.state_migration.statements import discount_statements, task_statements, tolerance_statements
-from edrp.validation.report.console import draw
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.formatting import NONE, SHARE
-from edrp.validation.report.progress import working
-from edrp.validation.report.statements import print_statements
-from edrp.validation.report.tables import Table, print_tables
 from edrp.validation.simulation.migration.policies import MTM, SINGLE_STEP
 
 FIGURES = {
-    "tolerance": "fig9-cost-against-tolerance.png",
-    "time": "fig10-time-against-tolerance.png",
-    "tasks": "fig12-number-of-tasks.png",
-    "discount": "fig14-discount.png",
+    "tolerance": ("fig9-cost-against-tolerance.png", draw_costs_against_tolerance),
+    "time": ("fig10-time-against-tolerance.png", draw_times_against_tolerance),
+    "tasks": ("fig12-number-of-tasks.png", draw_task_numbers),
+    "discount": ("fig14-discount.png", draw_discounts),
 }
+"""Files by the rows that are drawn, and what draws them."""
 
 
 def run(
@@ -50,18 +58,14 @@ def run(
 ) -> dict[str, list[PolicyRow]]:
     """Run all policies on real series; print costs, violations, savings and statements; draw Figs. 9, 10, 12 and 14.
 
-    Parameters
-    ----------
-    data
-        Folder of the taxi trips and tweets; without it (and without `EDRP_DATA`) the flights alone are used.
-    migrations
-        Number that is followed in each series.
-    tolerances, task_numbers, discounts
-        The grids of Figs. 9 and 10, 12, and 14.
+    So many migrations are followed in each series; tolerances, numbers of tasks and discounts are the grids of the figures.
     """
     series = real_series(data)
     for history in series:
-        console.print(_introduction(history, migrations))
+        console.print(
+            f"[bold]{history.name}[/bold]: {history.node_counts.size} h, {LOW}–{HIGH} nodes; transitions learnt from the first "
+            f"{MONTH} h, then {history.migrations(migrations).size - 1} migrations; {history.origin}"
+        )
     console.print(
         '[dim]The paper\'s "τ = 1.2" is read as 1 + τ = 1.2. In brackets: % of the migrations that break the load limit.[/dim]'
     )
@@ -75,26 +79,12 @@ def run(
         print_tables(console, task_table(rows["tasks"]))
         rows["discount"] = list(discount_grid(series, discounts, migrations=migrations, tell=tell))
         print_tables(console, discount_table(rows["discount"]))
-    print_statements(console, tolerance_statements(rows["tolerance"]))
-    print_statements(console, task_statements(rows["tasks"]))
-    print_statements(console, discount_statements(rows["discount"]))
+    judged = (tolerance_statements(rows["tolerance"]), task_statements(rows["tasks"]), discount_statements(rows["discount"]))
+    print_statements(console, chain(*judged))
     single_step = [row for row in rows["tolerance"] if row.policy == SINGLE_STEP]
-    drawn = {
-        "tolerance": lambda path: figures.draw_costs_against_tolerance(rows["tolerance"], path),
-        "time": lambda path: figures.draw_times_against_tolerance(single_step, path),
-        "tasks": lambda path: figures.draw_task_numbers(rows["tasks"], path),
-        "discount": lambda path: figures.draw_discounts(rows["discount"], path),
-    }
-    draw(console, out, {FIGURES[name]: drawing for name, drawing in drawn.items()})
+    shown = {**rows, "time": single_step}
+    draw(console, out, {file: partial(drawn, shown[name]) for name, (file, drawn) in FIGURES.items()})
     return rows
-
-
-def _introduction(series: MigrationSeries, migrations: int) -> str:
-    followed = series.migrations(migrations).size - 1
-    return (
-        f"[bold]{series.name}[/bold]: {series.node_counts.size} h, {LOW}–{HIGH} nodes; transitions learnt from the first "
-        f"{MONTH} h, then {followed} migrations; {series.origin}"
-    )
 
 
 def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
@@ -135,10 +125,9 @@ def discount_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 14 as a table: cost, savings and preparation of MTM-aware migration against γ."""
     made = []
     for row in rows:
-        planned = row.policy == MTM
-        savings = (_saved(row.saving), _saved(row.long_saving), _seconds(row)) if planned else ("", "", "")
-        discount = f"{row.discount:g}" if planned else "0 (SSM)"
-        made.append((row.series, discount, f"{100 * row.followed.mean:.2f}", *savings))
+        planned = (_saved(row.saving), _saved(row.long_saving), _seconds(row)) if row.policy == MTM else ("", "", "")
+        discount = f"{row.discount:g}" if row.policy == MTM else "0 (SSM)"
+        made.append((row.series, discount, f"{100 * row.followed.mean:.2f}", *planned))
     columns = ("Series", "γ", "Moved [%]", "Saving", "Long run", "Prepared in")
     return Table(f"Fig. 14: MTM-aware migration against γ, τ = {TOLERANCE:g}", columns, tuple(made), columns[1:3])
 

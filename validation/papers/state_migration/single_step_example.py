@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -14,24 +14,18 @@ from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.migration.intervals import load_limit
 from edrp.migration.projected_costs import migration_costs
 from edrp.migration.sequence import MigrationSequence
-from edrp.validation.report.tables import Table, print_tables
+from edrp.report.tables import Table, print_tables
 
 TASKS, START, STEPS, TOLERANCE = 20, (0, 13, 20), (3, 4), 0.4
 
 TABLE_4 = TransitionMatrix([2, 3, 4], [[0.3, 0.6, 0.1], [0.3, 0.4, 0.3], [0.1, 0.5, 0.4]])
 
 
-@dataclass(frozen=True, slots=True)
-class TableThree:
+class TableThree(NamedTuple):
     """Costs in tasks moved, by counting everything.
 
-    Attributes
-    ----------
-    first : least cost of the first step.
-    second_after_printed : least cost of the second step after the printed first one (9, 2 and 9 tasks).
-    greedy : least and greatest total of two steps that are optimal one by one.
-    sequence : least total.
-    method : cost of the sequence that `edrp.solve` finds.
+    Least costs of the first step, and of the second one after the printed first one (9, 2 and 9 tasks); least and greatest total
+    of two steps that are optimal one by one; least total of the sequence, and what `edrp.solve` finds.
     """
 
     first: float
@@ -44,8 +38,6 @@ class TableThree:
 def table_three() -> TableThree:
     """Count all partitions of Table 3's example, and solve its sequence.
 
-    Examples
-    --------
     >>> table_three()
     TableThree(first=4.0, second_after_printed=4.0, greedy=(6.0, 8.0), sequence=6.0, method=6.0)
     """

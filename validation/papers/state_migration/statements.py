@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from edrp.report.estimates import Estimate
+from edrp.report.formatting import SHARE
+from edrp.report.statements import Statement, claim
 from edrp.validation.papers.state_migration.experiments import TOLERANCE, PolicyRow
-from edrp.validation.report.estimates import Estimate
-from edrp.validation.report.formatting import SHARE
-from edrp.validation.report.statements import Statement, claim
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP
 
 ORDER = ("even split", "consistent hashing", SINGLE_STEP, MTM, OMS)

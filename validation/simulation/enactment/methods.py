@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from edrp.core.methods import Method, Options
@@ -38,14 +37,13 @@ class PolicyMethod(Method):
         self.summary = f"simulates a run: {first[:1].lower()}{first[1:]}"
 
     def run(self, problem: EnactmentScenario, options: Options) -> Answer:
-        """Simulate once, with `options.seed`; if the time limit comes before the end of the run, there is no decision."""
+        """Simulate once, with `options.seed`; if the limit comes before the end of the run, there is no decision."""
         parameters: Any = self.read_parameters(options)
         if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
             parameters = parameters.knowing(problem.load)
-        until = inf if options.time_limit is None else options.started + options.time_limit
-        run = simulate(problem, self._policy(parameters), options.seed, until=until)
+        run = simulate(problem, self._policy(parameters), options.seed, until=options.started + options.limit)
         if run is None:
-            return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
+            return Answer("none", "time_limit", notes=("the limit came before the end of the run",))
         late = sum(record.completed - getattr(record, problem.objective_level) for record in run.operators)
         objective = sum(lease.units * problem.types[lease.type].price for lease in run.leases) + problem.penalty * late
         items = sum(record.arrived for record in run.operators)

@@ -24,6 +24,9 @@ from edrp.validation.simulation.enactment.rounds import Round, rounds
 from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 from edrp.validation.simulation.enactment.station import Station
 
+OBSERVED = 1e-4
+"""Units of work per operator that a policy observes."""
+
 
 @overload
 def simulate(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun: ...
@@ -49,7 +52,7 @@ def simulate(
     seed
         Seed of all random numbers, not negative. The same seed gives the same run.
     until
-        When to give up, on the clock of time limits (`edrp.core.budget.now`). It is checked once per round.
+        When to give up, on the clock of limits (`edrp.core.budget.now`). It is checked once per round.
     record
         Log for small runs, in which every item, instance and host is noted.
 
@@ -82,6 +85,7 @@ def simulate(
     """
     run = _RunState(scenario, seed, record)
     for current in rounds(scenario):
+        budget.spend(OBSERVED * len(scenario.application.operators))
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
         if budget.now() > until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
 from edrp.core.errors import VerificationError
 from edrp.enactment import OperatorState
 from edrp.enactment.containers import ContainerOperator
@@ -27,6 +28,9 @@ from edrp.validation.simulation.enactment.service_kernel import (
     send,
     serve,
 )
+
+ITEM = 8e-8
+"""Units of work per item of a round."""
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""
@@ -93,6 +97,7 @@ class Station:
         end = current.end
         fresh = self._fresh(inflows, end)
         work = self._work(fresh)
+        spend(ITEM * work.arrivals.size)
         count = len(current.samples)
         samples = Samples(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
         begun = self._serve(work, changes, current, samples)

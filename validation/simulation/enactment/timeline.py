@@ -1,16 +1,19 @@
-"""Machines, hosts and instances over the time of a run, sampled for figures and the CSV file."""
+"""Machines, hosts and instances over the time of a run, sampled for figures."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.simulation.timelines import count_at, save_columns
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+LONG, LONGER = 6 * HOUR, 2 * DAY
+"""Seconds from which an axis counts hours, and days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,23 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
     )
 
 
-def save_timeline(line: HostTimeline, path: Path) -> None:
-    """Write a timeline as CSV with the columns time (s), machines, hosts, instances; the file appears whole or not at all."""
-    save_columns(asdict(line), path)
+def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
+    """How many spans hold each time: from their start until before their end (None: never).
+
+    >>> count_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0), (2.0, None)]).tolist()
+    [0, 1, 2, 1]
+    """
+    starts, ends = np.array([(start, np.inf if end is None else end) for start, end in spans]).reshape(-1, 2).T
+    found: Ints = np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
+    return found
+
+
+def time_unit(duration: float) -> tuple[float, str]:
+    """Seconds of the unit in which an axis of that length counts, and its name.
+
+    >>> time_unit(7200.0), time_unit(86_400.0)
+    ((60.0, 'min'), (3600.0, 'h'))
+    """
+    if duration >= LONGER:
+        return DAY, "days"
+    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")

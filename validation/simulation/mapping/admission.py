@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.heuristics.mapping.agents.rules import Rules
+from edrp.core.budget import spend
 from edrp.heuristics.mapping.flood import Flood, FoundMap
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.bimodal_run import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName
@@ -16,6 +17,9 @@ from edrp.mapping.mapping_arrays import MappingArrays, TaskArrays, network_array
 from edrp.mapping.path_tasks import PathMap
 from edrp.mapping.shortage import shortage
 from edrp.validation.simulation.mapping.running_tasks import Hops
+
+ADMITTED = 5e-4
+"""Units of work per task that arrives, besides its messages."""
 
 
 class Admission(NamedTuple):
@@ -93,6 +97,7 @@ class Admissions:
 
     def admit(self, task: int) -> Admission:
         """Map a task and reserve the resources of the best map, or say what is short."""
+        spend(ADMITTED)
         tables = self._tables(task)
         maps = self._flood.run(tables)
         messages = maps.messages["map"]

@@ -9,7 +9,6 @@ choice.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import Annotated, overload
@@ -89,7 +88,7 @@ def simulate(
         Whether maps between servers take the delays of links and of the public network. Otherwise they are handled in the
         order in which they are sent; then more of them come over the public network before others, and are kept.
     until
-        When to give up, on the clock of time limits (`edrp.core.budget.now`). It is looked at between events.
+        When to give up, on the clock of limits (`edrp.core.budget.now`). It is looked at between events.
 
     Returns
     -------
@@ -287,10 +286,10 @@ class MappingChoice(Method):
             max_empty_hops=parameters.max_empty_hops,
             split_by_hops=parameters.split_by_hops,
             message_delays=parameters.message_delays,
-            until=math.inf if options.time_limit is None else options.started + options.time_limit,
+            until=options.started + options.limit,
         )
         if run is None:
-            return Answer("none", "time_limit", notes=("the time limit came before the end of the run",))
+            return Answer("none", "time_limit", notes=("the limit came before the end of the run",))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
         return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
 

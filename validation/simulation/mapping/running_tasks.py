@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints32
+from edrp.core.budget import spend
 from edrp.heuristics.mapping.reallocation import FlowArrays
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.mapping_arrays import NetworkArrays
@@ -32,6 +33,10 @@ FIRST_ROWS = 32
 
 MAX_INTERVALS = 100_000
 """Flow intervals, or windows, that a task is let flow at once: between two looks at the clock."""
+
+
+EVENT, INTERVAL = 1e-4, 1e-8
+"""Units of work per event, and per flow interval of a public hop or window of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +224,14 @@ class Running:
             The time reached, and the row of the task that ends then; -1 for none.
         """
         until = min(until, now + self._stride)
+        progress, drawn = self._streams.progress[: self.count], self._streams.mean[: self.count] < 0
+        hops = int(self._streams.hops[: self.count][drawn].sum())
+        work = INTERVAL * (hops / self._physics.interval + self.count / self._physics.window)
+        least = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
+        spend(EVENT + work * least)  # so much it takes at least; the rest is known afterwards
         end, row = first_end(self._streams, self.count, now, until, self._physics)
         reached = min(end, until)
+        spend(work * max(0.0, reached - now - least))
         advance(self._streams, self.count, now, reached, self._physics)
         return reached, row
 

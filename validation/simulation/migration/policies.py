@@ -10,6 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
+from edrp.core.budget import running, units_left
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.fitted.method import recommend
@@ -33,8 +34,8 @@ MAX_STATES = 600_000
 Beyond, projected costs are fitted, and used only if simulation recommends it; OMS is a search without proof.
 """
 
-SEARCH_SECONDS = 20.0
-"""Time of OMS where partitions cannot be enumerated."""
+SEARCH_WORK = 20.0
+"""Units of work of OMS where partitions cannot be enumerated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Planned:
 def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_states: int = MAX_STATES) -> Planned:
     """OMS: the best partitions for all migrations to come, which no policy can know.
 
-    Exact where the partitions can be enumerated, else the best that a search finds within 20 s.
+    Exact where the partitions can be enumerated, else the best that a search finds with 20 units of work.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
     ways = [improved(known, run.path[1:]) for run in known_ways]
     for way in ways:
         pools.add_path(way)
-    ways.append(search_path(known, pools, out_of_time=lambda: perf_counter() - began > SEARCH_SECONDS)[1])
+    with running(work_limit=SEARCH_WORK):
+        ways.append(search_path(known, pools, out_of_time=lambda: units_left() <= 0)[1])
     path = min(ways, key=lambda way: float(known.costs(way).sum()))
     return Planned(path, perf_counter() - began, "search")
 

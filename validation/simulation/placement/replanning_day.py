@@ -138,7 +138,7 @@ def _planned(problem: LatencyAwareProblem, running: Deployment | None, policy: R
     """The deployment that the method finds, whatever it costs to get there; the running one where it finds none."""
     here = running is not None and all(node in problem.network.by_name for name in running for node in running[name])
     start = problem.replace(current=running if here else None)
-    solution = solve(start, policy.method, time_limit=policy.time_limit, seed=seed, **policy.parameters)
+    solution = solve(start, policy.method, seed=seed, **policy.limits, **policy.parameters)
     return solution.deployment or running
 
 

@@ -5,6 +5,5 @@ from __future__ import annotations
 from edrp.engines.flink.local.cluster import LocalFlink
 from edrp.engines.flink.local.configuration import LocalNode
 from edrp.engines.flink.local.jobs import RunningJob, submit
-from edrp.engines.flink.local.lab import LabRun, LabSettings
 
-__all__ = ["LabRun", "LabSettings", "LocalFlink", "LocalNode", "RunningJob", "submit"]
+__all__ = ["LocalFlink", "LocalNode", "RunningJob", "submit"]

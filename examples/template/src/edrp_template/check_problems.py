@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.validation.oracles.check_problems import CheckProblems
+from edrp.check_problems import CheckProblems
 from edrp_template.documents import BrokerProblem
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.formulations.migration.rescale.decomposition.alternatives import Alternatives, Replicas
 from edrp.formulations.migration.rescale.decomposition.combining_kernel import CombinationTables, CombinationWork, combine
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel
 from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem
+
+STEP = 5e-8
+"""Units of work for a step of the search."""
 
 MAX_CELLS = 2_000_000
 """Cells of the table over the states of all operators."""
@@ -73,6 +76,7 @@ def search_combinations(
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     for _ in range(MAX_STEPS // STEPS):
         look("combinations of alternatives")
+        spend(STEP * STEPS)
         count, _left = combine(tables, most, STEPS, work)
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:

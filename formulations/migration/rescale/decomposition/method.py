@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
-from edrp.core.budget import KernelNotCompiledError, compilation, compiled_kernels_only, deadline, now
+from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
@@ -43,15 +42,6 @@ ROUNDS, MAX_ROUNDS = 400, 1_000_000
 
 PARTS = (1.0, 0.5, 0.25)
 """Parts of the gap, from below, of which all alternatives are listed; the next one where they are too many."""
-
-COMPILING = 20.0
-"""Seconds left below which kernels of the bound are not compiled where there is an answer."""
-
-NOT_COMPILED = "kernels of the bound are not compiled yet, so that there is none; `edrp warm-up` compiles them, once and for all"
-
-NOT_LISTED = (
-    "kernels that list alternatives are not compiled yet, so that the gap stays; `edrp warm-up` compiles them, once and for all"
-)
 
 TAKEN_OVER = "prices raised the bound no further; the program over ranges took over"
 
@@ -101,17 +91,11 @@ class RangeDecomposition(Method):
         parameters: DecompositionParameters = self.read_parameters(options)
         if clashes := problem.clashes():
             return Answer("infeasible", "finished", notes=clashes)
-        rounds = parameters.rounds or (ROUNDS if options.time_limit is None else MAX_ROUNDS)
+        rounds = parameters.rounds or (ROUNDS if options.limit == np.inf else MAX_ROUNDS)
         answer = _BoundedSearch(problem, options, self.heuristic).run(rounds)
         if estimated_ranges(problem) > MAX_PROGRAM:
             return answer
         return finish_by_program(problem, answer, replace(options, parameters={}), self.name, TAKEN_OVER)
-
-    def run_without_kernels(self, problem: RescaleProblem, options: Options) -> Answer:
-        """Return the answer of the search without kernels."""
-        if self.heuristic is None:
-            return super().run_without_kernels(problem, options)
-        return self.heuristic.run_without_kernels(problem, replace(options, parameters={}))
 
 
 class _BoundedSearch:
@@ -122,7 +106,6 @@ class _BoundedSearch:
         self.decision: KeyedDeployment | None = None
         self.objective, self.bound = np.inf, -np.inf
         self.evaluations, self.ceiling = 0, np.inf
-        self.notes: tuple[str, ...] = ()
         for known in (options.start, problem.current):
             if known is not None:
                 self._hold(known)
@@ -145,16 +128,7 @@ class _BoundedSearch:
 
     def _work(self, rounds: int) -> StoppedBecause:
         self._search(FIRST_SHARE)
-        limited = self.options.time_limit is not None and not compilation.patient
-        hurried = limited and self.options.remaining < COMPILING
-        try:
-            with compiled_kernels_only() if hurried else nullcontext():
-                return self._bounded(rounds)
-        except KernelNotCompiledError:
-            if not hurried or self.decision is None:
-                raise
-            self.notes = (NOT_COMPILED,)
-            return "finished"
+        return self._bounded(rounds)
 
     def _bounded(self, rounds: int) -> StoppedBecause:
         """Raise the bound, first without ranges of shares."""
@@ -180,7 +154,8 @@ class _BoundedSearch:
 
         def note(relaxed: Relaxed) -> bool:
             self.evaluations += 1
-            spent = self.options.remaining < reserved * (self.options.time_limit or 0.0)
+            limit = self.options.limit
+            spent = limit < np.inf and self.options.remaining < reserved * limit
             return self._note(model, ascent, relaxed) or spent
 
         if not note(ascent.relaxed):
@@ -197,12 +172,6 @@ class _BoundedSearch:
 
     def _complete(self, ascent: Ascent) -> None:
         """Look at all that the gap leaves open, or at what is in the lower part of it."""
-        try:
-            self._look_at_alternatives(ascent)
-        except KernelNotCompiledError:
-            self.notes = (NOT_LISTED,)
-
-    def _look_at_alternatives(self, ascent: Ascent) -> None:
         for part in PARTS if self.decision is not None else ():
             least = ascent.bound + part * (self._aim() - ascent.bound)
 
@@ -243,8 +212,7 @@ class _BoundedSearch:
         """Let the search go on from what is known, for a share of a time limit."""
         if self.heuristic is None:
             return
-        limit = self.options.time_limit
-        part = self.options.within(np.inf if limit is None else share * limit)
+        part = self.options.within(share * self.options.limit)
         start = start or self.decision or self.options.start
         seed = self.options.seed if seed is None else seed
         found = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
@@ -266,7 +234,7 @@ class _BoundedSearch:
         if self.options.progress is not None:
             bound = min(self.bound, self.objective)
             objective = None if self.decision is None else self.objective
-            self.options.progress(self.options.elapsed, objective, bound if np.isfinite(bound) else None)
+            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"evaluations": self.evaluations}
@@ -283,5 +251,4 @@ class _BoundedSearch:
             objective=self.objective,
             bound=bound,
             size=size,
-            notes=self.notes,
         )

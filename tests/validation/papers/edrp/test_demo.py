@@ -15,9 +15,9 @@ from edrp.validation.papers.edrp import report
 
 @pytest.fixture
 def short(monkeypatch):
-    """Six minutes instead of sixty, and a step every six hours of the day."""
-    monkeypatch.setattr(report, "ramp", lambda: ramp(minutes=6))
-    monkeypatch.setattr(report, "DAY_MINUTES", 360)
+    """Three minutes instead of sixty, and a step every twelve hours of the day."""
+    monkeypatch.setattr(report, "ramp", lambda: ramp(minutes=3))
+    monkeypatch.setattr(report, "DAY_MINUTES", 720)
 
 
 def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, tmp_path):
@@ -41,6 +41,7 @@ def test_the_demo_prints_tables_events_and_claims_and_draws_both_figures(short, 
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["fig5-one-hour.png", "real-day.png"]
 
 
+@pytest.mark.slow
 def test_the_short_demo_says_what_it_leaves_out_and_shows_the_same(monkeypatch, tmp_path):
     monkeypatch.setattr(report, "restricted_gaps", lambda hour, _: (0.0,) * (len(hour.steps) - 1))
     text = io.StringIO()
@@ -84,11 +85,12 @@ def test_bars_are_shown_on_a_terminal_only(short, tmp_path):
         report.run_scenario(Console(file=text, width=160, force_terminal=terminal), restricted=False, method="greedy", jobs=1)
         shown[terminal] = text.getvalue()
     assert "hour: Balanced" in shown[True]
-    assert "6/6" in shown[True]
+    assert "3/3" in shown[True]
     assert "hour: Balanced" not in shown[False]
     assert "\x1b" not in shown[False]
 
 
+@pytest.mark.slow
 def test_objectives_in_processes_of_their_own_find_the_same(short):
     console = Console(file=io.StringIO())
     together, alone = (report.run_scenario(console, restricted=False, method="greedy", jobs=jobs) for jobs in (2, 1))
@@ -105,8 +107,3 @@ def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):
     with pytest.raises(InvalidInstanceError, match="there is no such file"):
         report.run_demo(Console(file=io.StringIO()), tmp_path, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
-
-
-@pytest.mark.parametrize(("minutes", "words"), [(8, "8 min"), (60, "60 min"), (380, "6 h 20 min"), (1140, "19 h")])
-def test_moments_are_put_into_words(minutes, words):
-    assert report.moment(minutes) == words

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from edrp.formulations.methods import formulate
+from edrp.report.tables import console_table
 from edrp.validation.papers.edrp.table_iv import (
     PAPER_COLUMNS,
     ProgramSize,
@@ -16,7 +17,6 @@ from edrp.validation.papers.edrp.table_iv import (
     size_table,
     table_iv,
 )
-from edrp.validation.report.tables import console_table
 
 EXACT = {
     (8, 2): 9470,
@@ -42,6 +42,7 @@ def test_counts_are_those_of_the_program_that_is_built():
     assert formulate(problem, "literal").program.columns == count_columns(problem)
 
 
+@pytest.mark.slow
 def test_a_cell_is_counted_and_timed():
     seen = []
     (cell,) = table_iv(time_limit=30.0, literal=False, progress=seen.append, nodes=(8,), max_replicas=(2,))

@@ -59,6 +59,7 @@ def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
         assert tasks.state_size.sum() == 500 * 100
 
 
+@pytest.mark.slow
 def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
     """The series that comes with a package: more than enough migrations, every count possible with 64 tasks at τ = 0.2."""
     real = departures()
@@ -119,6 +120,7 @@ def test_every_policy_of_the_comparison_is_there(rows: list[PolicyRow]) -> None:
     assert any(row.followed.broken_share > 0 for row in rows if row.policy == "consistent hashing")
 
 
+@pytest.mark.slow
 def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series: MigrationSeries) -> None:
     """The guard decides, and says so."""
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
@@ -128,6 +130,7 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
     assert not follow_policy(MTM, prepared.action, course).broken.any()
 
 
+@pytest.mark.slow
 def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
     """The search is no better than the optimum, and close to it here."""
     course = NodeCountCourse(series.tasks(12), series.migrations(12), 0.5)
@@ -191,7 +194,7 @@ def test_figures_and_tables_are_made_of_the_rows(
     console = Console(width=80, record=True, file=StringIO())
     made = migration_report.run(console, out=tmp_path / "figures", migrations=20, task_numbers=(64,))
     assert set(made) == {"tolerance", "tasks", "discount"}
-    for name in migration_report.FIGURES.values():
+    for name, _ in migration_report.FIGURES.values():
         assert (tmp_path / "figures" / name).stat().st_size > 10_000
     printed = console.export_text()
     assert "consistent hashing" in printed

@@ -1,0 +1,19 @@
+"""Runs the checker: `python checker INSTANCE SOLUTION CERTIFICATE`, where `checker` is this folder or a zip of what is in it."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+if not __package__:  # started by its path: this folder, or the zip, is the package `checker`
+    __package__ = "checker"
+    sys.modules[__package__] = folder = ModuleType(__package__)
+    folder.__path__ = [str(Path(__file__).parent)]
+
+from .verdicts import check_files, verdict
+
+USAGE = "usage: python checker INSTANCE SOLUTION CERTIFICATE"
+
+if __name__ == "__main__":
+    said = verdict(check_files, *sys.argv[1:]) if len(sys.argv) == 4 else USAGE
+    print(said)  # noqa: T201 - a program of its own
+    sys.exit(0 if said.startswith("proven: ") else 2)

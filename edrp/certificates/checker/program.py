@@ -1,0 +1,112 @@
+"""Mixed-integer programs in exact arithmetic, and bounds on them by multipliers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from .reading import fraction, need
+
+SHIFT, PLACES, MAX_COLUMNS = 60, 40, 500_000
+"""Numbers of a program are rounded to multiples of 2^-SHIFT, on the safe side; multipliers are multiples of 2^-PLACES."""
+Entries = dict[int, Fraction]
+Bound = Fraction | None
+
+
+class Program:
+    """Minimise constant + Σ cost·x over columns with bounds, some of them integer, and rows lower ≤ Σ a·x ≤ upper; exact."""
+
+    def __init__(self) -> None:
+        self.constant, self.cost, self.integer = Fraction(0), list[Fraction](), list[bool]()
+        self.lower, self.upper, self.rows = list[Bound](), list[Bound](), list[tuple[Entries, Bound, Bound]]()
+
+    def column(self, cost: Any = 0, lower: Any = 0, upper: Any = 1, integer: bool = False) -> int:
+        """Add a column; its number. A bound of None is none."""
+        need(len(self.cost) < MAX_COLUMNS, f"a program of more than {MAX_COLUMNS} columns")
+        self.cost.append(fraction(cost))
+        self.lower.append(None if lower is None else fraction(lower))
+        self.upper.append(None if upper is None else fraction(upper))
+        self.integer.append(integer)
+        return len(self.cost) - 1
+
+    def row(self, entries: Iterable[tuple[int, Any]], lower: Any = None, upper: Any = None) -> None:
+        """Add a row; coefficients of one column add up."""
+        row: Entries = {}
+        for column, value in entries:
+            row[column] = row.get(column, Fraction(0)) + value
+        self.rows.append((row, None if lower is None else fraction(lower), None if upper is None else fraction(upper)))
+
+    def close(self, cutoff: Bound) -> None:
+        """Give columns without a bound the one that a row implies, or the cutoff: worse points than that do not matter."""
+        objective = {column: value for column, value in enumerate(self.cost) if value}
+        rows = self.rows if cutoff is None else [*self.rows, (objective, None, cutoff - self.constant)]
+        opened = {column for column, ends in enumerate(zip(self.lower, self.upper, strict=True)) if None in ends}
+        rows = [row for row in rows if not opened.isdisjoint(row[0])]
+        while opened and sum(self._imply(row, column) for row in rows for column in opened & row[0].keys()):
+            opened = {column for column in opened if None in (self.lower[column], self.upper[column])}
+
+    def _imply(self, row: tuple[Entries, Bound, Bound], column: int) -> bool:
+        """Give a column the bounds that it lacks and a row implies; whether there was one."""
+        entries, low, high = row
+        found = False
+        for limit, sign in ((high, 1), (low, -1)):  # sign·(the row) ≤ sign·limit
+            bounds = self.upper if entries[column] * sign > 0 else self.lower
+            if limit is None or bounds[column] is not None or not entries[column]:
+                continue
+            ends = [(a, (self.lower if a * sign > 0 else self.upper)[other]) for other, a in entries.items() if other != column]
+            if all(end is not None for _, end in ends):
+                bounds[column] = (limit - sum(a * end for a, end in ends if end is not None)) / entries[column]
+                found = True
+        return found
+
+    def round(self) -> None:
+        """Go over to integers, in units of 2^-SHIFT; ranges and the constant give way by what rounding can change."""
+        ends = zip(self.lower, self.upper, strict=True)
+        self.largest = [None if low is None or high is None else max(abs(low), abs(high)) for low, high in ends]
+        self.low = [None if low is None else math.floor(low * 2**SHIFT) for low in self.lower]
+        self.high = [None if high is None else math.ceil(high * 2**SHIFT) for high in self.upper]
+        self.whole_rows = []
+        for entries, low, high in self.rows:
+            whole, error = self._whole(entries)
+            least = None if low is None or error is None else math.floor(low * 2**SHIFT - error)
+            most = None if high is None or error is None else math.ceil(high * 2**SHIFT + error)
+            self.whole_rows.append((whole, least, most))
+        costs, error = self._whole(dict(enumerate(self.cost)))
+        self.bounded, self.whole_cost = error is not None, dict(costs)
+        self.whole_constant = math.floor(self.constant * 2**SHIFT - (error or 0))
+
+    def _whole(self, entries: Entries) -> tuple[list[tuple[int, int]], Bound]:
+        """Coefficients as integers, and how far that can be from the sum; None where a column has no bounds."""
+        whole, error = [], Fraction(0)
+        for column, value in entries.items():
+            near, size = round(value * 2**SHIFT), self.largest[column]
+            whole.append((column, near))
+            if near != value * 2**SHIFT:
+                if size is None:
+                    return whole, None
+                error += abs(near - value * 2**SHIFT) * size
+        return whole, error
+
+    def at_least(self, multipliers: list[int], low: list[Any], high: list[Any], costs: bool) -> int | None:
+        """Lower bound on the objective (without costs: on 0) in a box, by multipliers row, k, …; units 2^-(2·SHIFT + PLACES).
+
+        For every point x that keeps to the rows, c·x = y·(A·x) + (c − Aᵀy)·x, of which each term has a bound of its own.
+        """
+        reduced = [self.whole_cost[column] << PLACES for column in range(len(low))] if costs else [0] * len(low)
+        total = self.whole_constant << PLACES if costs else 0
+        for row, k in zip(multipliers[::2], multipliers[1::2], strict=True):
+            whole, least, most = self.whole_rows[row]
+            side = least if k > 0 else most
+            if side is not None:  # a multiplier of the wrong sign is dropped
+                total += k * side
+                for column, value in whole:
+                    reduced[column] -= k * value
+        total <<= SHIFT
+        for r, least, most in zip(reduced, low, high, strict=True):
+            side = least if r > 0 else most
+            if side is None and r:
+                return None
+            total += r * (side or 0)
+        return total

@@ -1,0 +1,64 @@
+"""Format `program`: branch and bound over a program that is built from the instance, or stated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .claims import claimed_bound, refuted
+from .deployment_program import deployment_program
+from .link_allocation import link_allocation_program
+from .migration import migration_program
+from .program import Program
+from .program_tree import check_tree
+from .reading import fraction, instance_hash, need
+
+PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
+    "edrp": deployment_program,
+    "migration": migration_program,
+    "link-allocation": link_allocation_program,
+}
+"""Builders of programs by kind of problem: every feasible decision is a point of no more value."""
+
+
+def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
+    """A program that a certificate states, and its hash: that of its lines as canonical JSON."""
+    program, digest = Program(), hashlib.sha256()
+    line = next(lines)
+    columns, rows, program.constant = line[0], line[1], fraction(line[2])
+    digest.update(instance_hash(line).encode())
+    for number in range(columns + rows):
+        line = next(lines)
+        digest.update(instance_hash(line).encode())
+        if number < columns:
+            program.column(line[0], line[1], line[2], line[3] == 1)
+        else:
+            program.row(zip(line[2::2], line[3::2], strict=True), line[0], line[1])
+    return program, digest.hexdigest()
+
+
+def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
+    """Branch and bound over a program that the checker builds from the instance, or that the certificate states.
+
+    The header's `program` is "built" (see `PROGRAMS`), or a hash: then the program comes first, and the verdict is about it. A
+    line [columns, rows, constant], for each column [cost, lower, upper, 1 if integer], for each row [lower, upper, column,
+    coefficient, …]; null is no bound, numbers are decimals. The tree follows in pre-order, a line for each node:
+
+    ["S", column, floor]     an integer column is at most floor, or at least floor + 1
+    ["G", row, [columns]]    of a row that lets at most one of its columns be other than 0: all of these are 0, or all others
+    ["B", [row, k, …]]       a leaf: multipliers k/2^40 of rows prove that nothing in it is below the bound − 1e-6
+    ["F", [row, k, …]]       a leaf: the multipliers prove that there is nothing in it
+
+    `Program.at_least` says how multipliers prove a bound, `close` where columns get the bounds that they lack, and `round` how
+    the arithmetic is one of integers.
+    """
+    target = claimed_bound(header)
+    if header["program"] == "built":
+        program, what = PROGRAMS[problem["kind"]](problem), "decision"
+    else:
+        program, digest = stated_program(lines)
+        need(digest == header["program"], "the program has another hash")
+        what = f"point of the program {digest}"
+    leaves = check_tree(program, lines, target)
+    return f"no {what} is {refuted(target)} ({leaves})"

@@ -1,0 +1,139 @@
+"""The verdict on an instance, a solution and a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from time import monotonic
+from typing import Any
+
+from .column_generation import check_column_generation
+from .deployment import evaluate_deployment
+from .eliminate import check_eliminate
+from .fields import FIELDS, check_fields
+from .label_setting import check_label_setting
+from .latency_aware import evaluate_latency_aware
+from .link_allocation import evaluate_link_allocation
+from .maps import evaluate_map
+from .migration import evaluate_migration
+from .pmc import check_pmc
+from .program_format import check_program
+from .reading import (
+    MALFORMED,
+    MAX_SECONDS,
+    SAME,
+    VERSION,
+    Refused,
+    Unknown,
+    fraction,
+    instance_hash,
+    need,
+    parse,
+    read_document,
+    read_lines,
+    read_text,
+)
+from .ssm import check_ssm
+
+Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
+
+
+DECISION = {
+    "edrp": "deployment",
+    "latency-aware": "deployment",
+    "migration": "intervals",
+    "migration-policy": "intervals",
+    "rescale": "deployment",
+    "enactment": "hosts",
+    "leasing": "hosts",
+    "link-allocation": "allocations",
+}
+"""Where the solution document of a kind keeps the decision; of other kinds the decision is the whole document."""
+
+EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
+    "edrp": evaluate_deployment,
+    "latency-aware": evaluate_latency_aware,
+    "migration": evaluate_migration,
+    "link-allocation": evaluate_link_allocation,
+    "mapping": evaluate_map,
+}
+"""Objective of a decision that keeps to all limits, by kind of problem; `Refused` where it does not."""
+
+FORMATS: dict[str, Check] = {
+    "program": check_program,
+    "ssm": check_ssm,
+    "pmc": check_pmc,
+    "eliminate": check_eliminate,
+    "column-generation": check_column_generation,
+    "label-setting": check_label_setting,
+}
+"""Functions of problem, decision, header and the remaining lines (parsed), by format."""
+
+KINDS = {
+    "ssm": "migration",
+    "pmc": "migration-policy",
+    "eliminate": "edrp",
+    "column-generation": "latency-aware",
+    "label-setting": "mapping",
+}
+
+
+def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
+    """Say what a certificate proves of a solution; `Refused` where something does not hold."""
+    rest = _within_time(lines)
+    header: Any = next(rest, None)
+    kind = problem.get("kind")
+    need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
+    need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
+    need(header.get("version") == VERSION, f"version {str(header.get('version'))[:40]}; version {VERSION} is read")
+    need(kind == KINDS.get(header["format"], kind), f"this format is for problems of kind {KINDS.get(header['format'])}")
+    need(instance_hash(problem) in header.get("instance", ()), "the certificate is of another instance")
+    if kind in FIELDS:
+        check_fields(FIELDS[str(kind)], problem)
+    need(solution.get("kind") == f"{kind}-solution", f"the solution is no {kind}-solution")
+    need(header.get("claim") in ("optimal", "infeasible"), "claim: must be optimal or infeasible")
+    status = str(solution.get("status"))[:40]
+    need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
+    decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
+    if header["claim"] == "optimal":
+        _check_value(problem, decision, fraction(solution.get("objective")), fraction(header.get("bound")))
+    return FORMATS[header["format"]](problem, decision, header, rest)
+
+
+def _within_time(lines: Iterable[str]) -> Iterator[Any]:
+    """The lines parsed, as long as there is time."""
+    started = monotonic()
+    for line in lines:
+        need(monotonic() - started < MAX_SECONDS, f"more than {MAX_SECONDS} s")
+        yield parse(line)
+
+
+def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bound: Fraction) -> None:
+    """The decision keeps to the limits, and its value is the stated objective, and the bound."""
+    evaluate = EVALUATE.get(problem["kind"])
+    try:
+        value = objective if evaluate is None else evaluate(problem, decision)
+    except Unknown:
+        value = objective  # which the format may refuse
+    allowed = SAME * max(Fraction(1), abs(value))
+    need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
+    need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
+
+
+def check_files(instance: str, solution: str, certificate: str) -> str:
+    """Say what a certificate proves of a solution, given the paths of the files; `Refused` where something does not hold."""
+    problem, answer = (read_document(path, read_text(path)) for path in (instance, solution))
+    return check(problem, answer, read_lines(certificate))
+
+
+def verdict(judge: Callable[..., str], *paths: str) -> str:
+    """Say in one line what a judge finds proven in files, or the first thing that does not hold."""
+    try:
+        said = f"proven: {judge(*paths)}"
+    except (Refused, OSError, UnicodeDecodeError) as error:
+        said = f"not proven: {error}"
+    except MemoryError:
+        said = "not proven: this takes more memory than there is"
+    except MALFORMED as error:
+        said = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)  # names may hold what a terminal obeys

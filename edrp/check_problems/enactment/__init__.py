@@ -1,0 +1,1 @@
+"""Problems of enactment with known optima."""

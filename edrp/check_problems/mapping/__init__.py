@@ -1,0 +1,1 @@
+"""Problems of mapping with known optima."""

@@ -1,0 +1,1 @@
+"""Problems of migration with known optima."""

@@ -1,0 +1,1 @@
+"""Problems of placement with known optima."""

@@ -1,0 +1,56 @@
+"""Answers of several methods to one problem, combined: the only place where one is preferred to another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edrp.core.solution import GAP, Answer
+
+PROVEN = ("optimal", "infeasible", "unbounded")
+"""Statuses that leave nothing to be decided."""
+
+NOTHING = 1e-12
+"""Difference of an objective near 0 to its bound that counts as none."""
+
+
+def combined(held: Answer, answer: Answer, gap: float = GAP) -> Answer:
+    """One answer of two: a proof, else the lower objective, with the better bound of both.
+
+    It is optimal where the bound of one meets the objective of the other. It says why the second one stopped, unless that failed:
+    a rule that is through at once did not finish the search.
+
+    Parameters
+    ----------
+    held, answer
+        An earlier and a later answer to the same problem; of equal ones the earlier is kept.
+    gap
+        Relative gap at which an incumbent counts as optimal.
+
+    Examples
+    --------
+    >>> one, other = Answer("feasible", "finished", 7, 3.0, 1.0), Answer("none", "time_limit", bound=2.0)
+    >>> both = combined(one, other)
+    >>> both.objective, both.bound, both.stopped_because
+    (3.0, 2.0, 'time_limit')
+    >>> combined(one, Answer("none", "time_limit", bound=3.0)).status
+    'optimal'
+    """
+    for proof in (held, answer):
+        if proof.status in PROVEN:
+            return proof
+    best = answer if _value(answer) < _value(held) else held
+    bound = max((one.bound for one in (held, answer) if one.bound is not None), default=None)
+    stopped = held.stopped_because if answer.stopped_because == "error" else answer.stopped_because
+    best = replace(best, bound=bound, stopped_because=stopped, notes=tuple(dict.fromkeys((*best.notes, *_lasting(answer)))))
+    if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), NOTHING):
+        return best
+    return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))
+
+
+def _value(answer: Answer) -> float:
+    return float("inf") if answer.objective is None else answer.objective
+
+
+def _lasting(answer: Answer) -> tuple[str, ...]:
+    """Notes that are about the whole run, not about a decision: what a method without any says."""
+    return answer.notes if answer.decision is None else ()

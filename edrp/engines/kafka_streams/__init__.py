@@ -1,1 +1,0 @@
-"""Kafka Streams: metrics of tasks and state stores, read only."""

@@ -1,1 +1,0 @@
-"""Spark Structured Streaming: progress of queries, read only."""

@@ -1,0 +1,94 @@
+"""Tables: one description, shown on a terminal, on pages, in notebooks and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose cells are texts; the first cell of a row names it, further lines of a cell are shown smaller.
+
+    Attributes
+    ----------
+    caption, columns, rows
+        Its content; an empty caption is not shown.
+    right
+        Columns that are aligned to the right.
+    dim
+        Columns that are printed dimly, such as a paper's values.
+    note
+        Explains the table, below it.
+    open
+        Whether a page shows it at once; otherwise it is folded up.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...] = ()
+    dim: tuple[str, ...] = ()
+    note: str = ""
+    open: bool = False
+
+
+def facts_table(caption: str, facts: Mapping[str, str]) -> Table:
+    """Names and values."""
+    return Table(caption, ("What", "Value"), tuple(facts.items()), open=True)
+
+
+def print_tables(console: Console, *tables: Table) -> None:
+    """Print tables on a terminal, one below the other."""
+    for table in tables:
+        console.print(console_table(table))
+
+
+def console_table(table: Table, *, ruled: bool = True) -> RichTable:
+    """The table for a terminal: with a rule below its head and numbers that are not wrapped, or without both."""
+    made = RichTable(
+        title=escape(table.caption) or None,
+        title_justify="left",
+        title_style="bold",
+        caption=escape(table.note) or None,
+        caption_justify="left",
+        box=SIMPLE_HEAD if ruled else None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0) if ruled else (0, 1),
+    )
+    for name in table.columns:
+        right = name in table.right
+        made.add_column(
+            escape(name),
+            justify="right" if right else "left",
+            no_wrap=right and ruled,
+            overflow="ellipsis" if ruled else "fold",
+            style="dim" if name in table.dim else None,
+        )
+    for row in table.rows:
+        made.add_row(*map(_first_line_bright, row))
+    return made
+
+
+def _first_line_bright(cell: str) -> str:
+    first, _, rest = cell.partition("\n")
+    return f"{escape(first)}\n[dim]{escape(rest)}[/dim]" if rest else escape(first)
+
+
+def markdown_table(table: Table) -> str:
+    """The table for a Markdown document; further lines of a cell follow in brackets."""
+    signs = ["---:" if name in table.right else "---" for name in table.columns]
+    lines = [f"| {' | '.join(' '.join(name.split()) for name in table.columns)} |", f"|{'|'.join(signs)}|"]
+    for label, *cells in table.rows:
+        lines.append(f"| {' '.join(label.split())} | {' | '.join(map(_in_one_line, cells))} |")
+    return "\n".join([f"{table.caption}:", "", *lines, ""])
+
+
+def _in_one_line(cell: str) -> str:
+    first, *rest = cell.split("\n")
+    return f"{first} ({'; '.join(rest)})" if rest else first

@@ -1,0 +1,188 @@
+"""The metrics of a deployment under search, and how good it is: objective and penalties for broken limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.arrays import Floats
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState
+from edrp.heuristics.placement.problem_arrays import PlacementArrays, SharedUse
+from edrp.heuristics.placement.replica_counts import ReplicaCounts
+from edrp.placement.scales import TIE_MOVE
+
+PENALTY = 2.0
+"""Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
+
+BREACH = 0.01
+"""Objective of breaking a limit at all, so that the search does not settle just beyond one."""
+
+BROKEN = 5
+"""Index in `DeploymentState.values` of what is 1 where a limit or capacity is broken."""
+
+
+
+
+
+@inlined
+def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
+    """The excess over node u's capacity, relative to it, summed over resources."""
+    total = 0.0
+    for m in range(c.used.shape[1]):
+        over = c.used[u, m] - t.capacity[u, m]
+        if over > 1e-9 * t.capacity[u, m] + 1e-12:
+            total += over / max(t.capacity[u, m], 1e-3 * over)
+    return total
+
+
+@inlined
+def _operator_latency(t: PlacementArrays, c: ReplicaCounts, i: int) -> float:
+    """Latency of operator i's slowest replica."""
+    slowest = np.inf
+    if t.latency[i, c.degree[i]] > 0:
+        for a in range(c.number[i]):
+            slowest = min(slowest, t.speedup[c.hosts[i, a]])
+    return t.latency[i, c.degree[i]] / slowest
+
+
+@inlined
+def _response(t: PlacementArrays, d: DeploymentState) -> float:
+    """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
+    response = 0.0
+    for i in range(d.counts.degree.size):
+        ready = 0.0
+        for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
+            e = t.incoming[k]
+            ready = max(ready, d.finish[t.source[e], 0] + d.pairs[e, 0])
+        d.finish[i, 0] = ready + _operator_latency(t, d.counts, i)
+        response = max(response, d.finish[i, 0])
+    return response
+
+
+@inlined
+def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
+    """When the last tuples have passed on the slowest path through replicas."""
+    c, response = d.counts, 0.0
+    for i in range(c.degree.size):
+        own = _operator_latency(t, c, i)
+        for b in range(c.number[i]):
+            ready, v = 0.0, c.hosts[i, b]
+            for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
+                j = t.source[t.incoming[k]]
+                for a in range(c.number[j]):
+                    ready = max(ready, d.finish[j, a] + t.delay[c.hosts[j, a], v])
+            d.finish[i, b] = ready + own
+            response = max(response, d.finish[i, b])
+    return response
+
+
+@inlined
+def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
+    """−ln of the availability of the nodes and links in use."""
+    c, total = d.counts, 0.0
+    for clear in range(2):
+        for i in range(c.degree.size):
+            for a in range(c.number[i]):
+                u = c.hosts[i, a]
+                total += _count_once(d.seen, u, u, t.node_loss[u], clear)
+        for e in range(t.source.size if t.has_link_loss else 0):
+            i, j = t.source[e], t.target[e]
+            for a in range(c.number[i]):
+                for b in range(c.number[j]):
+                    u, v = c.hosts[i, a], c.hosts[j, b]
+                    total += _count_once(d.seen, u, v, t.link_loss[u, v], clear)
+    return total
+
+
+@inlined
+def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
+    """The loss of (u, v) when it is met first; with `clear` only the mark is removed."""
+    first = not seen[u, v]
+    seen[u, v] = clear == 0
+    return loss if first and clear == 0 else 0.0
+
+
+@inlined
+def _measure_peaks(t: PlacementArrays, d: DeploymentState) -> None:
+    """Write the largest share of a node's capacity, of any resource and of each, to `d.values`.
+
+    The work is a pass over the nodes of operators, and over those of streams whose traffic uses a resource.
+    """
+    use, c, demand = t.shared, d.counts, d.demand
+    for u in range(demand.shape[0]):
+        for k in range(demand.shape[1]):
+            demand[u, k] = 0.0
+    for i in range(c.degree.size):
+        for a in range(c.number[i]):
+            u = c.hosts[i, a]
+            for k in range(demand.shape[1]):
+                demand[u, k] += c.held[i, u] * use.replica_use[i, c.degree[i], k]
+    for e in range(t.source.size):
+        if _is_charged(use, e):
+            _add_stream(t, c, demand, e)
+    for k in range(1 + demand.shape[1]):
+        d.values[PEAKS + k] = 0.0
+    for u in range(demand.shape[0]):
+        for k in range(demand.shape[1]):
+            share = demand[u, k] / use.capacity[u, k]
+            d.values[PEAKS + 1 + k] = max(d.values[PEAKS + 1 + k], share)
+            d.values[PEAKS] = max(d.values[PEAKS], share)
+
+
+@inlined
+def _is_charged(use: SharedUse, e: int) -> bool:
+    """Whether sending stream e to another node uses any resource."""
+    for k in range(use.stream_use.shape[1]):
+        if use.stream_use[e, k] > 0:
+            return True
+    return False
+
+
+@inlined
+def _add_stream(t: PlacementArrays, c: ReplicaCounts, demand: Floats, e: int) -> None:
+    """Add what stream e sends away from the nodes of its senders."""
+    use, i, j = t.shared, t.source[e], t.target[e]
+    for a in range(c.number[i]):
+        u = c.hosts[i, a]
+        here, near = c.held[i, u], c.held[j, u]
+        away = float(max(0, here - near)) if use.one_to_one[e] else here * (1.0 - near / c.degree[j])
+        for k in range(demand.shape[1]):
+            demand[u, k] += use.stream_use[e, k] * away / c.degree[i]
+
+
+@inlined
+def measure(t: PlacementArrays, d: DeploymentState) -> float:
+    """Write the metrics to `d.values`; returns the terms that break ties."""
+    c = d.counts
+    response = _instance_response(t, d) if t.instance_paths else _response(t, d)
+    cost, usage, downtime, moved = 0.0, 0.0, 0.0, 0.0
+    for i in range(c.degree.size):
+        cost += t.replica_cost[i] * c.degree[i]
+        downtime = max(downtime, d.own[i, 0])
+        moved += d.own[i, 1]
+    for e in range(t.source.size):
+        share = t.rate[e] / (c.degree[t.source[e]] * c.degree[t.target[e]])
+        cost += share * d.pairs[e, 1]
+        usage += share * d.pairs[e, 2]
+    if moved > 0:
+        downtime = max(downtime, t.floor)
+    d.values[0], d.values[1], d.values[2], d.values[3] = response, cost, downtime, usage
+    d.values[4] = _unavailability(t, d) if t.has_loss else 0.0
+    if t.shared.weights.size > 0:
+        _measure_peaks(t, d)
+    return cost * t.tie_cost + moved * TIE_MOVE
+
+
+@inlined
+def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
+    """Objective plus penalties for broken limits; writes the metrics to `d.values`."""
+    total = measure(t, d) + PENALTY * overload
+    d.values[BROKEN] = 1.0 if overload > 0 else 0.0
+    for k in range(5 + t.shared.weights.size):
+        value = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
+        limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
+        total += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * value
+        if value > limit * (1 + 1e-9):
+            total += PENALTY * (value / limit - 1) + BREACH
+            d.values[BROKEN] = 1.0
+    return total

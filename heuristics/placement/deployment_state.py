@@ -1,0 +1,290 @@
+"""A deployment under search, as counts per operator and node, and the parts of its evaluation that a change leaves as they are.
+
+Moving any number of replicas from one node to another changes the sums of a stream by one pass over the nodes of its other
+end, so that few replicas and thousands are searched by the same code.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, add, recompute_used
+
+PEAKS = 6
+"""Index in `DeploymentState.values` of the first peak load."""
+
+
+class DeploymentState(NamedTuple):
+    """A deployment as counts, and the parts of its evaluation.
+
+    Attributes
+    ----------
+    counts : replicas per operator and node.
+    pairs : shape (streams, 3); the longest delay, and price and delay summed over all pairs of replicas.
+    own : shape (operators, 2); downtime and moved replicas of each operator; 0 where nothing runs yet.
+    old_pairs, old_own : their copies from before the change that is tried.
+    plan : shape (changes, 4); that change: operator, node left (-1 for none), node taken (-1 for none), replicas.
+    finish : shape (operators, nodes); when tuples have passed, on each of an operator's nodes where paths run through
+        instances, else of the whole operator, in the first column.
+    values : shape (6 + peak loads,); the metrics (availability as −ln), whether any limit is broken, and peak loads.
+    demand, seen : shapes (nodes, shared resources) and (nodes, nodes); scratch.
+    """
+
+    counts: ReplicaCounts
+    pairs: Floats
+    own: Floats
+    old_pairs: Floats
+    old_own: Floats
+    plan: Ints
+    finish: Floats
+    values: Floats
+    demand: Floats
+    seen: Bools
+
+    @classmethod
+    def from_matrix(cls, arrays: PlacementArrays, counts: Ints) -> Self:
+        """Replicas per operator and node as a matrix has them; the evaluation is stale until `refresh_all`."""
+        operators, nodes = counts.shape
+        streams = arrays.source.size
+        return cls(
+            counts=ReplicaCounts.from_matrix(arrays.demand, counts),
+            pairs=np.zeros((streams, 3)),
+            own=np.zeros((operators, 2)),
+            old_pairs=np.zeros((streams, 3)),
+            old_own=np.zeros((operators, 2)),
+            plan=np.zeros((2 * operators + nodes, 4), np.int64),
+            finish=np.zeros(counts.shape if arrays.instance_paths else (operators, 1)),
+            values=np.zeros(PEAKS + arrays.shared.weights.size),
+            demand=np.zeros(arrays.shared.capacity.shape),
+            seen=np.zeros(arrays.delay.shape if arrays.has_loss else (1, 1), np.bool_),
+        )
+
+
+class PairCounts(NamedTuple):
+    """Replicas of an operator on two nodes and in all, before and after a reconfiguration."""
+
+    source_before: int
+    source_after: int
+    target_before: int
+    target_after: int
+    before: int
+    after: int
+
+
+@inlined
+def _pair_time(t: PlacementArrays, i: int, u: int, v: int, n: PairCounts) -> float:
+    """Time to move operator i's state from node u to node v (EDRP, eqs. 27–32; Storm 35–38), in seconds."""
+    trip, bandwidth, spawn = t.store[0], t.store[1], t.store[2]
+    state = t.state[i]
+    if t.storm:
+        code, used = 0.0, 0
+        for j in range(t.current.shape[0]):
+            used += t.current[j, v]
+        if used == 0:
+            code = trip[v]
+            for j in range(t.code.size):
+                code += t.code[j] / bandwidth[v]
+        up = trip[u] + state * n.source_before / n.before / bandwidth[u]
+        return code + up + trip[v] + state * n.target_after / n.after / bandwidth[v] + n.target_after * spawn[v]
+    uploaded = state * max(n.source_before - n.source_after, 0) / n.before
+    downloaded = state * max(n.target_after - n.target_before, 0) / n.after
+    if n.after > n.before:
+        uploaded += state * n.source_before * (n.after - n.before) / (n.before * n.after)
+    if n.after < n.before:
+        downloaded += state * min(n.target_before, n.target_after) * (n.before - n.after) / (n.before * n.after)
+    time = trip[u] + uploaded / bandwidth[u]
+    if n.target_before == 0:
+        time = max(time, trip[v] + t.code[i] / bandwidth[v])
+    time += trip[v] + downloaded / bandwidth[v]
+    return time + spawn[v] if n.target_after > n.target_before else time
+
+
+@inlined
+def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
+    """Recompute operator i's downtime and moved replicas."""
+    c, old, kept = d.counts, 0, 0
+    for u in range(t.current.shape[1]):
+        old += t.current[i, u]
+        kept += min(t.current[i, u], c.held[i, u])
+    moved = max(c.degree[i], old) - kept
+    longest = 0.0
+    for u in range(t.current.shape[1] if moved > 0 else 0):
+        for b in range(c.number[i] if t.current[i, u] > 0 else 0):
+            v = c.hosts[i, b]
+            if v != u:
+                numbers = PairCounts(t.current[i, u], c.held[i, u], t.current[i, v], c.held[i, v], old, c.degree[i])
+                longest = max(longest, _pair_time(t, i, u, v, numbers))
+    d.own[i, 0] = t.synchronisation + longest if moved > 0 else 0.0
+    d.own[i, 1] = moved
+
+
+@inlined
+def _refresh_stream(t: PlacementArrays, d: DeploymentState, e: int) -> None:
+    """Recompute the sums of stream e over all pairs of nodes."""
+    c, i, j = d.counts, t.source[e], t.target[e]
+    longest, price, delay = 0.0, 0.0, 0.0
+    for a in range(c.number[i]):
+        u = c.hosts[i, a]
+        for b in range(c.number[j]):
+            v = c.hosts[j, b]
+            weight = c.held[i, u] * c.held[j, v]
+            longest = max(longest, t.delay[u, v])
+            price += weight * t.link_cost[u, v]
+            delay += weight * t.delay[u, v]
+    d.pairs[e, 0], d.pairs[e, 1], d.pairs[e, 2] = longest, price, delay
+
+
+@inlined
+def refresh(t: PlacementArrays, d: DeploymentState, i: int) -> None:
+    """Recompute the parts that a change of operator i touches, which removes what rounding has added up."""
+    if t.has_current:
+        _refresh_own(t, d, i)
+    for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        _refresh_stream(t, d, t.adjacent[k])
+
+
+@inlined
+def refresh_all(t: PlacementArrays, d: DeploymentState) -> None:
+    """Recompute sums and usage from the counts."""
+    for u in range(d.counts.used.shape[0]):
+        recompute_used(d.counts, t.demand, u)
+    for i in range(d.counts.degree.size):
+        refresh(t, d, i)
+
+
+@inlined
+def shift(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, v: int, q: int) -> None:
+    """Take q replicas of operator i from node u to node v; -1 for no node. The sums of streams are stale until `refresh`."""
+    for side in range(2):
+        node = u if side == 0 else v
+        if node >= 0:
+            add(c, t.demand, i, node, -q if side == 0 else q)
+
+
+@inlined
+def _add_up(t: PlacementArrays, d: DeploymentState, i: int, u: int, v: int, q: int) -> None:
+    """Change the sums of operator i's streams by taking q replicas from u to v; the counts are still the old ones."""
+    c = d.counts
+    for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        e = t.adjacent[k]
+        sends = t.source[e] == i
+        j = t.target[e] if sends else t.source[e]
+        price, delay = 0.0, 0.0
+        for b in range(c.number[j]):
+            w = c.hosts[j, b]
+            share = q * c.held[j, w]
+            if v >= 0:
+                delay += share * (t.delay[v, w] if sends else t.delay[w, v])
+                price += share * (t.link_cost[v, w] if sends else t.link_cost[w, v])
+            if u >= 0:
+                delay -= share * (t.delay[u, w] if sends else t.delay[w, u])
+                price -= share * (t.link_cost[u, w] if sends else t.link_cost[w, u])
+        d.pairs[e, 1] += price
+        d.pairs[e, 2] += delay
+
+
+@inlined
+def _longest(t: PlacementArrays, c: ReplicaCounts, e: int, known: float) -> float:
+    """Longest delay between the nodes of stream e's ends; the walk ends where `known`, an upper bound, is met."""
+    i, j = t.source[e], t.target[e]
+    longest = 0.0
+    for a in range(c.number[i]):
+        u = c.hosts[i, a]
+        for b in range(c.number[j]):
+            longest = max(longest, t.delay[u, c.hosts[j, b]])
+        if longest >= known:
+            return longest
+    return longest
+
+
+@inlined
+def _reach(t: PlacementArrays, c: ReplicaCounts, e: int, i: int, node: int) -> float:
+    """Longest delay of stream e from or to operator i's replicas on a node."""
+    sends = t.source[e] == i
+    j = t.target[e] if sends else t.source[e]
+    longest = 0.0
+    for b in range(c.number[j]):
+        w = c.hosts[j, b]
+        longest = max(longest, t.delay[node, w] if sends else t.delay[w, node])
+    return longest
+
+
+@inlined
+def plan(d: DeploymentState, k: int, i: int, u: int, v: int, q: int) -> None:
+    """Write the k-th part of a change: q replicas of operator i go from node u to node v."""
+    d.plan[k, 0], d.plan[k, 1], d.plan[k, 2], d.plan[k, 3] = i, u, v, q
+
+
+@inlined
+def transfer(t: PlacementArrays, d: DeploymentState, parts: int, back: bool) -> None:
+    """Make the planned change, or take it back; the sums are stale until `refresh` or `settle` of its operators."""
+    for x in range(parts):
+        k, left, taken = (parts - 1 - x, 2, 1) if back else (x, 1, 2)
+        shift(t, d.counts, d.plan[k, 0], d.plan[k, left], d.plan[k, taken], d.plan[k, 3])
+
+
+@inlined
+def settle(t: PlacementArrays, d: DeploymentState, i: int, stays: bool) -> None:
+    """Make what a change of operator i has made of the sums permanent in their copies, or restore them from there."""
+    _copy_row(d.own, d.old_own, i, stays)
+    for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+        _copy_row(d.pairs, d.old_pairs, t.adjacent[k], stays)
+
+
+@inlined
+def _copy_row(now: np.ndarray, old: np.ndarray, row: int, stays: bool) -> None:
+    for k in range(now.shape[1]):
+        if stays:
+            old[row, k] = now[row, k]
+        else:
+            now[row, k] = old[row, k]
+
+
+@inlined
+def perform(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
+    """Make the planned changes, with the sums; `undo` takes them back."""
+    c = d.counts
+    _copy(d.pairs, d.old_pairs)
+    for k in range(changes):
+        i, u, v, q = d.plan[k, 0], d.plan[k, 1], d.plan[k, 2], d.plan[k, 3]
+        _add_up(t, d, i, u, v, q)
+        shift(t, c, i, u, v, q)
+    # Nodes taken first: then every longest delay known is an upper bound for those that lose a node.
+    for k in range(changes):
+        i, v = d.plan[k, 0], d.plan[k, 2]
+        for a in range(t.adjacent_start[i], t.adjacent_start[i + 1] if v >= 0 else 0):
+            e = t.adjacent[a]
+            d.pairs[e, 0] = max(d.pairs[e, 0], _reach(t, c, e, i, v))
+    for k in range(changes):
+        i, u = d.plan[k, 0], d.plan[k, 1]
+        if u < 0 or c.held[i, u] > 0:
+            continue
+        for a in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
+            e = t.adjacent[a]
+            if changes > 1 or _reach(t, c, e, i, u) >= d.pairs[e, 0]:
+                d.pairs[e, 0] = _longest(t, c, e, d.pairs[e, 0])
+    if t.has_current:
+        _copy(d.own, d.old_own)
+        for k in range(changes):
+            _refresh_own(t, d, d.plan[k, 0])
+
+
+@inlined
+def undo(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
+    """Take the planned changes back."""
+    transfer(t, d, changes, True)
+    _copy(d.old_pairs, d.pairs)
+    if t.has_current:
+        _copy(d.old_own, d.own)
+
+
+@inlined
+def _copy(source: Floats, target: Floats) -> None:
+    for e in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[e, k] = source[e, k]

@@ -1,0 +1,180 @@
+"""Changes of a deployment with replicas: which an operator has, and of which parts they consist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.deployment_state import DeploymentState, plan
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STAMP, DeploymentMemory
+
+MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
+"""Kinds of changes: each has a node left and a node taken, MOVE also a number of replicas and SWAP the other operator."""
+
+FEW_NODES = 32
+"""Candidates up to which an operator looks at all of them; beyond, at those near its replicas and its neighbours'."""
+
+
+@inlined
+def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i: int) -> int:
+    """List the changes of operator i that fit; while some node is overloaded, moves and swaps need not. Their number."""
+    c, overloaded = d.counts, m.counters[OVERLOADED] > 0
+    count = _list_targets(t, c, m, i)
+    listed = 0
+    if may_retire(t, c, i):
+        for a in range(c.number[i]):
+            listed = _list(m, listed, i, RETIRE, c.hosts[i, a], 0, 1)
+    for k in range(count):
+        v = m.targets[k]
+        free = room(t.demand, t.capacity, c.used, i, v, c.degree[i], FIT_SLACK)
+        if free > 0 and may_replicate(t, c, i):
+            listed = _list(m, listed, i, REPLICATE, 0, v, 1)
+        for a in range(c.number[i] if free > 0 or overloaded else 0):
+            u = c.hosts[i, a]
+            for part in range((1 if c.held[i, u] == 1 else 2) if u != v else 0):
+                q = 1 if part == 0 else c.held[i, u]
+                if free >= q or overloaded:
+                    listed = _list(m, listed, i, MOVE, u, v, q)
+        if c.number[i] > 1 and (free >= c.degree[i] - c.held[i, v] or overloaded):
+            listed = _list(m, listed, i, MOVE_ALL, 0, v, 0)
+    for a in range(c.number[i]):
+        listed = _list_whole_node(t, c, m, listed, i, c.hosts[i, a])
+        listed = _list_swaps(t, c, m, listed, i, c.hosts[i, a])
+    return listed
+
+
+@inlined
+def may_replicate(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
+    """Whether operator i may have one more replica."""
+    return bool(c.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, c.degree[i] + 1]))
+
+
+@inlined
+def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
+    """Whether operator i can do with one replica less."""
+    return bool(c.degree[i] > 1 and np.isfinite(t.latency[i, c.degree[i] - 1]))
+
+
+@inlined
+def _list(m: DeploymentMemory, listed: int, i: int, kind: int, u: int, v: int, x: int) -> int:
+    if listed == m.changes.shape[0]:
+        return listed
+    change = m.changes[listed]
+    change[0], change[1], change[2], change[3], change[4] = kind, i, u, v, x
+    return listed + 1
+
+
+@inlined
+def _list_targets(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, i: int) -> int:
+    """Nodes for operator i; their number. Those listed carry the latest stamp."""
+    m.counters[STAMP] += 1
+    count, start, end = 0, t.candidate_start[i], t.candidate_start[i + 1]
+    if end - start <= FEW_NODES or m.counters[OVERLOADED] > 0:
+        for k in range(start, end):
+            count = _add_target(t, m, count, i, t.candidate_list[k])
+        return count
+    # Neighbours last, and the operator itself first.
+    for k in range(t.adjacent_start[i] - 1, t.adjacent_start[i + 1]):
+        j = i if k < t.adjacent_start[i] else t.source[t.adjacent[k]] + t.target[t.adjacent[k]] - i
+        for b in range(c.number[j]):
+            for near in range(t.near.shape[1]):
+                count = _add_target(t, m, count, i, t.near[c.hosts[j, b], near])
+    for k in range(start, end if t.has_current else start):
+        if t.current[i, t.candidate_list[k]] > 0:
+            count = _add_target(t, m, count, i, t.candidate_list[k])
+    return count
+
+
+@inlined
+def _add_target(t: PlacementArrays, m: DeploymentMemory, count: int, i: int, v: int) -> int:
+    if m.stamped[v] == m.counters[STAMP] or not t.candidate[i, v]:
+        return count
+    m.stamped[v] = m.counters[STAMP]
+    m.targets[count] = v
+    return count + 1
+
+
+@inlined
+def _list_whole_node(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, listed: int, i: int, u: int) -> int:
+    """Everything on node u goes to a node near it or, where that is too much, trades places with what is there."""
+    for k in range(1, t.near.shape[1]):
+        v = t.near[u, k]
+        merge, exchange = True, True
+        for r in range(c.used.shape[1]):
+            merge &= c.used[u, r] + c.used[v, r] <= t.capacity[v, r] * (1 + FIT_SLACK)
+            exchange &= c.used[u, r] <= t.capacity[v, r] * (1 + FIT_SLACK) and c.used[v, r] <= t.capacity[u, r] * (1 + FIT_SLACK)
+        if t.candidate[i, v] and (merge or (exchange and _all_may(t, c, u, v))):
+            listed = _list(m, listed, i, MERGE if merge else EXCHANGE, u, v, 0)
+    return listed
+
+
+@inlined
+def _all_may(t: PlacementArrays, c: ReplicaCounts, u: int, v: int) -> bool:
+    """Whether everything on nodes u and v may run on the other one."""
+    for i in range(c.degree.size):
+        if (c.held[i, u] > 0 and not t.candidate[i, v]) or (c.held[i, v] > 0 and not t.candidate[i, u]):
+            return False
+    return True
+
+
+@inlined
+def _list_swaps(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, listed: int, i: int, u: int) -> int:
+    """A replica of operator i on node u trades places with a replica of another one on one of the listed nodes."""
+    for j in range(c.degree.size):
+        if j == i or not t.candidate[j, u]:
+            continue
+        for b in range(c.number[j]):
+            v = c.hosts[j, b]
+            if v == u or m.stamped[v] != m.counters[STAMP]:
+                continue
+            if m.counters[OVERLOADED] > 0 or _trade_fits(t, c, i, u, j, v):
+                listed = _list(m, listed, i, SWAP, u, v, j)
+    return listed
+
+
+@inlined
+def _trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, j: int, v: int) -> bool:
+    for m in range(t.demand.shape[1]):
+        more = t.demand[i, m] - t.demand[j, m]
+        if c.used[v, m] + more > t.capacity[v, m] * (1 + FIT_SLACK) or c.used[u, m] - more > t.capacity[u, m] * (1 + FIT_SLACK):
+            return False
+    return True
+
+
+@inlined
+def plan_change(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, k: int) -> int:
+    """Plan the k-th change of the list; the number of its parts."""
+    kind, i, u, v, x = m.changes[k, 0], m.changes[k, 1], m.changes[k, 2], m.changes[k, 3], m.changes[k, 4]
+    if kind >= MERGE:
+        return _plan_node(t, d, u, v, kind == EXCHANGE)
+    if kind == MOVE_ALL:
+        parts = 0
+        for a in range(d.counts.number[i]):
+            w = d.counts.hosts[i, a]
+            if w != v:
+                plan(d, parts, i, w, v, d.counts.held[i, w])
+                parts += 1
+        return parts
+    none, one = variable(-1), variable(1)
+    plan(d, variable(0), i, none if kind == REPLICATE else u, none if kind == RETIRE else v, x if kind == MOVE else one)
+    if kind != SWAP:
+        return 1
+    plan(d, one, x, v, u, one)
+    return 2
+
+
+@inlined
+def _plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool) -> int:
+    """Everything that may goes from node u to node v, and with `back` from v to u."""
+    parts = 0
+    for i in range(d.counts.degree.size):
+        there, here = d.counts.held[i, u], d.counts.held[i, v] if back else 0
+        if there > here and t.candidate[i, v]:
+            plan(d, parts, i, u, v, there - here)
+            parts += 1
+        elif here > there and t.candidate[i, u]:
+            plan(d, parts, i, v, u, here - there)
+            parts += 1
+    return parts

@@ -1,0 +1,147 @@
+"""The engine for deployments whose numbers of replicas may change, and for any objective; it evaluates as annealing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from edrp.core import budget
+from edrp.core.arrays import Ints
+from edrp.core.errors import UnsupportedProblemError
+from edrp.heuristics.placement.deployment_state import DeploymentState
+from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
+from edrp.heuristics.placement.problem_arrays import placement_arrays
+from edrp.heuristics.placement.search.acceptance import COMPARED, OverloadRule
+from edrp.heuristics.placement.search.deployment_ants import Pheromone, deposit_current, run_ants, update_pheromone
+from edrp.heuristics.placement.search.deployment_climbing import iterate
+from edrp.heuristics.placement.search.deployment_memory import WAITING, DeploymentMemory, DeploymentSearch, adopt
+from edrp.heuristics.placement.search.engine import Value, random_stream
+from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
+from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.start import Placement, first_fit
+from edrp.placement.compiled import Compiled
+
+ANT_NODES = 0.1
+"""Units of work of an ant's look at a node for a replica, in those of evaluating a change. Measured on 20 to 42 operators."""
+
+MAX_PAIRS = 10_000
+"""Maximum number of pairs of replicas per operator, over its streams, for which single replicas are searched."""
+
+
+def too_many_pairs(compiled: Compiled) -> str | None:
+    """The reason why a problem is too large for this engine; None if it is not."""
+    pairs = pairs_per_operator(compiled)
+    if pairs <= MAX_PAIRS:
+        return None
+    return (
+        f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
+        f"more than {MAX_PAIRS:,}; annealing counts them by node"
+    )
+
+
+class DeploymentEngine:
+    """A problem under search (see `SearchEngine`).
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Where operators need so many replicas that only annealing, which counts them by node, answers in time.
+
+    Examples
+    --------
+    >>> from edrp.placement.compilation import compile_problem
+    >>> from edrp.datasets import layered
+    >>> engine = DeploymentEngine(compile_problem(layered(6, seed=0)))
+    >>> engine.reset(None, np.random.default_rng(0))
+    >>> steps = list(engine.climb("repaired"))
+    >>> engine.value().violations
+    0
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        if (why := too_many_pairs(compiled)) is not None:
+            raise UnsupportedProblemError(why)
+        self.compiled = compiled
+        self.arrays = placement_arrays(compiled)
+        self.memory = DeploymentMemory.empty(self.arrays)
+        self.units = evaluation_units(compiled)
+
+    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+        """Start from a given placement, or from first fit."""
+        self.has_start = start is not None
+        self.memory.best_value[:] = np.inf
+        placement = first_fit(self.compiled) if start is None else start
+        self._adopt(placement.counts(self.compiled), OverloadRule.COMPARED)
+
+    def climb(self, rule: Rule) -> Iterator[Value]:
+        """Climb from the best placement: again and again, until no operator has a better change."""
+        overload_rule = OVERLOAD_RULES[rule]
+        self._adopt_best(overload_rule)
+        run = LocalSearchRun(0, 0.0, overload_rule.value, self._changes())
+        before = np.full(3, np.inf)
+        while not np.array_equal(before, self.memory.value):
+            before = self.memory.value.copy()
+            yield from self._iterate(run, 0)
+
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+        """Run iterated local search from the best placement."""
+        self._adopt_best(OverloadRule.COMPARED)
+        run = LocalSearchRun(parameters.kicks, parameters.tolerance / self.arrays.scale, COMPARED, self._changes())
+        yield from self._iterate(run, seed)
+
+    def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[Value]:
+        memory = self.memory
+        memory.queue[:], memory.queued[:] = np.arange(memory.queue.size), True
+        memory.counters[WAITING] = memory.queue.size
+        search, ended = self._search(seed), False
+        while not ended:
+            ended = iterate(search, run)
+            budget.spend(float(search.progress[WORK]) * self.units)
+            yield self.value()
+
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+        """Run the ant system; a given placement deposits the current placement's pheromone."""
+        self._adopt_best(OVERLOAD_RULES[parameters.rule])
+        pheromone, search = Pheromone.of(self.arrays, parameters), self._search(seed)
+        if self.has_start:
+            deposit_current(self.now, self.memory, pheromone, parameters.current_deposits)
+        update_pheromone(pheromone, 1.0)
+        idle = 0
+        units = self.units * (1.0 + ANT_NODES * self.arrays.candidate.shape[1] * int(self.arrays.max_replicas.sum()))
+        max_ants = max(1, int(CHUNK_UNITS / units))
+        for _ in range(parameters.iterations):
+            idle += 1
+            for first in range(0, parameters.ants, max_ants):
+                ants = min(max_ants, parameters.ants - first)
+                if run_ants(search, pheromone, ants, first + ants == parameters.ants):
+                    idle = 0
+                budget.spend(ants * units)
+                yield self.value()
+            if idle >= parameters.stagnation:
+                return
+
+    def value(self) -> Value:
+        """The value of the best placement met since `reset`."""
+        value = Value.from_array(self.memory.best_value)
+        return value._replace(objective=value.objective * self.arrays.scale)
+
+    def counts(self) -> Ints:
+        """Replicas per operator and node of that placement."""
+        return self.memory.best.copy()
+
+    def _search(self, seed: int) -> DeploymentSearch:
+        return DeploymentSearch(self.arrays, self.now, self.memory, random_stream(seed), np.zeros(2, np.int64))
+
+    def _adopt_best(self, rule: OverloadRule) -> None:
+        if rule == OverloadRule.IGNORED:
+            self.memory.best_value[:] = np.inf
+        self._adopt(self.counts(), rule)
+
+    def _adopt(self, counts: Ints, rule: OverloadRule) -> None:
+        self.now = DeploymentState.from_matrix(self.arrays, counts)
+        adopt(self.arrays, self.now, self.memory, rule.value)
+
+    def _changes(self) -> int:
+        """Number of changes in one step."""
+        return max(1, int(CHUNK_UNITS / self.units))

@@ -1,0 +1,127 @@
+"""Kicks of a deployment with replicas; the sums of streams are stale until the operators touched are refreshed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edrp.core.kernel_helpers import below, uniform
+from edrp.core.kernels import inlined
+from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, pick_node
+from edrp.heuristics.placement.deployment_state import shift
+from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.search.change_lists import may_replicate, may_retire
+from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
+
+TRIES = 6
+"""Nodes that are drawn for one that has room."""
+
+MAX_STEPS = 4
+"""Maximum number of operators along streams that one kick changes."""
+
+
+@inlined
+def return_home(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, stay: bool) -> None:
+    """Return to the deployment before the kick, or make the present one that to which later kicks return (`stay`)."""
+    for x in range(m.counters[STRAYS]):
+        i = m.strays[x]
+        m.stray[i] = False
+        m.touched[i] |= not stay
+        for u in range(m.home.shape[1]):
+            if stay:
+                m.home[i, u] = c.held[i, u]
+            elif m.home[i, u] != c.held[i, u]:
+                shift(t, c, i, variable(-1), u, m.home[i, u] - c.held[i, u])
+    m.counters[STRAYS] = 0
+
+
+@inlined
+def collect_touched(m: DeploymentMemory) -> int:
+    """Move the operators that are marked as touched to `changed`; their number."""
+    count = 0
+    for i in range(m.touched.size):
+        if m.touched[i]:
+            m.touched[i] = False
+            m.changed[count] = i
+            count += 1
+    return count
+
+
+@inlined
+def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: np.ndarray) -> int:
+    """One of four kicks: a node is dissolved, or operators along a walk over streams are shaken, resized or gathered.
+
+    The operators that this or a return home touches go to `changed`, their number is returned.
+    """
+    kind = uniform(random)
+    i = below(random, c.degree.size)
+    u = c.hosts[i, below(random, c.number[i])]
+    v = t.candidate_list[t.candidate_start[i] + below(random, t.candidate_start[i + 1] - t.candidate_start[i])]
+    for step in range(c.degree.size if kind < 0.25 else 1 + below(random, MAX_STEPS)):
+        if kind < 0.25:
+            i = step
+            if c.held[i, u] == 0:
+                continue
+        if kind < 0.5:
+            _scatter(t, c, random, i, u, kind < 0.25)
+        elif kind < 0.75:
+            _resize(t, c, random, i)
+        else:
+            _gather(t, c, i, v)
+        m.touched[i] = True
+        i = _neighbour(t, random, i)
+    m.counters[OVERLOADED] = 1
+    return collect_touched(m)
+
+
+@inlined
+def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
+    """An operator that shares a stream with operator i, or i itself where none does."""
+    start, end = t.adjacent_start[i], t.adjacent_start[i + 1]
+    if start == end:
+        return i
+    e = t.adjacent[start + below(random, end - start)]
+    return t.source[e] + t.target[e] - i
+
+
+@inlined
+def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, node: int, only: bool) -> None:
+    """Each replica of operator i, on `only` one node or on all, goes to another node that has room, if one is drawn."""
+    for k in range(c.number[i] - 1, -1, -1):  # from the end: a node left is replaced by the last one
+        u = c.hosts[i, k]
+        for _ in range(c.held[i, u] if u == node or not only else 0):
+            for _ in range(TRIES):
+                v = pick_node(t, c, FEW_REPLICAS, random, i, u)
+                if v != u and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+                    shift(t, c, i, u, v, variable(1))
+                    break
+
+
+@inlined
+def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) -> None:
+    """One replica more or less."""
+    u = c.hosts[i, below(random, c.number[i])]
+    if uniform(random) < 0.5:
+        if may_retire(t, c, i):
+            shift(t, c, i, u, variable(-1), variable(1))
+        return
+    for _ in range(TRIES):
+        v = pick_node(t, c, FEW_REPLICAS, random, i, u)
+        if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+            shift(t, c, i, variable(-1), v, variable(1))
+            return
+
+
+@inlined
+def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
+    """All replicas of operator i go to node v, or near it where that is full."""
+    for k in range(t.near.shape[1]):
+        w = t.near[v, k]
+        for a in range(c.number[i] - 1 if t.candidate[i, w] else -1, -1, -1):
+            u = c.hosts[i, a]
+            nearer = False
+            for x in range(k + 1):
+                nearer |= t.near[v, x] == u
+            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], FIT_SLACK)
+            if free > 0:
+                shift(t, c, i, u, w, free)

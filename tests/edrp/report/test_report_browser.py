@@ -1,0 +1,103 @@
+"""The smoke suite and its report as a reader sees it: in a browser that has no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+WIDTH = 1280
+
+DRAWN = """charts => charts.map(chart => {
+    const box = chart.querySelector("svg.main-svg").getBoundingClientRect();
+    const shapes = chart.querySelectorAll("path.js-line, path.box, path.point");
+    const inside = [...chart.querySelectorAll(".legend text, .xtick text, .ytick text, .xtitle, .ytitle")].every(text => {
+        const own = text.getBoundingClientRect();
+        return own.left >= box.left - 1 && own.right <= box.right + 1 && own.top >= box.top - 1 && own.bottom <= box.bottom + 1;
+    });
+    const ticks = [...chart.querySelectorAll(".xtick text")].map(tick => tick.getBoundingClientRect());
+    ticks.sort((one, other) => one.left - other.left);
+    return {
+        width: box.width,
+        height: box.height,
+        shapes: [...shapes].filter(shape => (shape.getAttribute("d") || "").length > 5).length,
+        inside: inside,
+        apart: ticks.every((tick, index) => index === 0 || tick.left > ticks[index - 1].right),
+        titles: [...chart.querySelectorAll(".xtitle")].map(title => title.textContent),
+    };
+})"""
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory) -> tuple[Path, int, float]:
+    """Folder, exit code and seconds of `edrp benchmark --suite smoke`, one seed."""
+    from edrp.cli import main
+
+    out = tmp_path_factory.mktemp("smoke")
+    begin = perf_counter()
+    with pytest.raises(SystemExit) as ended:
+        main(["benchmark", "--suite", "smoke", "--jobs", "1", "--seeds", "1", "--out", str(out)])
+    return out, int(ended.value.code or 0), perf_counter() - begin
+
+
+@pytest.mark.slow
+def test_smoke_suite_finds_no_defect(smoke):
+    out, code, _ = smoke
+    assert code == 0
+    assert {path.name for path in out.iterdir()} >= {"rows", "report.html", "runs.parquet", "summary.csv", "pairs.csv"}
+
+
+def test_charts_are_dark_in_dark_colours_and_no_other_script_may_run(smoke, browser):
+    from io import BytesIO
+
+    from PIL import Image
+
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto((smoke[0] / "report.html").as_uri())
+    page.wait_for_function(
+        "[...document.querySelectorAll('.plotly-graph-div')].every(chart => chart.querySelector('svg.main-svg'))"
+    )
+    chart = Image.open(BytesIO(page.locator(".plotly-graph-div").first.screenshot())).convert("L")
+    assert np.asarray(chart).mean() < 80, "a white chart on a dark page"
+    assert refused == []
+    page.evaluate(
+        "() => {const own = document.createElement('script'); own.textContent = 'window.ran = 1'; document.body.append(own)}"
+    )
+    assert page.evaluate("window.ran") is None
+    assert "Content Security Policy" in refused[0]
+    page.close()
+
+
+def test_report_draws_its_charts_without_a_network(smoke, browser):
+    problems: list[str] = []
+    requests: list[str] = []
+    page = browser.new_page(viewport={"width": WIDTH, "height": 900})
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((smoke[0] / "report.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.plotly-graph-div').length > 0")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.plotly-graph-div')].every(chart => chart.querySelector('svg.main-svg'))"
+    )
+    charts = page.eval_on_selector_all(".plotly-graph-div", DRAWN)
+    captions = page.eval_on_selector_all("figure", "figures => figures.map(figure => figure.getAttribute('aria-label'))")
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    picture = page.screenshot(full_page=True)
+    page.close()
+    assert problems == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    assert len(charts) == len(captions) >= 11
+    assert all(captions)
+    assert overflow == 0
+    assert len(picture) > 50_000
+    for caption, chart in zip(captions, charts, strict=True):
+        assert chart["width"] > 900, caption
+        assert chart["shapes"] > 0, caption
+        assert chart["inside"], f"cut off: {caption}"
+        assert chart["apart"], f"overlapping ticks: {caption}"
+        assert chart["titles"][0], caption

@@ -1,0 +1,101 @@
+"""Estimates, findings and the verdicts that follow from them."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from edrp.report.estimates import Estimate, estimate_mean, estimate_share, percentile_estimate
+from edrp.report.formatting import NUMBER, PERCENT_SAVED, SHARE, Unit
+from edrp.report.statements import (
+    Finding,
+    Statement,
+    claim,
+    finding_table,
+    print_statements,
+    statement_table,
+)
+
+LINKS = Unit(1, ".0f", " links")
+
+
+def test_a_share_of_all_is_not_certain():
+    assert estimate_share(30, 30).low < 0.9 < estimate_share(700, 700).low
+    assert estimate_share(0, 0).low is None
+
+
+def test_intervals_cover_the_mean_as_often_as_they_say():
+    random = np.random.default_rng(4)
+    covered = [
+        estimate.low <= 2.0 <= estimate.high for estimate in (estimate_mean(random.normal(2.0, 1.0, 8)) for _ in range(400))
+    ]
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+def test_percentiles_of_nothing_are_no_interval():
+    assert percentile_estimate(3.0, np.zeros(0)) == Estimate(3.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "verdict", "required"),
+    [
+        ([0.10, 0.12, 0.11], {"maximum": 0.2}, "holds", "at most 20.0 %"),
+        ([0.30, 0.32, 0.31], {"maximum": 0.2}, "does not hold", "at most 20.0 %"),
+        ([0.10, 0.32, 0.21], {"maximum": 0.2}, "undecided", "at most 20.0 %"),
+        ([0.10], {"maximum": 0.2}, "undecided", "at most 20.0 %"),
+        ([0.12, 0.13, 0.14], {"minimum": 0.1, "maximum": 0.2}, "holds", "10.0 % to 20.0 %"),
+        ([0.05, 0.06, 0.04], {"minimum": 0.1, "maximum": 0.2}, "does not hold", "10.0 % to 20.0 %"),
+        ([0.0, 0.0], {"minimum": 0.0, "strict": True}, "does not hold", "above 0.0 %"),
+        ([0.0, 0.0], {"minimum": 0.0}, "holds", "at least 0.0 %"),
+    ],
+)
+def test_a_finding_is_decided_by_its_whole_interval(values, limits, verdict, required):
+    finding = Finding("", estimate_mean(np.array(values)), SHARE, **limits)
+    assert (finding.verdict, finding.required) == (verdict, required)
+
+
+def test_a_level_that_is_never_reached_is_more_than_any_number():
+    never = Finding("", Estimate(math.inf, 180.0, math.inf), LINKS, minimum=120.0, strict=True)
+    assert (never.verdict, never.text) == ("holds", "never (180 to never)")
+    assert Finding("", Estimate(1.0, 0.9, 1.1), NUMBER, maximum=1.0).text == "1 (0.9 to 1.1)"
+
+
+def margin(mean, reach, printed=None, where="here"):
+    return Finding(where, Estimate(mean, mean - reach, mean + reach), PERCENT_SAVED, minimum=0.0, strict=True, printed=printed)
+
+
+def test_a_statement_is_as_good_as_its_worst_finding():
+    statement = Statement(
+        "costs fall", "Table 1", (margin(0.3, 0.1), margin(-0.2, 0.1, -0.4), margin(-0.3, 0.1, 0.0, "there"), margin(0.1, 0.2))
+    )
+    assert statement.verdict == "does not hold"
+    assert [statement.count(verdict) for verdict in ("holds", "does not hold", "undecided")] == [1, 2, 1]
+    assert statement.decisive.where == "there"
+    assert statement.paper_agrees == (1, 2)  # a printed 0 is rounded
+    assert statement.reason == "1 of 4; the paper's tables 1 of 2; decided by there: −30.0 (−40.0 to −20.0)"
+
+
+def test_claims_print_their_reason_whatever_signs_it_holds():
+    text = io.StringIO()
+    print_statements(Console(file=text, width=200), [claim("costs fall", False, "3, [bold]4")])
+    assert text.getvalue().strip() == "does not hold: costs fall (3, [bold]4)"
+
+
+def test_tables_show_the_papers_figures_only_where_there_are_some():
+    with_figures, without = Statement("a", "§1", (margin(0.3, 0.1, 0.2),)), Statement("b", "§2", (margin(0.3, 0.1),))
+    assert statement_table([without]).columns == (
+        "statement",
+        "where",
+        "verdict",
+        "hold",
+        "undecided",
+        "do not",
+        "decided by (95 %)",
+    )
+    assert statement_table([with_figures, without]).rows[1][6] == "–"
+    assert finding_table(with_figures).rows == (("here", "above 0.0", "+20.0", "+30.0 (20.0 to 40.0)", "holds"),)
+    assert len(finding_table(without).columns) == 4

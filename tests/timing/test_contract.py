@@ -1,0 +1,26 @@
+"""Every registered method stops at its time limit with an honest answer, on the largest problem of its kind's contract."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+
+import edrp
+from edrp.core.kinds import get_kind
+from edrp.core.methods import methods
+
+LIMIT, SECOND = 0.5, 1.0
+"""Seconds of the limit, and those beyond it for starting a solver and for what cannot be interrupted."""
+
+
+@pytest.mark.parametrize("name", sorted(set(methods()) - {"stored-policy"}))  # which looks its answer up
+def test_method_stops_in_time(name):
+    method = methods()[name]
+    for kind in method.kinds:
+        problems = get_kind(kind).check_problems()
+        if method.refusal(problems.large()) is None:
+            edrp.solve(next(iter(problems.feasible().values())), name)  # imports solvers, loads kernels
+            began = perf_counter()
+            edrp.solve(problems.large(), name, time_limit=LIMIT)
+            assert perf_counter() - began <= LIMIT + SECOND, f"{name} on a problem of kind {kind}"

@@ -1,0 +1,31 @@
+"""A short day under every policy on real clusters of Flink: `make test-flink`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "edrp" / "engines"))
+
+from real_flink import ON_REAL_FLINK
+from taxi_stream import write_taxi_stream
+
+from edrp.validation.papers.flink.rows import read_rows
+
+pytestmark = ON_REAL_FLINK
+
+
+def test_a_short_day_is_run_and_reported(run, tmp_path):
+    write_taxi_stream(tmp_path, days=1)
+    result = run("reproduce", "flink", "--data", tmp_path, "--seconds", "40", "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    rows = {row["policy"]: row for row in read_rows([tmp_path / "out" / "rows.jsonl"]).control}
+    assert set(rows) == {"static peak", "autoscaler", "watch"}
+    assert rows["static peak"]["rescales"] == 0
+    assert rows["static peak"]["replica_hours"] == 24 * 8
+    assert rows["static peak"]["arrived"] >= 0.95 * rows["static peak"]["tuples"]
+    assert rows["static peak"]["late"]["5.0"] <= min(row["late"]["5.0"] for row in rows.values())
+    for row in rows.values():
+        assert row["arrived"] > 0
+        assert 0 <= row["late"]["5.0"] <= row["late"]["1.0"] <= row["late"]["0.5"]
+    assert any("tuples/s; busy: parser" in note for note in rows["watch"]["notes"])  # the command observes

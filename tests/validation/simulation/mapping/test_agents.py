@@ -1,0 +1,277 @@
+"""The mapping protocol of agents: against the compiled flood, over orders of delivery, and with tasks that race."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edrp.core.errors import InvalidInstanceError
+from edrp.datasets.families.mapping.power_law_networks import mapping_problem
+from edrp.heuristics.mapping.flood import Flood
+from edrp.mapping.mapping_arrays import path_map
+from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
+from edrp.mapping.path_tasks import PathTask
+from edrp.mapping.server_network import ServerNetwork
+from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks
+from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
+from edrp.validation.simulation.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
+from edrp.validation.simulation.mapping.agents.messages import Message
+
+PRUNINGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"split_by_hops": True},
+    {"pruning": "annealed"},
+    {"pruning": "random", "neighbours": 2, "max_messages": 300},
+    {"pruning": "none", "max_messages": 400},
+)
+NAMES = ("least-cost", "least-cost split by hops", "annealed", "random", "none")
+
+
+def problems(seed: int) -> list[MappingProblem]:
+    """The tasks of a random race, each by itself."""
+    return [
+        MappingProblem(
+            network=exchange.network,
+            task=result.specification.task,
+            max_empty_hops=exchange.rules.max_empty_hops,
+            empty_hops="total" if exchange.rules.total_hops else "per_edge",
+            bandwidth="cumulative" if exchange.rules.cumulative else "per_edge",
+            cost=exchange.rules.cost,
+            public_cost=0.5,
+        )
+        for exchange in [random_exchange(seed)]
+        for result in exchange.results
+    ]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.7])
+@pytest.mark.parametrize("pruning", PRUNINGS, ids=NAMES)
+def test_agents_and_compiled_flood_find_the_same_maps_with_the_same_messages(pruning: dict[str, Any], jitter: float) -> None:
+    """Every map in the same order with the same facts, and as many messages, on random problems of every kind."""
+    mapped = 0
+    for seed in range(12):
+        for problem in problems(seed):
+            result = run_protocol(problem, jitter=jitter, seed=seed, **pruning)
+            tables = mapping_arrays(problem)
+            flood = Flood(tables.network, Rules.of(problem, **pruning), jitter=jitter).run(tables.task, seed)
+            maps = tuple(path_map(tables.network, decision.nodes, decision.routes, decision.public) for decision in flood)
+            assert result.maps == maps
+            assert result.facts == tuple(decision.facts for decision in flood)
+            assert {kind: result.messages[kind] for kind in flood.messages} == flood.messages
+            mapped += len(maps) > 0
+    assert mapped > 15
+
+
+@pytest.mark.parametrize("pruning", PRUNINGS, ids=NAMES)
+def test_the_best_map_is_reserved_and_feasible(pruning: dict[str, Any]) -> None:
+    """On an idle network nothing can be short; a task that finds no map holds nothing."""
+    accepted = 0
+    for problem in (drawn for seed in range(20, 32) for drawn in problems(seed)):
+        result = run_protocol(problem, **pruning)
+        assert result.decision == (result.maps[0] if result.maps else None)
+        assert (len(result.decided), result.short) == (1, ())
+        if result.decision:
+            evaluation = problem.evaluate(result.decision)
+            assert evaluation.broken == ()
+            assert evaluation.metrics["load_balance"] == pytest.approx(result.facts[0].load_balance)
+            accepted += 1
+    assert accepted > 15
+
+
+def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
+    """Messages overtake one another, and asking for the specification takes time; 40 instances are in the benchmark."""
+    for problem in (mapping_problem(8, 3, seed) for seed in range(2)):
+        counts = set()
+        for order in range(100):
+            exchange = Exchange(problem.network, Rules.of(problem), jitter=1.0, seed=order, ask_delay=0.001)
+            task = exchange.submit(problem.task)
+            exchange.run()
+            assert list(audit(exchange)) == []
+            counts.add(exchange.result(task).messages["map"])
+        assert len(counts) > 10
+
+
+def test_races_of_tasks_keep_reservations_and_accepted_tasks_equal() -> None:
+    """After every message that can change a reservation."""
+    races = [race(seed) for seed in range(50)]
+    assert [outcome.faults for outcome in races if outcome.faults] == []
+    assert sum(outcome.accepted for outcome in races) > 100
+    assert sum(outcome.rollbacks for outcome in races) > 15
+    assert sum(outcome.retried for outcome in races) > 5
+    assert sum(outcome.overtaken for outcome in races) > 30
+
+
+class Leaking(MapAgent):
+    """Keeps what a probe reserved that is rolled back."""
+
+    def receive(self, message: Message, allowance: int = 10**9) -> list[Message]:
+        held = dict(self.reservations.held)
+        answers = super().receive(message, allowance)
+        if message.kind == "rollback":
+            self.reservations.held.update(held)
+        return answers
+
+
+TWO_WAYS = ServerNetwork(
+    nodes=[{"name": "s", "capacity": 0}, *({"name": name, "capacity": 2} for name in "abt")],
+    links=[
+        {"source": source, "target": target, "bandwidth": 5, "cost": cost}
+        for source, target, cost in [("s", "a", 1), ("a", "t", 1), ("s", "b", 2), ("b", "t", 2)]
+    ],
+)
+"""From s to t by a for 2, by b for 4."""
+
+
+def a_task(bandwidth: float = 1.0, needs: tuple[float, ...] = (2.0,)) -> PathTask:
+    components = [{"name": f"c{position}", "capacity": need} for position, need in enumerate(needs)]
+    return PathTask(source="s", delivery="t", components=components, bandwidths=[bandwidth] * (len(needs) + 1))
+
+
+def raced(agent: type[MapAgent] = MapAgent, tasks: int = 2, **task: Any) -> Exchange:
+    exchange = Exchange(TWO_WAYS, agent=agent)
+    for _ in range(tasks):
+        exchange.submit(a_task(**task))
+    return exchange
+
+
+def finished(exchange: Exchange) -> tuple[ProtocolResult, ...]:
+    exchange.run()
+    return exchange.results
+
+
+def test_the_audit_sees_what_is_not_released() -> None:
+    exchange = raced(Leaking, tasks=3, bandwidth=4.0, needs=(0.5,))
+    finished(exchange)
+    assert [fault for fault in audit(exchange) if fault.startswith("task 2: holds 0.5 of capacity of t")]
+    assert list(audit_reservations(exchange)) != []
+
+
+def test_where_another_task_was_faster_the_probe_is_rolled_back_and_the_next_map_tried() -> None:
+    """Both find the way by a best; its links carry one of them."""
+    exchange = raced(bandwidth=4.0, needs=())
+    first, second = finished(exchange)
+    assert first.decision.routes == (("s", "a", "t"),)
+    assert second.decision.routes == (("s", "b", "t"),)
+    assert second.messages["rollback"] == 1
+    assert held_by_tasks(exchange)[1] == {("bandwidth", "s", "b"): 4.0, ("bandwidth", "b", "t"): 4.0}
+
+
+def test_a_task_for_which_nothing_is_left_is_rejected_with_what_each_map_lacked() -> None:
+    *others, last = finished(exchange := raced(tasks=4))
+    assert sorted(result.decision.nodes for result in others) == [("a",), ("b",), ("t",)]
+    assert (last.decision, len(last.short)) == (None, len(last.maps))
+    assert {"capacity of a", "capacity of b", "capacity of t"} == set(last.short)
+    assert 3 not in held_by_tasks(exchange)
+
+
+@pytest.mark.parametrize(("uplink", "downlink", "short"), [(1.0, None, "uplink of s"), (2.0, 1.0, "downlink of t")])
+def test_access_to_the_public_network_is_reserved_at_both_ends(uplink: float, downlink: float | None, short: str) -> None:
+    network = ServerNetwork(
+        nodes=[{"name": "s", "capacity": 0, "uplink": uplink}, {"name": "t", "capacity": 9, "downlink": downlink}]
+    )
+    exchange = Exchange(network)
+    for _ in range(2):
+        exchange.submit(a_task())
+    first, second = finished(exchange)
+    assert (first.decision.public, second.decision, second.short) == ((True, False), None, (short,))
+    assert list(audit(exchange)) == []
+
+
+def test_a_task_that_comes_later_is_mapped_on_what_is_left() -> None:
+    """It does not even find the way that is taken."""
+    exchange = Exchange(TWO_WAYS)
+    exchange.submit(a_task(bandwidth=4.0, needs=()))
+    later = exchange.submit(a_task(bandwidth=4.0, needs=()), at=1.0)
+    exchange.run()
+    assert [decision.routes for decision in exchange.result(later).maps] == [(("s", "b", "t"),)]
+    assert exchange.result(later).messages["rollback"] == 0
+
+
+def test_a_task_that_ends_gives_back_all_that_it_held() -> None:
+    exchange = Exchange(TWO_WAYS)
+    early = exchange.submit(a_task(), until=5.0)
+    exchange.run(until=1.0)
+    assert held_by_tasks(exchange) != {}
+    exchange.run()
+    assert (exchange.result(early).ended, held_by_tasks(exchange)) == (True, {})
+    assert exchange.result(early).messages["release"] == 3
+
+
+def test_a_task_that_is_abandoned_while_it_is_mapped_holds_nothing_in_the_end() -> None:
+    exchange = Exchange(TWO_WAYS, jitter=1.0)
+    abandoned = exchange.submit(a_task(), until=0.5)
+    exchange.run()
+    assert exchange.result(abandoned).decided > (0.5,)
+    assert list(audit(exchange)) == []
+    assert held_by_tasks(exchange) == {}
+
+
+def test_without_pruning_the_best_map_of_all_is_found() -> None:
+    """By hand: the two components cannot share a, b or t; all pairs in the order of the ways are maps."""
+    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.5, 1.5)), max_empty_hops=1)
+    result = run_protocol(small, pruning="none")
+    assert {decision.nodes for decision in result.maps} == {(x, y) for x in "abt" for y in "abt" if x != y}
+    assert result.decision == min(result.maps, key=lambda found: small.evaluate(found).objective)
+
+
+@pytest.mark.parametrize("limit", [1, 5, 20])
+def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
+    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.0, 1.0)))
+    result = run_protocol(small, pruning="none", max_messages=limit)
+    assert (result.messages["map"], result.messages["ack"], result.capped) == (limit, limit, True)
+    assert len(result.terminated) == 1
+
+
+def test_a_random_neighbour_gets_each_map() -> None:
+    """Either of the two ways out of s is drawn by some seed; with two neighbours both are taken."""
+    small = MappingProblem(network=TWO_WAYS, task=a_task())
+    single = [run_protocol(small, pruning="random", max_messages=200, seed=seed) for seed in range(10)]
+    assert {decision.nodes[0] for result in single for decision in result.maps} == {"a", "b", "t"}
+    assert all(result.messages["map"] <= 200 for result in single)
+    both = run_protocol(small, pruning="random", neighbours=2, max_messages=200)
+    assert both.maps[:1] == run_protocol(small).maps[:1]
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    small = mapping_problem(8, 3, 0)
+    first, again = (run_protocol(small, pruning="annealed", jitter=0.5, seed=3) for _ in range(2))
+    assert (first.maps, first.messages, first.terminated) == (again.maps, again.messages, again.terminated)
+    other = run_protocol(small, pruning="annealed", jitter=0.5, seed=4)
+    assert first.terminated != other.terminated
+
+
+def test_a_server_gets_the_specification_once_by_each_neighbour() -> None:
+    small = mapping_problem(10, 4, 0)
+    exchange = Exchange(small.network, Rules.of(small))
+    task = exchange.submit(small.task)
+    informed = []
+    while exchange.busy:
+        message = exchange.step()
+        if isinstance(message, Map) and message.specification:
+            informed.append((message.sender, message.receiver))
+    assert len(informed) == len(set(informed)) == exchange.result(task).messages["spec"]
+    assert exchange.result(task).messages["forget"] == len(informed)
+
+
+def refused(call: Any) -> str:
+    with pytest.raises(InvalidInstanceError) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_bad_arguments_are_named_with_what_would_be_right() -> None:
+    small = MappingProblem(network=TWO_WAYS, task=a_task())
+    text = refused(lambda: run_protocol(small, pruning="greedy", neighbours=0, max_messages=0))
+    assert "pruning" in text
+    assert "least-cost" in text
+    assert "neighbours: must be at least 1 (got 0)" in text
+    assert "max_messages" in text
+    text = refused(lambda: Exchange(TWO_WAYS, jitter=1.5, ask_delay=-1))
+    assert "jitter: must be between 0 and 1 (got 1.5)" in text
+    assert "ask_delay: must be 0 or more seconds (got -1)" in text
+    exchange = Exchange(TWO_WAYS)
+    assert 'task.source: is no node of the network (got "x")' in refused(
+        lambda: exchange.submit(a_task().replace(source="x"), at=-1.0)
+    )
+    assert "at: must be from 0 s on" in refused(lambda: exchange.submit(a_task(), at=-1.0))

@@ -1,0 +1,173 @@
+"""A day of taxi trips on clusters side by side, each controlled by another policy."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edrp.engines.errors import EngineError
+from edrp.engines.flink.local import LocalFlink
+from edrp.engines.flink.local.jobs import now_ms
+from edrp.validation.flink.control_measures import LATE, ReplicaSample, control_measures
+from edrp.validation.flink.control_policies import POLICIES, ControlledJob, peak_replicas
+from edrp.validation.flink.days import LoadDay, taxi_day
+from edrp.validation.flink.lab.job import LabRun, LabSettings
+
+SERVICE = {"parser": 0.010, "counter": 0.020}
+"""Mean seconds of service, exponentially distributed."""
+
+PEAK = 180.0
+"""Tuples/s of the busiest ten minutes."""
+
+SECONDS = 1200.0
+"""Into which the day is compressed."""
+
+NODES = {"tm-a": 4, "tm-b": 4}
+"""TaskManagers and their slots."""
+
+MAX_DELAY = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "15 s"}
+"""Three intervals of checkpoints, Flink's own rule: a rescale waits for a checkpoint, so that nothing is replayed."""
+
+KEY_GROUPS = 120
+"""With many divisors, as the autoscaler's documentation recommends."""
+
+WARM_UP = 15.0
+"""Seconds at the first rate before the day begins."""
+
+MAX_SILENCE = 60.0
+"""Seconds without an answer of a cluster after which a day is given up."""
+
+SECONDS_TO_DRAIN, SECONDS_BETWEEN_LOOKS = 20.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """Settings of the days.
+
+    Attributes
+    ----------
+    seconds, peak : length of the day, and tuples/s of its busiest ten minutes.
+    data : folder of the taxi stream.
+    policies : names of those that run side by side.
+    warm_up : seconds at the first rate before the day begins.
+    """
+
+    seconds: float = SECONDS
+    peak: float = PEAK
+    data: Path | None = None
+    policies: Sequence[str] = field(default_factory=lambda: list(POLICIES))
+    warm_up: float = WARM_UP
+
+
+def control_days(
+    seeds: Sequence[int], settings: ControlSettings, tell: Callable[[str], object] = str
+) -> Iterator[list[dict[str, Any]]]:
+    """Run a day for each seed, on one cluster for each policy at the same time; a row for each policy.
+
+    Policies take another cluster every day.
+    """
+    if not seeds:
+        return
+    with ExitStack() as stack, ThreadPoolExecutor(len(settings.policies)) as pool:
+        tell(f"starting {len(settings.policies)} clusters")
+        clusters = list(pool.map(lambda _: stack.enter_context(LocalFlink(NODES, settings=MAX_DELAY)), settings.policies))
+        for number, seed in enumerate(seeds):
+            turn = number % len(clusters)
+            yield _day_rows(seed, clusters[turn:] + clusters[:turn], settings, pool, tell)
+
+
+def _day_rows(
+    seed: int,
+    clusters: Sequence[LocalFlink],
+    settings: ControlSettings,
+    pool: ThreadPoolExecutor,
+    tell: Callable[[str], object],
+) -> list[dict[str, Any]]:
+    """Run one day, and return a row for each policy."""
+    day = taxi_day(seed, settings.seconds, settings.peak, settings.data)
+    runs = list(pool.map(lambda flink, name: LabRun(flink, _lab(name, day)), clusters, settings.policies))
+    begin = now_ms() + round(1000 * settings.warm_up)
+    over = threading.Event()
+    slots = sum(NODES.values())
+    jobs = [ControlledJob(flink, run, day, begin, over, slots) for flink, run in zip(clusters, runs, strict=True)]
+    for run in runs:
+        run.set_rates(day.schedule(begin))
+    time.sleep(max(0.0, (begin - now_ms()) / 1000))
+    tell(f"seed {seed}: {day.origin}, {day.seconds:g} s")
+    loads = [os.getloadavg()[0]]
+    work = [pool.submit(_control, job, name) for job, name in zip(jobs, settings.policies, strict=True)]
+    while not over.wait(SECONDS_BETWEEN_LOOKS):
+        loads.append(os.getloadavg()[0])
+        if jobs[0].seconds() >= day.seconds or any(future.done() for future in work):
+            over.set()
+    samples = [future.result() for future in work]
+    list(pool.map(_drain, jobs))
+    rows = [
+        {
+            "experiment": "control",
+            "seed": seed,
+            "policy": name,
+            "day": day.origin,
+            "seconds": day.seconds,
+            "peak": settings.peak,
+            "bound": LATE,
+            "load": {"min": min(loads), "mean": sum(loads) / len(loads), "max": max(loads)},
+            **control_measures(job.run.buckets(job.begin), seen, day),
+            "notes": job.notes,
+        }
+        for name, job, seen in zip(settings.policies, jobs, samples, strict=True)
+    ]
+    list(pool.map(lambda run: run.job.cancel(), runs))
+    return rows
+
+
+def _lab(policy: str, day: LoadDay) -> LabSettings:
+    """The job at the start: replicas for the peak where they stay, for the first rate where they change."""
+    rate = max(day.rates) if policy == "static peak" else day.rates[0]
+    replicas = peak_replicas(rate, SERVICE)
+    return LabSettings(rate=day.rates[0], replicas=replicas, service=SERVICE, exponential=True, max_parallelism=KEY_GROUPS)
+
+
+def _control(job: ControlledJob, policy: str) -> list[ReplicaSample]:
+    """Let a policy control the job until the day is over, and note how many replicas it has meanwhile.
+
+    Raises
+    ------
+    EngineError
+        The cluster no longer answers.
+    """
+    acting = threading.Thread(target=POLICIES[policy], args=(job,))
+    acting.start()
+    samples = [ReplicaSample(0.0, _replicas(job))]
+    answered = job.seconds()
+    while not job.over.wait(SECONDS_BETWEEN_LOOKS):
+        try:
+            sample = ReplicaSample(job.seconds(), _replicas(job))
+        except (EngineError, OSError) as error:
+            if job.seconds() - answered > MAX_SILENCE:
+                raise EngineError(job.flink.address, f"no longer answers, under the policy {policy}: {error}") from error
+            continue
+        answered = sample.at
+        if sample.replicas != samples[-1].replicas:
+            samples.append(sample)
+    acting.join()
+    return samples
+
+
+def _replicas(job: ControlledJob) -> dict[str, int]:
+    vertices = job.flink.rest.get(f"/jobs/{job.run.job.key}")["vertices"]
+    return {vertex["name"]: vertex["parallelism"] for vertex in vertices if vertex["name"] in SERVICE}
+
+
+def _drain(job: ControlledJob) -> None:
+    """Wait until what was due has arrived."""
+    end = time.monotonic() + SECONDS_TO_DRAIN
+    while time.monotonic() < end and job.backlog() > 1.0:
+        time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -1,0 +1,55 @@
+"""`python -m edrp.validation.fuzzing`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edrp.validation.fuzzing.campaign import Campaign, Summary, known_finds, run_campaign
+from edrp.validation.fuzzing.oracle import Find, judge
+
+app = typer.Typer(pretty_exceptions_enable=False, help="Fuzz documents of all kinds of problems under all methods.")
+
+Folder = Annotated[Path, typer.Option(help="Where finished chunks and finds are kept.")]
+
+
+@app.command()
+def run(
+    cases: Annotated[int, typer.Option(min=1, help="Number of cases, those that are finished already included.")] = 50_000,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    folder: Folder = Path("fuzz"),
+    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases.")] = 0,
+    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method.")] = 0.2,
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of problems; default: all.")] = None,
+    also: Annotated[list[Path] | None, typer.Option(help="Folder of documents to begin with, too.")] = None,
+) -> None:
+    """Draw cases and judge them; stop with Ctrl-C, and go on by the same command."""
+    files = tuple(sorted(file for place in also or () for file in place.glob("*.json")))
+    campaign = Campaign(folder.absolute(), seed, tuple(kind or ()), files, work_limit)
+    summary = Summary()
+    try:
+        for summary in run_campaign(campaign, cases, processes):
+            typer.echo(str(summary).split("\n")[0], err=True)
+    except KeyboardInterrupt:
+        typer.echo("stopped; the same command goes on", err=True)
+    typer.echo(summary)
+    raise typer.Exit(1 if summary.signatures else 0)
+
+
+@app.command()
+def again(folder: Folder = Path("fuzz/finds")) -> None:
+    """Judge the finds in a folder again and say which of them are still there."""
+    left = 0
+    for file in known_finds(folder):
+        find = Find.from_json(file.read_text())
+        finds = judge(find.case).finds
+        left += bool(finds)
+        typer.echo(f"{file.name}: {json.dumps(sorted({still.signature for still in finds})) if finds else 'gone'}")
+    raise typer.Exit(1 if left else 0)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,227 @@
+"""Many cases over several processes, in chunks that depend on the seed alone: can be stopped at any time and continued."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import multiprocessing
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+
+from edrp.core.budget import compiling_under_limits
+from edrp.validation.fuzzing.cases import cases
+from edrp.validation.fuzzing.oracle import Case, Find, judge
+
+HANGING = 300.0
+"""Seconds after which a case counts as hanging; kernels may have to be compiled, by a machine that is busy."""
+
+IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ"]
+"""Modules that no time limit of a case has to cover; those that are not installed are left out."""
+
+MEMORY = 8 * 2**30
+"""Bytes of address space of a process; more is a find."""
+
+POLL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """The cases to be drawn, and where their results are kept.
+
+    Attributes
+    ----------
+    folder : for `chunks.jsonl`, a line for each finished chunk, and `finds`, two files for each find.
+    seed : chunk i depends on the seed and i alone.
+    kinds : kinds of problems, none for all.
+    files : further documents to begin with.
+    work_limit : units of work for each method.
+    chunk : cases of one process; it ends after them, so that nothing that it leaves behind can matter to others. Loading
+        kernels and drawing what cases begin with takes about as long as a hundred cases, so chunks are larger than that.
+    """
+
+    folder: Path
+    seed: int = 0
+    kinds: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    work_limit: float = 0.2
+    chunk: int = 500
+
+    @property
+    def chunks(self) -> Path:
+        """Where finished chunks are entered."""
+        return self.folder / "chunks.jsonl"
+
+    @property
+    def finds(self) -> Path:
+        """Where finds are written."""
+        return self.folder / "finds"
+
+    def finished(self) -> list[dict[str, Any]]:
+        """Finished chunks of the same seed and size; a line that was cut off is not counted."""
+        lines = self.chunks.read_text().splitlines() if self.chunks.exists() else []
+        chunks = [json.loads(line) for line in lines if line.endswith("}}")]
+        return [chunk for chunk in chunks if (chunk["seed"], chunk.get("size")) == (self.seed, self.chunk)]
+
+
+@dataclass(slots=True)
+class Summary:
+    """A count of the outcomes of the cases so far."""
+
+    cases: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    signatures: Counter[str] = field(default_factory=Counter)
+
+    def add(self, chunk: dict[str, Any]) -> None:
+        """Count a chunk."""
+        self.cases += chunk["cases"]
+        self.codes.update(chunk["codes"])
+        self.signatures.update(chunk["signatures"])
+
+    def __str__(self) -> str:
+        codes = ", ".join(f"{name} {count}" for name, count in self.codes.most_common())
+        finds = "".join(f"\n  {count} × {signature}" for signature, count in self.signatures.most_common())
+        return f"{self.cases} cases ({codes}), {self.signatures.total()} finds{finds}"
+
+
+def run_chunk(
+    campaign: Campaign, number: int, count: int, before_each: Callable[[int, Case], None] | None = None
+) -> dict[str, Any]:
+    """Draw and judge the cases of one chunk in this process, and write its finds.
+
+    `before_each` is called before each case is judged, with the number of those before it.
+    """
+    summary = Summary()
+
+    @hypothesis.seed(campaign.seed * 1_000_003 + number)
+    @hypothesis.settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(cases(campaign.kinds, campaign.files, campaign.work_limit))
+    def each(case: Case) -> None:
+        if summary.cases == count:
+            return
+        if before_each is not None:
+            before_each(summary.cases, case)
+        verdict = judge(case)
+        summary.cases += 1
+        summary.codes.update(code.name for code in verdict.codes)
+        summary.signatures.update(find.signature for find in verdict.finds)
+        for find in verdict.finds:
+            _write(campaign, f"{number:04d}-{summary.cases:03d}", find)
+
+    each()
+    return _record(campaign, number, summary)
+
+
+def _record(campaign: Campaign, number: int, summary: Summary) -> dict[str, Any]:
+    codes, signatures = dict(summary.codes), dict(summary.signatures)
+    counts = {"cases": summary.cases, "codes": codes, "signatures": signatures}
+    return {"seed": campaign.seed, "size": campaign.chunk, "chunk": number, **counts}
+
+
+def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator[Summary]:
+    """Run what is missing of so many cases; yields the summary at the start and after each chunk."""
+    campaign.finds.mkdir(parents=True, exist_ok=True)
+    summary, finished = Summary(), set()
+    for chunk in campaign.finished():
+        summary.add(chunk)
+        finished.add(chunk["chunk"])
+    yield summary
+    missing = iter([number for number in range(-(-count // campaign.chunk)) if number not in finished])
+    running: dict[int, Any] = {}
+    try:
+        while True:
+            while len(running) < processes and (number := next(missing, None)) is not None:
+                running[number] = _started(campaign, number)
+            if not running:
+                return
+            time.sleep(POLL)
+            for number in [number for number, process in running.items() if not process.is_alive()]:
+                summary.add(_entered(campaign, number, running.pop(number)))
+                yield summary
+    finally:
+        for process in running.values():
+            process.kill()
+            process.join()
+
+
+def _started(campaign: Campaign, number: int) -> Any:
+    # The server imports everything once and is then copied for each chunk.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED_ONCE)
+    process = context.Process(target=_guarded, args=(campaign, number))
+    process.start()
+    return process
+
+
+def _guarded(campaign: Campaign, number: int) -> None:
+    """Run a chunk in a process that ends when a case hangs; the case is on disk then, the stack too. The result is a file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    current = _current(campaign, number)
+    with current.with_suffix(".stack").open("w") as stack:
+
+        def before_each(done: int, case: Case) -> None:
+            current.write_text(json.dumps({"number": done, **asdict(case)}))
+            faulthandler.dump_traceback_later(HANGING, exit=True, file=stack)
+
+        with compiling_under_limits():  # kernels are compiled where they are needed, and limits wait
+            chunk = run_chunk(campaign, number, campaign.chunk, before_each)
+        faulthandler.cancel_dump_traceback_later()
+    _result(campaign, number).write_text(json.dumps(chunk) + "\n")
+
+
+def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
+    """The chunk of a process that ended, entered among the finished ones; where it died, its last case is a find."""
+    result, current = _result(campaign, number), _current(campaign, number)
+    if result.exists():
+        line = result.read_text()
+    else:
+        signature = f"a process died (exit code {process.exitcode})"
+        stack = current.with_suffix(".stack")
+        reason = stack.read_text() if stack.exists() else signature
+        summary = Summary(signatures=Counter([signature]))
+        if current.exists():
+            stored = json.loads(current.read_text())
+            summary.cases = stored.pop("number")
+            stored["methods"] = tuple(stored["methods"])
+            _write(campaign, f"{number:04d}-dead", Find(Case(**stored), signature, reason))
+        line = json.dumps(_record(campaign, number, summary)) + "\n"
+    with campaign.chunks.open("a") as file:
+        file.write("\n" + line)  # perhaps after a line that was cut off
+    for left in (result, current, current.with_suffix(".stack")):
+        left.unlink(missing_ok=True)
+    entered: dict[str, Any] = json.loads(line)
+    return entered
+
+
+def _current(campaign: Campaign, number: int) -> Path:
+    return campaign.folder / f"current-{number:04d}.json"
+
+
+def _result(campaign: Campaign, number: int) -> Path:
+    return campaign.folder / f"result-{number:04d}.json"
+
+
+def _write(campaign: Campaign, name: str, find: Find) -> None:
+    """A find as it can be judged again, and its document as it can be given to `edrp solve`."""
+    (campaign.finds / f"{name}.find").write_text(find.to_json())
+    (campaign.finds / f"{name}.json").write_text(find.case.text, errors="surrogatepass")
+
+
+def known_finds(folder: Path) -> Sequence[Path]:
+    """Files of the finds in a folder, as `Find.from_json` reads them."""
+    return sorted(folder.glob("*.find"))

@@ -1,0 +1,230 @@
+"""Mutations of a document that know its structure: places, units, names that refer to others, lists of like members."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from edrp.core.document import MAX_COUNT, RANGES, Magnitudes
+from edrp.validation.fuzzing.bases import field_units
+
+Place = tuple[str | int, ...]
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+Mutation = Callable[[Draw, dict[str, Any]], None]
+
+MAX_MUTATIONS = 4
+
+FACTORS = (0.0, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 + 1e-9, 1.1, 2.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e6, 1e9)
+ODD_NUMBERS = (-1, -1e-9, 5e-324, 1e-300, 1e300, 1.7976931348623157e308, 2**53 + 1, 2**63 - 1, 10**30, 0.1 + 0.2)
+COUNTS = (0, 1, 2, 3, 5, 10, 64, 100, 1000, 10_000, 100_000, MAX_COUNT, MAX_COUNT + 1, -1, 2**31, 2**63)
+ODD_NAMES = (
+    "",
+    " ",
+    "a" * 200,
+    "a" * 201,
+    "\x1b[31mred",
+    "line\nbreak",
+    "[bold]",
+    "{x}",
+    "näme",
+    "\u2028",
+    "x[0].y",
+    "null",
+    "0",
+)
+ODD_VALUES: tuple[Any, ...] = (None, True, False, "text", "1", [], {}, [[]], [None], {"a": 1})
+
+
+@st.composite
+def mutated(draw: Draw, bases: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
+    """A document of the base after a few mutations, of which most leave it a document."""
+    document: dict[str, Any] = copy.deepcopy(draw(bases))
+    for _ in range(draw(st.integers(0, MAX_MUTATIONS))):
+        draw(st.sampled_from(MUTATIONS))(draw, document)
+    return document
+
+
+@st.composite
+def written(draw: Draw, documents: st.SearchStrategy[dict[str, Any]]) -> str:
+    """A document as text, which now and then is damaged as files are."""
+    text = json.dumps(draw(documents))
+    if draw(st.integers(0, 19)):
+        return text
+    first = draw(st.integers(0, len(text)))
+    end = draw(st.integers(first, len(text)))
+    inserted = draw(st.sampled_from(("", "{", "]", ",", '"', "\x00", "\\ud800", "1" * 5000, "NaN", "-", "[" * 2000, "\ufeff")))
+    damaged: str = text[:first] + inserted + draw(st.sampled_from((text[first:], text[end:], "")))
+    return damaged
+
+
+def places(value: Any, here: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every place of a document with what is there, the document itself left out.
+
+    >>> [place for place, _ in places({"a": [1, {"b": 2}]})]
+    [('a',), ('a', 0), ('a', 1), ('a', 1, 'b')]
+    """
+    members: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in members:
+        yield (*here, key), below
+        yield from places(below, (*here, key))
+
+
+def _holder(document: Any, place: Place) -> Any:
+    for part in place[:-1]:
+        document = document[part]
+    return document
+
+
+def _set(document: Any, place: Place, value: Any) -> None:
+    _holder(document, place)[place[-1]] = value
+
+
+def _some_place(draw: Draw, document: Any, wanted: Callable[[Any], bool]) -> tuple[Place, Any] | None:
+    """A place that holds what is wanted; fields are as likely as one another, however many members their lists have."""
+    by_field: dict[tuple[str, ...], list[tuple[Place, Any]]] = {}
+    for place, value in places(document):
+        if wanted(value) and place != ("kind",):
+            by_field.setdefault(tuple(part for part in place if isinstance(part, str)), []).append((place, value))
+    if not by_field:
+        return None
+    found: tuple[Place, Any] = draw(st.sampled_from(by_field[draw(st.sampled_from(list(by_field)))]))
+    return found
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _range(document: dict[str, Any], place: Place) -> Magnitudes:
+    units = field_units(document["kind"])
+    named = [units[part] for part in place if isinstance(part, str) and part in units]
+    return RANGES.get(named[-1], RANGES["1"]) if named else RANGES["1"]
+
+
+def _another_number(draw: Draw, document: dict[str, Any], place: Place, number: float) -> float:
+    smallest, largest = _range(document, place)
+    if isinstance(number, int) and draw(st.booleans()):
+        return float(draw(st.sampled_from(COUNTS))) if draw(st.integers(0, 9)) == 0 else int(draw(st.sampled_from(COUNTS)))
+    choice = draw(st.integers(0, 9))
+    if choice < 6:
+        return number * float(draw(st.sampled_from(FACTORS)))
+    if choice < 8:
+        return float(draw(st.sampled_from((0.0, smallest, largest, smallest * 1.01, largest * 0.99, 1.0, 0.5))))
+    if choice < 9:
+        return float(draw(st.sampled_from((smallest * 0.99, largest * 1.01))))
+    odd: float = draw(st.sampled_from(ODD_NUMBERS))
+    return odd
+
+
+def change_a_number(draw: Draw, document: dict[str, Any]) -> None:
+    """One number becomes another one, often at an edge of its range."""
+    if chosen := _some_place(draw, document, _number):
+        _set(document, chosen[0], _another_number(draw, document, *chosen))
+
+
+def scale_a_field(draw: Draw, document: dict[str, Any]) -> None:
+    """All numbers of one field are multiplied by one factor, or are set to one number."""
+    if chosen := _some_place(draw, document, _number):
+        path = [part for part in chosen[0] if isinstance(part, str)]
+        like = [
+            (place, value)
+            for place, value in places(document)
+            if _number(value) and [part for part in place if isinstance(part, str)] == path
+        ]
+        if draw(st.booleans()):
+            factor = draw(st.sampled_from(FACTORS))
+            for place, value in like:
+                _set(document, place, value * factor if isinstance(value, float) else round(value * factor))
+        else:
+            number = _another_number(draw, document, *chosen)
+            for place, _ in like:
+                _set(document, place, number)
+
+
+def copy_a_number(draw: Draw, document: dict[str, Any]) -> None:
+    """One number takes the value of another one."""
+    first, second = (_some_place(draw, document, _number) for _ in range(2))
+    if first and second:
+        _set(document, first[0], second[1])
+
+
+def leave_out(draw: Draw, document: dict[str, Any]) -> None:
+    """A field or a member of a list is missing."""
+    if chosen := _some_place(draw, document, lambda value: True):
+        del _holder(document, chosen[0])[chosen[0][-1]]
+
+
+def set_to_null(draw: Draw, document: dict[str, Any]) -> None:
+    """A field that may be left to the default is null."""
+    if chosen := _some_place(draw, document, lambda value: not isinstance(value, (list, dict))):
+        _set(document, chosen[0], None)
+
+
+def duplicate_a_member(draw: Draw, document: dict[str, Any]) -> None:
+    """A list holds a member twice, under another name if it has one."""
+    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and bool(value)):
+        members = chosen[1]
+        member = copy.deepcopy(draw(st.sampled_from(members)))
+        if isinstance(member, dict) and "name" in member and draw(st.integers(0, 4)):
+            member["name"] = f"{member['name']}+"
+        members.insert(draw(st.integers(0, len(members))), member)
+
+
+def shorten_a_list(draw: Draw, document: dict[str, Any]) -> None:
+    """Only the first members of a list are left, perhaps none."""
+    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and bool(value)):
+        del chosen[1][draw(st.integers(0, len(chosen[1]) - 1)) :]
+
+
+def reorder_a_list(draw: Draw, document: dict[str, Any]) -> None:
+    """The members of a list stand in another order."""
+    if chosen := _some_place(draw, document, lambda value: isinstance(value, list) and len(value) > 1):
+        _set(document, chosen[0], draw(st.permutations(chosen[1][:12])) + chosen[1][12:])
+
+
+def refer_elsewhere(draw: Draw, document: dict[str, Any]) -> None:
+    """One name is replaced by another one of the document."""
+    first, second = (_some_place(draw, document, lambda value: isinstance(value, str)) for _ in range(2))
+    if first and second:
+        _set(document, first[0], second[1])
+
+
+def rename_everywhere(draw: Draw, document: dict[str, Any]) -> None:
+    """A name becomes an odd one wherever it stands, as a key too."""
+    if chosen := _some_place(draw, document, lambda value: isinstance(value, str)):
+        odd = draw(st.sampled_from(ODD_NAMES))
+        for place, value in list(places(document)):
+            if value == chosen[1] and place != ("kind",):
+                _set(document, place, odd)
+        for _, value in list(places(document)):
+            if isinstance(value, dict) and chosen[1] in value:
+                value[odd] = value.pop(chosen[1])
+
+
+def switch(draw: Draw, document: dict[str, Any]) -> None:
+    """A yes becomes a no."""
+    if chosen := _some_place(draw, document, lambda value: isinstance(value, bool)):
+        _set(document, chosen[0], not chosen[1])
+
+
+def put_something_odd(draw: Draw, document: dict[str, Any]) -> None:
+    """A value of another type stands at a place, or a field that nobody knows."""
+    if chosen := _some_place(draw, document, lambda value: True):
+        _set(document, chosen[0], copy.deepcopy(draw(st.sampled_from(ODD_VALUES))))
+
+
+LIKELY: tuple[Mutation, ...] = (change_a_number, scale_a_field, duplicate_a_member, leave_out, copy_a_number, switch)
+RARE: tuple[Mutation, ...] = (
+    set_to_null,
+    shorten_a_list,
+    reorder_a_list,
+    refer_elsewhere,
+    rename_everywhere,
+    put_something_odd,
+)
+MUTATIONS: tuple[Mutation, ...] = (*LIKELY * 3, *RARE)
+"""All mutations; those that leave most documents valid stand in it several times, so that they are drawn more often."""

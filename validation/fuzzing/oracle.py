@@ -1,0 +1,215 @@
+"""Properties that hold of any document: an answer, a refusal, or nothing in time, and no two answers that differ."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import traceback
+import warnings
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from edrp.cli.app import ExitCode, outcome_code
+from edrp.cli.display.solution import print_solution
+from edrp.core.budget import running
+from edrp.core.errors import EdrpError
+from edrp.core.instances import loads
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
+from edrp.core.solve import solve
+from edrp.mdp.fitted.estimates import ESTIMATED
+
+GRACE = 2.0
+"""Units of work beyond the limit within which an answer must be there."""
+
+AGREEMENT = 1e-8
+"""Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
+
+NARROWING = 0.9e-9
+"""By how much, relatively, limits are narrower where a decision may not live on the slack of a billionth for rounding."""
+
+ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One document, and how it is solved: by each of several methods under one work limit."""
+
+    text: str
+    methods: tuple[str, ...] = ("auto",)
+    work_limit: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A case in which something did not hold.
+
+    Attributes
+    ----------
+    signature : what it was and where: finds with the same one are likely to have the same cause.
+    reason : what it was, in full.
+    """
+
+    case: Case
+    signature: str
+    reason: str
+
+    def to_json(self) -> str:
+        """The find as JSON; `from_json` reads it back."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Find:
+        """Read what `to_json` wrote."""
+        fields = json.loads(text)
+        case = fields.pop("case")
+        return cls(Case(**{**case, "methods": tuple(case["methods"])}), **fields)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The outcome of a case: the exit codes of its methods, and what did not hold."""
+
+    codes: list[ExitCode] = field(default_factory=list)
+    finds: list[Find] = field(default_factory=list)
+
+
+def judge(case: Case) -> Verdict:
+    """Solve a case and note what does not hold.
+
+    Examples
+    --------
+    >>> judge(Case('{"kind": "migration", "work": []}')).codes
+    [<ExitCode.BAD_INPUT: 2>]
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # an overflow that nobody meant
+        return _judged(case)
+
+
+def _judged(case: Case) -> Verdict:
+    verdict, problem = Verdict(), None
+    try:
+        problem = loads(case.text)
+    except EdrpError as error:
+        verdict.codes.append(outcome_code(error))
+    except Exception:
+        verdict.finds.append(_crash(case, "reading"))
+    if problem is not None:
+        solutions = [solution for method in case.methods if (solution := _solved(case, problem, method, verdict)) is not None]
+        verdict.finds += [Find(case, _summary(why), why) for why in _contradictions(problem, solutions)]
+    return verdict
+
+
+def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solution | None:
+    """The checked and shown answer of one method, or None where it has none to give."""
+    solution: Solution | None = None
+    try:
+        with running() as run:
+            solution = solve(problem, method, work_limit=case.work_limit, seed=case.seed)
+        code = outcome_code(solution)
+        _show(problem, solution)
+    except EdrpError as error:
+        code = outcome_code(error)
+        if code not in ALLOWED:
+            verdict.finds.append(Find(case, _crash(case, method).signature, f"{method}: {error}"))
+    except Exception:
+        verdict.finds.append(_crash(case, method))
+        return None
+    if run.work > case.work_limit + GRACE:
+        signature = f"work limit: {method} of {problem.kind}"
+        verdict.finds.append(Find(case, signature, f"{signature}: {run.work:.1f} units with a limit of {case.work_limit:g}"))
+    verdict.codes.append(code)
+    if solution is not None and code not in ALLOWED:
+        verdict.finds.append(Find(case, f"exit code {code}: {method}", f"{method}: {solution.status}"))
+    return solution
+
+
+def _show(problem: Problem, solution: Solution) -> None:
+    """Print a solution, and write and read its document."""
+    print_solution(Console(file=io.StringIO(), width=200), "case", problem, solution)
+    read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
+    if solution.holds_decision and read.objective != solution.objective:
+        raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")
+
+
+def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
+    """Contradictions between the answers of several methods to one problem."""
+    found = []
+    compared = [solution for solution in solutions if not _is_estimate(solution)]
+    held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]
+    for one in compared:
+        if one.status == "infeasible" and held and _keeps_limits(problem, held[0]):
+            found.append(f"{one.method} says infeasible, {held[0].method} holds a decision: {problem.kind}")
+        bound, _ = _first_stage(one)
+        for other in held:
+            _, value = _first_stage(other)
+            slack = max(AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
+            refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
+            if refuted and _keeps_limits(problem, other):
+                found.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
+    return found
+
+
+def _keeps_limits(problem: Problem, solution: Solution) -> bool:
+    """Whether a decision keeps all limits without the slack for rounding, up to a tenth of it.
+
+    What needs a billionth more than a node has is accepted as rounding, and may be cut off by a solver as too much.
+    """
+    if solution.decision is None:
+        return True
+    document = json.loads(problem.model_dump_json())
+    for holder, names in [(document, ["limits"]), *((node, ["resources", "capacity"]) for node in _nodes(document))]:
+        holder.update({name: _narrower(holder[name]) for name in names if name in holder})
+    narrower: Problem = type(problem).model_validate(document)
+    return not narrower.evaluate(solution.decision).broken
+
+
+def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((document.get("network") or {}).get("nodes", ()))
+
+
+def _narrower(value: Any) -> Any:
+    """All numbers of a limit, a table of limits or nothing, smaller by `NARROWING`."""
+    if isinstance(value, dict):
+        return {name: _narrower(inner) for name, inner in value.items()}
+    return value * (1 - NARROWING) if isinstance(value, float) else value
+
+
+def _first_stage(solution: Solution) -> tuple[float | None, float | None]:
+    """Bound and value that can be compared: of later stages only those whose earlier ones are as good."""
+    if solution.stages:
+        return solution.stages[0].bound, solution.stages[0].value
+    return solution.bound, solution.objective
+
+
+def _is_estimate(solution: Solution) -> bool:
+    """Whether the objective is in part an estimate by simulation, which may be below the optimum; the notes say so."""
+    return any(ESTIMATED in note for note in solution.notes)
+
+
+def _summary(reason: str) -> str:
+    return " ".join(word for word in reason.split() if not any(sign.isdigit() for sign in word))
+
+
+SOURCES = re.escape(str(Path(__file__).parents[2]))
+ROOMS = "edrp|formulations|heuristics|mdp|datasets|validation"
+FOLDERS = re.compile(rf'File "(?:[^"]*/(?=site-packages/(?!edrp/))|{SOURCES}/(?:edrp/(?=(?:{ROOMS})/))?)')
+"""Folders of this machine that hold other packages or the sources, in a stack; a find leaves them out."""
+
+
+def _crash(case: Case, during: str) -> Find:
+    """The find of the exception that is being handled: its type, and the innermost place of ours."""
+    text = FOLDERS.sub('File "', traceback.format_exc())
+    lines = [line.strip() for line in text.splitlines()]
+    others = ("fuzzing/oracle.py", "site-packages")
+    ours = [line for line in lines if line.startswith("File ") and not any(other in line for other in others)]
+    place = ours[-1].split("/", 1)[-1] if ours else ""
+    words: list[Any] = place.replace('"', "").replace(",", "").split()
+    where = f"{words[0].rsplit('/', 1)[-1]} in {words[-1]}" if words else "?"
+    return Find(case, f"{lines[-1].split(':')[0]} at {where}", f"{during}\n{text}")
