@@ -19,14 +19,11 @@ class Formulation(ABC):
 
     Attributes
     ----------
-    name
-        Name of the program, one of those that there are for the kind of problem.
-    program
-        Rows, columns and objective terms may be added to it.
-    model_objective
-        The problem's own objective, whatever the user makes of `program.objective`.
-    model_rows, model_fixes
-        Names of the blocks of rows, and number of calls of `fix`, that are the problem's; others are the user's.
+    name : name of the program, one of those that there are for the kind of problem.
+    program : rows, columns and objective terms may be added to it.
+    model_objective : the problem's own objective, whatever the user makes of `program.objective`.
+    model_rows, model_fixes : names of the blocks of rows, and number of calls of `fix`, that are the problem's; others are the
+        user's.
     """
 
     problem: Any

@@ -66,12 +66,10 @@ class Workspace(NamedTuple):
     Attributes
     ----------
     gains : against the partition that was asked last.
-    free_after, any_after : shape (places,)
-        Most that can still be gained, less prices, with a free owner and with whatever owner.
-    free, best : shape (n + 1,)
-        The two best gains of the current prefix, less prices.
-    path : shape (4, n + 1)
-        Place, next arc, number of the prefix and of its first leaf, along the current prefix.
+    free_after, any_after : shape (places,), most that can still be gained, less prices, with a free owner and with whatever
+        owner.
+    free, best : shape (n + 1,), the two best gains of the current prefix, less prices.
+    path : shape (4, n + 1), place, next arc, number of the prefix and of its first leaf, along the current prefix.
     """
 
     gains: Gains

@@ -160,8 +160,6 @@ def _shared(pieces: Boundaries, p: int, count: int) -> int:
 def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Boundaries, nodes_after: int) -> Assignment:
     """The interval of each node after a migration to a partition.
 
-    Nodes keep the intervals they are matched to; `give_out` says who holds the others.
-
     Parameters
     ----------
     nodes_before, nodes_after

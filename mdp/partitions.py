@@ -110,10 +110,9 @@ class Layers(NamedTuple):
 
     Attributes
     ----------
-    first, last : shape (n + 1,)
-        Least and greatest boundary at each position; last < first somewhere when no partition is feasible.
-    reach : shape (m + 1,)
-        Greatest end of an interval that begins at a boundary, within the load limit.
+    first, last : shape (n + 1,), least and greatest boundary at each position; last < first somewhere when no partition is
+        feasible.
+    reach : shape (m + 1,), greatest end of an interval that begins at a boundary, within the load limit.
     """
 
     first: Boundaries

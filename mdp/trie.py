@@ -36,22 +36,16 @@ class Trie(NamedTuple):
     ----------
     nodes : number of intervals n of a partition.
     count : number of partitions.
-    boundary : shape (places,)
-        Boundary of each place; places are sorted by position, then boundary. The first is the root.
-    level : shape (n + 2,)
-        First place of each position.
-    arc_start : shape (places + 1,)
-        Arcs out of each place, by boundary of their end.
-    arc_target, arc_span : shape (arcs,)
-        Place that an arc leads to; its interval as an index into spans.
-    arc_leaves, arc_prefixes : shape (arcs,)
-        Offset of the number of the first leaf, and of the number of the prefix, when the arc is followed.
-    leaves, prefixes : shape (places,)
-        How many partitions, and how many prefixes with more than one continuation or the first with one, lie below.
-    span_start : shape (m + 1,)
-        First span that begins at each boundary.
-    span_end : shape (spans,)
-        End of each interval that some partition contains.
+    boundary : shape (places,), boundary of each place; places are sorted by position, then boundary. The first is the root.
+    level : shape (n + 2,), first place of each position.
+    arc_start : shape (places + 1,), arcs out of each place, by boundary of their end.
+    arc_target, arc_span : shape (arcs,), place that an arc leads to; its interval as an index into spans.
+    arc_leaves, arc_prefixes : shape (arcs,), offset of the number of the first leaf, and of the number of the prefix, when the
+        arc is followed.
+    leaves, prefixes : shape (places,), how many partitions, and how many prefixes with more than one continuation or the first
+        with one, lie below.
+    span_start : shape (m + 1,), first span that begins at each boundary.
+    span_end : shape (spans,), end of each interval that some partition contains.
     """
 
     nodes: int

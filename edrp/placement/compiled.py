@@ -89,8 +89,7 @@ class LinkArrays:
 
     Attributes
     ----------
-    price
-        One for all links, which are always available then; None for the network's own prices and availability.
+    price : one for all links, which are always available then; None for the network's own prices and availability.
 
     Examples
     --------
@@ -206,42 +205,28 @@ class Compiled:
 
     Attributes
     ----------
-    operators, nodes, resources : tuple of str
-        Names by index.
-    stream_source, stream_target, stream_rate : shape (streams,)
-        Operator indices and tuples/s; streams in document order.
-    load : shape (operators,)
-        Tuples/s into each operator.
+    operators, nodes, resources : tuple of str, names by index.
+    stream_source, stream_target, stream_rate : shape (streams,), operator indices and tuples/s; streams in document order.
+    load : shape (operators,), tuples/s into each operator.
     min_replicas, max_replicas : shape (operators,)
     candidate : shape (operators, nodes), bool
-    latency : shape (operators, 1 + maximum replicas)
-        Reference latency in seconds with r replicas; infinite where unstable or r is too small or too large.
+    latency : shape (operators, 1 + maximum replicas), reference latency in seconds with r replicas; infinite where unstable or r
+        is too small or too large.
     speedup : shape (nodes,)
-    replica_cost : shape (operators,)
-        Money/h of one replica.
-    demand : shape (operators, resources)
-        Need of one replica.
-    capacity : shape (nodes, resources)
-        Infinite where a node has no limit.
-    links
-        Delay, price and availability of all pairs of nodes, as tables that are made on first use.
-    contention
-        Use of shared resources.
-    node_loss : shape (nodes,)
-        −ln of the availability.
-    current : shape (operators, nodes) or None
-        Replicas now.
+    replica_cost : shape (operators,), money/h of one replica.
+    demand : shape (operators, resources), need of one replica.
+    capacity : shape (nodes, resources), infinite where a node has no limit.
+    links : delay, price and availability of all pairs of nodes, as tables that are made on first use.
+    contention : use of shared resources.
+    node_loss : shape (nodes,), −ln of the availability.
+    current : shape (operators, nodes) or None, replicas now.
     synchronisation_time : float
-    state_size, code_size : shape (operators,)
-        Bytes.
-    spawn_time, store_delay, store_bandwidth : shape (nodes,)
-        Seconds, seconds one way, bytes/s (infinite for no limit).
-    local_bandwidth : float
-        Bytes/s (infinite for no limit).
-    storm : bool
-        Storm's downtime instead of pause-and-resume.
-    instance_paths : bool
-        Response time is that of the slowest path through replicas, instead of the slowest pair of every stream in a row.
+    state_size, code_size : shape (operators,), bytes.
+    spawn_time, store_delay, store_bandwidth : shape (nodes,), seconds, seconds one way, bytes/s (infinite for no limit).
+    local_bandwidth : float, bytes/s (infinite for no limit).
+    storm : bool, Storm's downtime instead of pause-and-resume.
+    instance_paths : bool, response time is that of the slowest path through replicas, instead of the slowest pair of every stream
+        in a row.
     weight, limit : dict of str to float
         Objective per unit of each metric's scaled value, and upper limit of the scaled value (infinite for none).
     """

@@ -17,16 +17,11 @@ class ContentionArrays:
 
     Attributes
     ----------
-    resources : tuple of str
-        Names of the shared resources by index.
-    capacity : shape (nodes, shared)
-        Units/s; infinite where a node has none, which then nobody asks for.
-    replica_use : shape (operators, 1 + maximum replicas, shared)
-        Units/s of one of r replicas; 0 for r = 0.
-    stream_use : shape (streams, shared)
-        Units/s of the senders' nodes if all of a stream goes to other nodes.
-    one_to_one : shape (streams,), bool
-        Whether a stream is partitioned "forward".
+    resources : tuple of str, names of the shared resources by index.
+    capacity : shape (nodes, shared), units/s; infinite where a node has none, which then nobody asks for.
+    replica_use : shape (operators, 1 + maximum replicas, shared), units/s of one of r replicas; 0 for r = 0.
+    stream_use : shape (streams, shared), units/s of the senders' nodes if all of a stream goes to other nodes.
+    one_to_one : shape (streams,), bool, whether a stream is partitioned "forward".
     """
 
     resources: tuple[str, ...]

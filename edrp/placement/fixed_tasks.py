@@ -35,17 +35,13 @@ class LoadArrays(NamedTuple):
 
     Attributes
     ----------
-    totals : shape (operators,), int64
-        Tasks of each operator.
-    demand : shape (operators, rooms)
-        Amount that a task takes of each resource that nodes have a fixed amount of, such as slots.
-    use : shape (operators, shared)
-        Use of each shared resource by a task, as a share of a node's capacity.
+    totals : shape (operators,), int64, tasks of each operator.
+    demand : shape (operators, rooms), amount that a task takes of each resource that nodes have a fixed amount of, such as slots.
+    use : shape (operators, shared), use of each shared resource by a task, as a share of a node's capacity.
     source, target : shape (streams,), int64
-    one_to_one : shape (streams,), bool
-        Whether each sender has one receiver.
-    sent : shape (streams, shared)
-        Use by all senders together if all receivers are on other nodes, as a share of a node's capacity.
+    one_to_one : shape (streams,), bool, whether each sender has one receiver.
+    sent : shape (streams, shared), use by all senders together if all receivers are on other nodes, as a share of a node's
+        capacity.
     """
 
     totals: np.ndarray
@@ -75,8 +71,7 @@ class FixedTasks:
     Attributes
     ----------
     arrays : LoadArrays
-    room : shape (rooms,)
-        Amount that each node has of the resources that tasks take; infinite where that is no limit.
+    room : shape (rooms,), amount that each node has of the resources that tasks take; infinite where that is no limit.
     nodes : int
     """
 

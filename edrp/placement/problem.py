@@ -36,12 +36,9 @@ class Term:
 
     Attributes
     ----------
-    metric, weight, limit
-        As the problem gives them; `limit` is None where none is set.
-    coefficient
-        Objective per unit of the metric's scaled value.
-    scaled_limit
-        Upper limit on the scaled value; infinite where none is set.
+    metric, weight, limit : as the problem gives them; `limit` is None where none is set.
+    coefficient : objective per unit of the metric's scaled value.
+    scaled_limit : upper limit on the scaled value; infinite where none is set.
     """
 
     metric: str

@@ -19,24 +19,16 @@ class LeasingArrays:
 
     Attributes
     ----------
-    sizes
-        Needs and capacities.
-    unit
-        Shape (K,): periods that a billing time unit (BTU) lasts.
-    charge
-        Shape (K, T): money for a unit that begins in a period.
-    paid
-        Shape (K, T): hosts that are paid already.
-    min_counts, max_counts
-        Shape (T, O): instances that the load needs, and instances beyond which nothing is gained or none are allowed.
-    allowed
-        Shape (O,): most instances of each operator.
-    arriving
-        Shape (T, O): items of each period; those that wait at the start are in the first.
-    served
-        Shape (O,): items that an instance serves in a period.
-    late
-        Penalty of an item that a period leaves unserved.
+    sizes : needs and capacities.
+    unit : shape (K,): periods that a billing time unit (BTU) lasts.
+    charge : shape (K, T): money for a unit that begins in a period.
+    paid : shape (K, T): hosts that are paid already.
+    min_counts, max_counts : shape (T, O): instances that the load needs, and instances beyond which nothing is gained or none are
+        allowed.
+    allowed : shape (O,): most instances of each operator.
+    arriving : shape (T, O): items of each period; those that wait at the start are in the first.
+    served : shape (O,): items that an instance serves in a period.
+    late : penalty of an item that a period leaves unserved.
     """
 
     sizes: Sizes

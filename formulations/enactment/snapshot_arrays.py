@@ -17,18 +17,13 @@ class EnactmentArrays:
 
     Attributes
     ----------
-    sizes
-        Needs and capacities.
-    price
-        Shape (K,): weighted price of a host.
-    filling
-        Weight of the free share of each resource.
-    late
-        Weighted penalty of an item.
-    min_counts, max_counts
-        Shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none are allowed.
-    arriving, served
-        Shape (O,): items within the horizon, queue included, and items that one instance serves in it.
+    sizes : needs and capacities.
+    price : shape (K,): weighted price of a host.
+    filling : weight of the free share of each resource.
+    late : weighted penalty of an item.
+    min_counts, max_counts : shape (O,): instances that the load needs, and instances beyond which nothing can be gained or none
+        are allowed.
+    arriving, served : shape (O,): items within the horizon, queue included, and items that one instance serves in it.
     """
 
     sizes: Sizes

@@ -25,18 +25,13 @@ class OperatorColumns:
 
     Attributes
     ----------
-    nodes : shape (candidates,)
-        Node indices.
-    counts, splits, times : shape (patterns,)
-        A pattern is a part c of a split p that occurs `times` in it; 0 where the split does not tell.
-    totals : shape (splits,)
-        Replicas of each split.
-    pattern : shape (candidates, patterns)
-        Columns h[u,(c,p)].
-    present : shape (candidates,)
-        Columns z[u]: any replica on u.
-    split : shape (splits,)
-        Columns s[p]; none where there can be one replica only.
+    nodes : shape (candidates,), node indices.
+    counts, splits, times : shape (patterns,), a pattern is a part c of a split p that occurs `times` in it; 0 where the split
+        does not tell.
+    totals : shape (splits,), replicas of each split.
+    pattern : shape (candidates, patterns), columns h[u,(c,p)].
+    present : shape (candidates,), columns z[u]: any replica on u.
+    split : shape (splits,), columns s[p]; none where there can be one replica only.
     """
 
     nodes: Ints

@@ -1,7 +1,4 @@
-"""Deployment problems as programs: a formulation that knows operators, nodes and metrics by name, and rEDRP (section 7.2).
-
-rEDRP is the literal program over configurations one step from the current ones.
-"""
+"""Deployment problems as programs: a formulation that knows operators, nodes and metrics by name, and rEDRP (section 7.2)."""
 
 from __future__ import annotations
 

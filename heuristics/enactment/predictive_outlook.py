@@ -24,22 +24,15 @@ class Outlook:
 
     Attributes
     ----------
-    host_type
-        Type in whose size all hosts are measured: the cheapest per second of those that can run the most operators.
-    flow
-        Items to the operators as they come now, and queues to be drained.
-    busy
-        (operators,): instances that the load occupies; where there is none, those that the load of the past occupied on average.
-    loads
-        (rounds,): hosts that the load occupied, the last is now.
-    load
-        Hosts that `busy` occupies.
-    rate
-        Items per second to all operators together, for `busy`.
-    backlog
-        Hosts times rounds that queues will occupy.
-    left_over
-        Share of a host that whole instances are expected to leave over.
+    host_type : type in whose size all hosts are measured: the cheapest per second of those that can run the most operators.
+    flow : items to the operators as they come now, and queues to be drained.
+    busy : (operators,): instances that the load occupies; where there is none, those that the load of the past occupied on
+        average.
+    loads : (rounds,): hosts that the load occupied, the last is now.
+    load : hosts that `busy` occupies.
+    rate : items per second to all operators together, for `busy`.
+    backlog : hosts times rounds that queues will occupy.
+    left_over : share of a host that whole instances are expected to leave over.
     """
 
     host_type: HostType

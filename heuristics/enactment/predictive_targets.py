@@ -22,11 +22,9 @@ class OperatorFlowArrays(NamedTuple):
 
     Attributes
     ----------
-    outside, draining, occupied, order, min_instances, max_instances, utilisation
-        As in `OperatorFlow`.
-    first, target, factor
-        Streams by source: where those of each operator begin, (operators + 1,); the operator that each leads to, and the items
-        that this gets for every item of the source, (streams,).
+    outside, draining, occupied, order, min_instances, max_instances, utilisation : as in `OperatorFlow`.
+    first, target, factor : streams by source: where those of each operator begin, (operators + 1,); the operator that each leads
+        to, and the items that this gets for every item of the source, (streams,).
     """
 
     outside: Floats

@@ -1,7 +1,4 @@
-"""Link re-allocation (bi-modal networks, §5, Alg. 4), at one moment and as a method for problems of kind `link-allocation`.
-
-Server by server, direct links are given by priority, then the shortest other routes, in one compiled pass.
-"""
+"""Link re-allocation (bi-modal networks, §5, Alg. 4), at one moment and as a method for problems of kind `link-allocation`."""
 
 from __future__ import annotations
 

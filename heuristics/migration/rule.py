@@ -1,7 +1,4 @@
-"""Input and output of rules for changing the number of nodes, and how their answers are judged.
-
-Rules give tasks to nodes, not intervals to nodes: some of those in use today know no contiguity.
-"""
+"""Input and output of rules for changing the number of nodes, and how their answers are judged."""
 
 from __future__ import annotations
 

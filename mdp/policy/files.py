@@ -1,7 +1,4 @@
-"""Files of a policy: values of all partitions as Parquet, and checkpoints, from which another process continues the iteration.
-
-A file of values has one row per state, and one row group per node count.
-"""
+"""Files of a policy: values of all partitions as Parquet, and checkpoints, from which another process continues the iteration."""
 
 from __future__ import annotations
 

@@ -83,11 +83,8 @@ class Spark:
 
     Attributes
     ----------
-    session
-        Workers need this package, and memory for the tables of the model (`PolicyModel.size`).
-    tasks
-        Number of tasks of a sweep; a few times the number of cores. By default the session's
-        `spark.sql.shuffle.partitions`.
+    session : workers need this package, and memory for the tables of the model (`PolicyModel.size`).
+    tasks : number of tasks of a sweep; a few times the number of cores. By default the session's `spark.sql.shuffle.partitions`.
 
     Examples
     --------

@@ -59,10 +59,9 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     left, right : the classes.
-    low, high : shape (left places, right positions)
-        Range [low, high) of right places at each position that can be open together with each left place.
-    offset : shape (left places, right positions)
-        Offset of a right place to get the number of the state.
+    low, high : shape (left places, right positions), range [low, high) of right places at each position that can be open together
+        with each left place.
+    offset : shape (left places, right positions), offset of a right place to get the number of the state.
     count : number of states.
     """
 
@@ -93,10 +92,9 @@ class PairChoices(NamedTuple):
 
     Attributes
     ----------
-    value : shape (states, 2)
-        Least cost less all state, from the state on, if the older open interval is free, and if it is matched.
-    choice : shape (states, 2)
-        How: 4·arc + 2·side whose interval closes + whether what the two intervals share is kept.
+    value : shape (states, 2), least cost less all state, from the state on, if the older open interval is free, and if it is
+        matched.
+    choice : shape (states, 2), how: 4·arc + 2·side whose interval closes + whether what the two intervals share is kept.
     """
 
     value: Floats

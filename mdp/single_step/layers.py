@@ -75,13 +75,10 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    boundary, gain, moves : shape (3, m + 1)
-        Candidates in the queues of the near window.
-    cell_gain, cell_moves, pair_gain, pair_moves : shape (m + 2,)
-        Best cell and best pair of the far window: up to each boundary in the stack that shrinks, and last in the one
-        that grows. Moves are counted from the first old node on.
-    node_gain : shape (1,)
-        Most state of an old node that lies in the growing stack.
+    boundary, gain, moves : shape (3, m + 1), candidates in the queues of the near window.
+    cell_gain, cell_moves, pair_gain, pair_moves : shape (m + 2,), best cell and best pair of the far window: up to each boundary
+        in the stack that shrinks, and last in the one that grows. Moves are counted from the first old node on.
+    node_gain : shape (1,), most state of an old node that lies in the growing stack.
     """
 
     boundary: Boundaries

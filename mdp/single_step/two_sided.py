@@ -1,8 +1,4 @@
-"""The partition between two others: least state moved on the way into it and out of it together, exactly.
-
-The counterpart of SSM for two neighbours in time instead of one. A sequence of migrations is improved step by step with it: each
-partition is chosen again between the one before and the one after.
-"""
+"""The partition between two others: least state moved on the way into it and out of it together, exactly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A rescaling as work to be done: what each node keeps, gives, receives, starts and stops, in which steps, and when state moves.
-
-Tasks of all operators are planned together, since they share the network cards of their nodes.
-"""
+"""A rescaling as work to be done: what each node keeps, gives, receives, starts and stops, in which steps, and when."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Effect of a change of assignment on each node, and on each pair of nodes (state migration, section 5.1).
-
-Assignments are arrays here, one node per task: what a change looks like halfway need not be intervals.
-"""
+"""Effect of a change of assignment on each node, and on each pair of nodes (state migration, section 5.1)."""
 
 from __future__ import annotations
 

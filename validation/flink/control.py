@@ -69,10 +69,7 @@ class ControlSettings:
 def control_days(
     seeds: Sequence[int], settings: ControlSettings, tell: Callable[[str], object] = str
 ) -> Iterator[list[dict[str, Any]]]:
-    """Run a day for each seed, on one cluster for each policy at the same time; a row for each policy.
-
-    Policies take another cluster every day.
-    """
+    """Run a day for each seed, on one cluster for each policy at the same time; a row for each policy."""
     if not seeds:
         return
     with ExitStack() as stack, ThreadPoolExecutor(len(settings.policies)) as pool:

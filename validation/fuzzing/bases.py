@@ -23,10 +23,7 @@ SIZES = 6
 
 
 def base_documents(kinds: Sequence[str], files: Sequence[Path] = ()) -> st.SearchStrategy[dict[str, Any]]:
-    """Documents of these kinds, as they would be read from JSON; those in the files are as likely as those of one kind.
-
-    Files that hold no JSON, or none that Python reads, are left out.
-    """
+    """Documents of these kinds, as they would be read from JSON; those in the files are as likely as those of one kind."""
     known = all_families()
     by_kind = [_of_families([family for family in known[kind].values() if not family.missing_packages]) for kind in kinds]
     documents = [document for file in files if (document := _read(file)).get("kind") in kinds]

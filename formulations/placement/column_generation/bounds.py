@@ -16,14 +16,12 @@ class Certificate:
 
     Attributes
     ----------
-    worth : shape (operators,)
-        Price of an instance.
-    least : shape (classes,)
-        Lower bound on the cost of a supervisor of each class: its price, less the most that a pattern is worth.
-    bound : float
-        Lower bound on the score without latency.
-    using : shape (classes,)
-        The same, of placements that use at least one supervisor of the class; infinite where the window forbids it.
+    worth : shape (operators,), price of an instance.
+    least : shape (classes,), lower bound on the cost of a supervisor of each class: its price, less the most that a pattern is
+        worth.
+    bound : float, lower bound on the score without latency.
+    using : shape (classes,), the same, of placements that use at least one supervisor of the class; infinite where the window
+        forbids it.
     """
 
     worth: Floats

@@ -14,18 +14,12 @@ class PatternSteps(NamedTuple):
 
     Attributes
     ----------
-    states, first, saving, following
-        As in `Order`.
-    counts
-        Counts per row of `saving`, shape (steps,).
-    max_instances
-        Instances that one supervisor may hold, shape (steps,).
-    demand
-        Resources of one instance, shape (steps, resources).
-    capacity
-        Shape (resources,).
-    correction
-        Shape (steps, steps, 3): score per product of counts of a stream let go, and the factors of both squares that the
+    states, first, saving, following : as in `Order`.
+    counts : counts per row of `saving`, shape (steps,).
+    max_instances : instances that one supervisor may hold, shape (steps,).
+    demand : resources of one instance, shape (steps, resources).
+    capacity : shape (resources,).
+    correction : shape (steps, steps, 3): score per product of counts of a stream let go, and the factors of both squares that the
         bounds hold instead; empty where no stream is let go.
     """
 

@@ -17,12 +17,10 @@ class SupervisorClass:
 
     Attributes
     ----------
-    members : shape (supervisors of the class,)
-        Node indices.
-    capacity : shape (resources,)
-        With rounding slack; at most what all instances need together.
-    max_instances : shape (operators,)
-        Upper limit on the instances of each operator that one of them may hold, other operators aside.
+    members : shape (supervisors of the class,), node indices.
+    capacity : shape (resources,), with rounding slack; at most what all instances need together.
+    max_instances : shape (operators,), upper limit on the instances of each operator that one of them may hold, other operators
+        aside.
     """
 
     members: Ints
@@ -41,16 +39,13 @@ class Model:
     Attributes
     ----------
     instances : shape (operators,)
-    together : shape (operators, operators)
-        Saved per pair of instances on the same supervisor; symmetric, the diagonal holds streams from an operator to itself.
-    demand : shape (operators, resources)
-        Demand of one instance; resources that can be short on some class.
-    price, apart : float
-        Price of a supervisor in use; score of all streams when no two instances are together.
-    second : float
-        Score per second of path latency.
-    source, target : shape (forward streams,)
-        Operators joined by streams that count for path latency, sorted by source; operators are in topological order.
+    together : shape (operators, operators), saved per pair of instances on the same supervisor; symmetric, the diagonal holds
+        streams from an operator to itself.
+    demand : shape (operators, resources), demand of one instance; resources that can be short on some class.
+    price, apart : float, price of a supervisor in use; score of all streams when no two instances are together.
+    second : float, score per second of path latency.
+    source, target : shape (forward streams,), operators joined by streams that count for path latency, sorted by source;
+        operators are in topological order.
     """
 
     compiled: Compiled

@@ -23,16 +23,12 @@ class Order:
     Attributes
     ----------
     operators : shape (operators,)
-    states : shape (operators + 1,)
-        Combinations of counts of the frontier before each step, and 1 after the last.
-    first : shape (operators + 1,)
-        Where the rows (state, count) of each step begin in `saving` and `following`.
-    saving : flat
-        Score that a count saves with the frontier, itself included, and its share of the bounds on streams let go.
-    following : flat
-        State after the count.
-    let_go : shape (operators, operators)
-        By operators: score per product of counts where a stream is bounded instead of remembered, else 0.
+    states : shape (operators + 1,), combinations of counts of the frontier before each step, and 1 after the last.
+    first : shape (operators + 1,), where the rows (state, count) of each step begin in `saving` and `following`.
+    saving : flat, score that a count saves with the frontier, itself included, and its share of the bounds on streams let go.
+    following : flat, state after the count.
+    let_go : shape (operators, operators), by operators: score per product of counts where a stream is bounded instead of
+        remembered, else 0.
     """
 
     operators: Ints

@@ -228,10 +228,7 @@ class Search:
         return False
 
     def _views(self, box: Box, plan: MemoryPlan) -> list[tuple[Relaxation, Tables]]:
-        """Relaxations under the best prices, and with the flow tilted towards one path each; all of them eliminate.
-
-        Which path will be critical depends on the label, so the label search looks through all of them.
-        """
+        """Relaxations under the best prices, and with the flow tilted towards one path each; all of them eliminate."""
         model, best = self.model, box.prices
         paths = {tuple(path) for path in [*flow_paths(model, best.flow), *covering_paths(model)]}
         flows = [best.flow, *(0.5 * (best.flow + path_flow(model, list(path))) for path in sorted(paths))]

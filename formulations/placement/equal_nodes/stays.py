@@ -1,7 +1,4 @@
-"""Replicas that have to stay where they run, however an operator is reconfigured in the time that there is.
-
-What stays takes room. The more of it there is, the fewer blocks fit on a node, and the longer others take that find no room.
-"""
+"""Replicas that have to stay where they run, however an operator is reconfigured in the time that there is."""
 
 from __future__ import annotations
 

@@ -69,10 +69,7 @@ class Traffic:
         return found
 
     def _least_share(self, stream: int, senders: Ints, receivers: Ints) -> Floats:
-        """Least use per tuple/s by a stream over these numbers of replicas, shape (1 + limits, sets, sets).
-
-        It is kept, since a branch shares nearly all numbers with the others.
-        """
+        """Least use per tuple/s by a stream over these numbers of replicas, shape (1 + limits, sets, sets)."""
         key = (stream, senders.tobytes(), receivers.tobytes())
         if key not in self._least:
             many, others = senders[:, None], receivers[None, :]

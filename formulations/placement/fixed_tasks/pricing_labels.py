@@ -38,12 +38,11 @@ class Labels(NamedTuple):
     ----------
     patterns : shape (labels, operators)
     used : shape (labels, rows)
-    costs, spent, bounds : shape (labels,)
-        Cost of what is decided without and with multipliers on the rows, least cost of the whole pattern.
-    left : shape (labels,)
-        Units that are left.
-    keys : shape (labels,)
-        Numbers that are equal where the tasks of all operators that still matter are, and seldom where they are not.
+    costs, spent, bounds : shape (labels,), cost of what is decided without and with multipliers on the rows, least cost of the
+        whole pattern.
+    left : shape (labels,), units that are left.
+    keys : shape (labels,), numbers that are equal where the tasks of all operators that still matter are, and seldom where they
+        are not.
     """
 
     patterns: np.ndarray

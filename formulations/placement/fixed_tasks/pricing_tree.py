@@ -18,14 +18,11 @@ class Tree(NamedTuple):
 
     Attributes
     ----------
-    parent, link : shape (operators,)
-        Parent of each operator and the stream that joins them, or -1.
-    end : shape (operators,)
-        The first operator that is not under this one.
-    closing : shape (operators, most)
-        Streams out of the tree whose later end is this operator, padded with -1.
-    open : shape (operators, operators), bool
-        Whether the tasks of the second operator still matter where all up to the first one are decided.
+    parent, link : shape (operators,), parent of each operator and the stream that joins them, or -1.
+    end : shape (operators,), the first operator that is not under this one.
+    closing : shape (operators, most), streams out of the tree whose later end is this operator, padded with -1.
+    open : shape (operators, operators), bool, whether the tasks of the second operator still matter where all up to the first one
+        are decided.
     """
 
     parent: np.ndarray
@@ -62,18 +59,14 @@ class TreeCosts(NamedTuple):
 
     Attributes
     ----------
-    single : shape (operators,)
-        Cost of a task.
-    joint : shape (streams,)
-        Cost of a stream all of whose tuples leave the node.
-    under : shape (operators, tasks + 1, units + 1)
-        Least cost of all operators under one with so many tasks, that together take at most so many units.
-    after : shape (operators, tasks + 1, units + 1)
-        The same of those under its parent that come after it and what is under it, by tasks of the parent (0 for roots).
-    tails : shape (operators, units + 1)
-        Room for the least cost of all that comes after an operator and what is under it.
-    sums : shape (2, units + 1)
-        Room to reckon.
+    single : shape (operators,), cost of a task.
+    joint : shape (streams,), cost of a stream all of whose tuples leave the node.
+    under : shape (operators, tasks + 1, units + 1), least cost of all operators under one with so many tasks, that together take
+        at most so many units.
+    after : shape (operators, tasks + 1, units + 1), the same of those under its parent that come after it and what is under it,
+        by tasks of the parent (0 for roots).
+    tails : shape (operators, units + 1), room for the least cost of all that comes after an operator and what is under it.
+    sums : shape (2, units + 1), room to reckon.
     """
 
     single: np.ndarray

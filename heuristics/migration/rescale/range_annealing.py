@@ -52,10 +52,7 @@ class RangeAnnealingParameters:
 
 
 class RangeAnnealing(Method):
-    """Annealing from the current deployment, from few and many replicas, and from EDRP with the fewest bytes.
-
-    The answer is never worse than any of these.
-    """
+    """Annealing from the current deployment, from few and many replicas, and from EDRP with the fewest bytes."""
 
     name = "range-annealing"
     kinds = ("rescale",)

@@ -50,10 +50,7 @@ Fits = Callable[[int, int, int], bool]
 
 
 def repaired_starts(arrays: KeyedArrays) -> list[Replicas]:
-    """For each target, what runs as little changed as it takes, and a deployment that is made from scratch.
-
-    The first one is made in any case: it takes milliseconds, and may be all that there is when time is up.
-    """
+    """For each target, what runs as little changed as it takes, and a deployment that is made from scratch."""
     present = present_start(arrays, arrays.problem.current)
     known: list[Replicas] = []
     for target in TARGETS:

@@ -1,7 +1,4 @@
-"""Compiles the lab's jobs: `python -m edrp.validation.flink.lab.build` after a change of a source; needs `javac`.
-
-The jar's manifest holds the hash of the sources that it was made from.
-"""
+"""Compiles the lab's jobs: `python -m edrp.validation.flink.lab.build` after a change of a source; needs `javac`."""
 
 from __future__ import annotations
 

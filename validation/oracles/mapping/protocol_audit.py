@@ -1,7 +1,4 @@
-"""Audit of the mapping protocol: it ends once, acknowledges all maps, and reserves what accepted tasks take.
-
-The resources that a task takes are counted here from its map and the documents alone, independently of the agents.
-"""
+"""Audit of the mapping protocol: it ends once, acknowledges all maps, and reserves what accepted tasks take."""
 
 from __future__ import annotations
 
@@ -39,11 +36,7 @@ def audit(exchange: Exchange) -> Iterator[str]:
 
 
 def audit_reservations(exchange: Exchange) -> Iterator[str]:
-    """Describe the faults of the reservations at any moment.
-
-    Tasks that are decided and have not ended hold what their maps take. No resource is promised beyond its limit, those that
-    probes hold included.
-    """
+    """Describe the faults of the reservations at any moment."""
     held = held_by_tasks(exchange)
     total: defaultdict[Resource, float] = defaultdict(float)
     for number, result in enumerate(exchange.results):

@@ -63,11 +63,7 @@ def race(seed: int) -> Race:
 
 
 def random_exchange(seed: int) -> Exchange:
-    """Draw two to five tasks that begin within three milliseconds on three to six servers.
-
-    Every cost, pruning and reading of the limits occurs, dedicated links and the public network, messages in order and out of
-    order, and tasks that end while others are mapped.
-    """
+    """Draw two to five tasks that begin within three milliseconds on three to six servers."""
     random = np.random.default_rng([seed, 7])
     rules = Rules(
         max_empty_hops=int(random.integers(0, 3)),

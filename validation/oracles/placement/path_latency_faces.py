@@ -59,10 +59,7 @@ Instance = tuple[str, str]
 
 
 def slowest_instance_path(problem: LatencyAwareProblem, deployment: Deployment) -> float:
-    """Seconds on the links of the slowest path that a tuple can take.
-
-    Nothing is remembered between paths, so that the time grows with their number.
-    """
+    """Seconds on the links of the slowest path that a tuple can take."""
     starts = [(operator, node) for operator in deployment for node in deployment[operator]]
     return max(sum(_legs(problem, path)) for start in starts for path in _paths(problem, deployment, (start,)))
 
