@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from edrp.backends.base import ProgramResult
 from edrp.core.arrays import Floats
 from edrp.core.program import Linear, Program
@@ -73,6 +75,42 @@ class Formulation(ABC):
     def tie_breaks(self) -> tuple[Linear, ...]:
         """Expressions that decide, in this order, among decisions of equal objective."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFormulation(Formulation):
+    """A formulation of a problem whose objective and limits are over metrics.
+
+    Attributes
+    ----------
+    expressions : quantities and metrics as linear expressions.
+    """
+
+    expressions: Any
+
+    @property
+    def current(self) -> Any:
+        """The current deployment."""
+        return self.problem.current
+
+    @property
+    def limits(self) -> Mapping[str, str]:
+        """Limits on metrics, and what the nodes offer."""
+        named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
+        units = self.problem.metrics
+        texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
+        return {"capacity": "resources of the nodes", **texts}
+
+    def metric(self, name: str) -> Linear:
+        """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
+        before = set(self.program.row_blocks)
+        value: Linear = self.problem.metrics[name].linearise(self.expressions)
+        self.model_rows.update(self.program.row_blocks.keys() - before)  # rows that define the metric are not the user's
+        return value
+
+    def padded(self, start: Floats | None) -> Floats | None:
+        """A starting point that leaves columns which a user has added to the solver."""
+        return None if start is None else np.concatenate([start, np.full(self.program.columns - start.size, np.nan)])
 
 
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:

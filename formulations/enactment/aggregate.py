@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.core.arrays import Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
 from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
 from edrp.formulations.enactment.packing import pack_by_swaps, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
@@ -95,3 +96,23 @@ def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
     program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
     return Linear.of(late, arrays.late)
+
+
+def add_host_rows(program: Program, sizes: Sizes, kinds: Ints, most: Floats, columns: Ints, leased: Floats) -> None:
+    """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased.
+
+    Hosts (S,) of types `kinds` hold at most `most` (S, O) instances each, and are leased by those of the binary `columns` at
+    which `leased` (S, C) is 1. Rows `leased`: instances that need nothing take no room, but a host.
+    """
+    instances, columns = program["instances"], np.broadcast_to(columns, leased.shape)
+    capacity = sizes.capacity[kinds]
+    slot, resource = np.nonzero(capacity)
+    rows = np.arange(slot.size)[:, None]
+    shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
+    entries = [(rows, instances[slot], shares), (rows, columns[slot], -leased[slot])]
+    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[kinds] > 0))
+    rows = np.arange(slot.size)[:, None]
+    used = np.where(leased[slot] > 0, -most[slot, operator][:, None], 0.0)
+    entries = [(rows, instances[slot, operator][:, None], 1.0), (rows, columns[slot], used)]
+    program.add_rows("leased", slot.size, entries, upper=0.0)

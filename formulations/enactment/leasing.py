@@ -16,8 +16,8 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Program
-from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
+from edrp.formulations.enactment.aggregate import add_host_rows
 from edrp.formulations.enactment.leasing_area import (
     add_area_rows,
     add_lease_columns,
@@ -156,7 +156,8 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
     built = Program()
     add_lease_columns(built, arrays, whole=True, units=useful_units(enough, arrays.unit))
     _add_slots(built, arrays, slots)
-    _add_capacity_rows(built, arrays, slots)
+    opened = built["open"][:, None]
+    add_host_rows(built, arrays.sizes, slots.kind, arrays.max_counts[slots.period], opened, np.ones(opened.shape))
     add_area_rows(built, arrays)
     add_unserved_rows(built, arrays)
     objective = lease_objective(built, arrays)
@@ -178,18 +179,3 @@ def _add_slots(program: Program, arrays: LeasingArrays, slots: Slots) -> None:
     totals = slots.period[:, None] * count.shape[1] + np.arange(count.shape[1])
     entries = [(totals, instances, 1.0), (np.arange(count.size), count.ravel(), -1.0)]
     program.add_rows("total", count.size, entries, lower=0.0, upper=0.0)
-
-
-def _add_capacity_rows(program: Program, arrays: LeasingArrays, slots: Slots) -> None:
-    """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not open."""
-    sizes, instances, opened = arrays.sizes, program["instances"], program["open"]
-    capacity = sizes.capacity[slots.kind]
-    slot, resource = np.nonzero(capacity)
-    rows = np.arange(slot.size)
-    shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
-    entries = [(rows[:, None], instances[slot], shares), (rows, opened[slot], -1.0)]
-    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
-    # Instances that need nothing take no room, but a host.
-    slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots.kind] > 0))
-    rows, most = np.arange(slot.size), arrays.max_counts[slots.period[slot], operator]
-    program.add_rows("leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows, opened[slot], -most)], upper=0.0)

@@ -14,11 +14,11 @@ from time import perf_counter
 import numpy as np
 
 from edrp.backends.conditioning import TINY
-from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.enactment.containers import AMOUNT_SLACK, Host
+from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.formulations.enactment.aggregate import late_items, sharpened
+from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
 from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
@@ -139,7 +139,8 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     _add_columns(built, arrays, useful, slots)
     _add_choice_row(built)
     _add_count_rows(built, arrays)
-    _add_capacity_rows(built, arrays, slots, open_slot)
+    room = np.minimum(arrays.sizes.room[slots], arrays.max_counts)
+    add_host_rows(built, arrays.sizes, slots, room, built["composition"], open_slot.T.astype(float))
     objective = Linear.of(built["composition"], useful.counts @ arrays.price)
     late = late_items(built, arrays)
     free = _free_shares(built, arrays, useful)
@@ -187,24 +188,6 @@ def _add_count_rows(program: Program, arrays: EnactmentArrays) -> None:
     program.add_rows("total", count.size, [(operators[:, None], instances.T, 1.0), (operators, count, -1.0)], lower=0, upper=0)
     program.add_rows("fewest", count.size, [(operators, count, 1.0)], lower=arrays.min_counts)
     program.add_rows("most", count.size, [(operators, count, 1.0)], upper=arrays.max_counts)
-
-
-def _add_capacity_rows(program: Program, arrays: EnactmentArrays, slots: Ints, open_slot: Bools) -> None:
-    """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased."""
-    sizes, instances, composition = arrays.sizes, program["instances"], program["composition"]
-    capacity = sizes.capacity[slots]
-    slot, resource = np.nonzero(capacity)
-    rows = np.arange(slot.size)[:, None]
-    shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
-    entries = [(rows, instances[slot], shares), (rows, composition[None, :], -open_slot.T[slot].astype(float))]
-    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
-    # Instances that need nothing take no room, but a host.
-    slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots] > 0))
-    rows, most = np.arange(slot.size), np.minimum(sizes.room[slots[slot], operator], arrays.max_counts[operator])
-    leased = np.where(open_slot.T[slot], -most[:, None], 0.0)
-    program.add_rows(
-        "leased", slot.size, [(rows, instances[slot, operator], 1.0), (rows[:, None], composition[None, :], leased)], upper=0.0
-    )
 
 
 def _free_shares(program: Program, arrays: EnactmentArrays, compositions: Compositions) -> Linear:

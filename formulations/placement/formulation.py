@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,7 +13,7 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.program import Linear
 from edrp.core.wording import suggestion
-from edrp.formulations.formulation import Formulation
+from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.placement.builder import PlacementExpressions
 from edrp.formulations.placement.compact import build_compact
 from edrp.formulations.placement.literal import LiteralExpressions, build_literal, build_over
@@ -83,7 +83,7 @@ RESTRICTED_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementFormulation(Formulation):
+class PlacementFormulation(MetricFormulation):
     """A deployment problem formulated as a program.
 
     Examples
@@ -110,20 +110,6 @@ class PlacementFormulation(Formulation):
     """
 
     expressions: PlacementExpressions
-
-    @property
-    def current(self) -> Deployment | None:
-        """The current deployment."""
-        deployment: Deployment | None = self.problem.current
-        return deployment
-
-    @property
-    def limits(self) -> Mapping[str, str]:
-        """Limits on metrics, and what the nodes offer."""
-        named = {f"limits.{term.metric}": term for term in self.problem.terms if term.limit is not None}
-        units = self.problem.metrics
-        texts = {name: f"{name}: {t.limit:.6g} {units[t.metric].unit}".removesuffix(" 1") for name, t in named.items()}
-        return {"capacity": "resources of the nodes", **texts}
 
     @property
     def restriction(self) -> str:
@@ -155,13 +141,6 @@ class PlacementFormulation(Formulation):
         """
         return self._held(operator, node, counted=True)
 
-    def metric(self, name: str) -> Linear:
-        """A metric in its own unit (availability as −ln); only what is bounded or minimised is pressed down to its value."""
-        before = set(self.program.row_blocks)
-        value: Linear = self.problem.metrics[name].linearise(self.expressions)
-        self.model_rows.update(self.program.row_blocks.keys() - before)  # rows that define the metric are not the user's
-        return value
-
     def decode(self, values: Floats) -> Deployment:
         """The deployment that a point of the program stands for."""
         return self.expressions.compiled.deployment(self.expressions.counts(values))
@@ -172,11 +151,7 @@ class PlacementFormulation(Formulation):
             counts = self.expressions.compiled.counts(deployment)
         except KeyError:
             return None
-        start = self.expressions.start(counts)
-        if start is None:
-            return None
-        # Columns that a user has added are left to the solver.
-        return np.concatenate([start, np.full(self.program.columns - start.size, np.nan)])
+        return self.padded(self.expressions.start(counts))
 
     def _held(self, operator: str, node: str | None, counted: bool) -> Linear:
         compiled = self.expressions.compiled

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from edrp.core.budget import deadline, now
+from edrp.core.errors import OutOfTimeError
+from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
@@ -41,3 +46,16 @@ def answer_with_bound(
         size=size,
         build_seconds=build_seconds,
     )
+
+
+def worked_until_limit(options: Options, work: Callable[[], StoppedBecause]) -> StoppedBecause:
+    """Do work that may take as long as the options allow, and say why it ended."""
+    stopped: StoppedBecause
+    try:
+        with deadline(now() + options.remaining):
+            stopped = work()
+    except OutOfTimeError:
+        stopped = "time_limit"
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    return "time_limit" if stopped == "finished" and options.remaining <= 0 else stopped

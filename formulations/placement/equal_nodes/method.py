@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.budget import deadline, now
-from edrp.core.errors import OutOfTimeError
+from edrp.core.budget import now
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.compact import estimated_columns
@@ -30,7 +29,7 @@ from edrp.formulations.placement.equal_nodes.realisation import (
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import answer_with_bound
+from edrp.formulations.placement.proof import answer_with_bound, worked_until_limit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -128,26 +127,20 @@ class _Search:
 
     def run(self) -> Answer:
         """Work on the case with the least bound until it is no better than the incumbent."""
-        stopped: StoppedBecause = "finished"
-        try:
-            with deadline(now() + self.options.remaining):
-                for work in (CaseSearch.raise_first, CaseSearch.raise_more):
-                    for case in sorted(self.cases, key=lambda case: case.bound):
-                        if not self._closed(case):
-                            work(case)
-                            self._report()
-                for case in sorted(self.cases, key=lambda case: case.bound):
-                    if not self._closed(case):
-                        case.prove(self._allowed)
-                        self._report()
-                self._branch()
-        except OutOfTimeError:
-            stopped = "time_limit"
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-        if stopped == "finished" and self.options.remaining <= 0:
-            stopped = "time_limit"
-        return self._answer(stopped)
+        return self._answer(worked_until_limit(self.options, self._work))
+
+    def _work(self) -> StoppedBecause:
+        for work in (CaseSearch.raise_first, CaseSearch.raise_more):
+            for case in sorted(self.cases, key=lambda case: case.bound):
+                if not self._closed(case):
+                    work(case)
+                    self._report()
+        for case in sorted(self.cases, key=lambda case: case.bound):
+            if not self._closed(case):
+                case.prove(self._allowed)
+                self._report()
+        self._branch()
+        return "finished"
 
     def _branch(self) -> None:
         """Split the case with the least bound until none is left below the incumbent."""

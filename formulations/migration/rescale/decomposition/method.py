@@ -7,8 +7,6 @@ from itertools import count
 
 import numpy as np
 
-from edrp.core.budget import deadline, now
-from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.migration.rescale.columns import estimated_ranges
@@ -18,6 +16,7 @@ from edrp.formulations.migration.rescale.decomposition.completion import complet
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
+from edrp.formulations.placement.proof import worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
@@ -114,17 +113,7 @@ class _BoundedSearch:
 
     def run(self, rounds: int) -> Answer:
         """Search, raise the bound, and search again from what it has found."""
-        stopped: StoppedBecause = "finished"
-        try:
-            with deadline(now() + self.options.remaining):
-                stopped = self._work(rounds)
-        except OutOfTimeError:
-            stopped = "time_limit"
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-        if stopped == "finished" and self.options.remaining <= 0:
-            stopped = "time_limit"
-        return self._answer(stopped)
+        return self._answer(worked_until_limit(self.options, lambda: self._work(rounds)))
 
     def _work(self, rounds: int) -> StoppedBecause:
         self._search(FIRST_SHARE)
