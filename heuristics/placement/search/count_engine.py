@@ -148,7 +148,7 @@ class CountEngine:
         if not np.array_equal(self._now.counts.held, self._memory.best):  # the caller dropped the search before
             self._adopt(self._memory.best)
         search, ended = self._search(rule), False
-        while not (ended or self._nothing_is_better()):
-            ended = iterate(search, run)
+        while not ended:
+            ended = self._nothing_is_better() or iterate(search, run)
             budget.spend(PLACE_UNITS * float(search.progress[WORK]))
             yield self.value()

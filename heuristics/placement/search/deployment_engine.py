@@ -87,7 +87,7 @@ class DeploymentEngine:
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance / self.arrays.scale, COMPARED, self._changes())
+        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._changes())
         yield from self._iterate(run, seed)
 
     def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[Value]:
