@@ -54,10 +54,6 @@ class NodeRule:
 
         Parameters
         ----------
-        loads
-            Observed, any shape.
-        low, high
-            Least and greatest number of nodes.
         outliers
             Share of the loads at either end that is set aside first: a single spike would otherwise leave all other
             loads at `low`.

@@ -31,8 +31,6 @@ class LoadSeries:
 
     Attributes
     ----------
-    name
-        Thing that was counted.
     step
         Seconds.
     counts : shape (T,)
@@ -89,11 +87,6 @@ class LoadSeries:
 def taxi_series(data: str | Path | None = None) -> LoadSeries:
     """Taxi trips of New York in 2013, one count a minute.
 
-    Parameters
-    ----------
-    data
-        Folder of the series; default: the environment variable `EDRP_DATA`.
-
     Raises
     ------
     InvalidInstanceError
@@ -109,8 +102,6 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
     ----------
     company
         "AAPL", "AMZN" or "GOOG".
-    data
-        Folder that holds `twitter_volume_AAPL.csv` and so on; default: the environment variable `EDRP_DATA`.
 
     Raises
     ------

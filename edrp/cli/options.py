@@ -82,10 +82,6 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
 
     Parameters
     ----------
-    out
-        The folder that the user named, if any.
-    force
-        Whether to replace files that others wrote.
     names
         Names of files that are to be written, which are looked for before any work.
     """

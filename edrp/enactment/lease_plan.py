@@ -23,8 +23,6 @@ class LeasePlan:
     ----------
     bought
         Units that begin in each period, prolongations included.
-    leased
-        Hosts in each period.
     prolonged
         For each host that is paid already: whether it is prolonged when its paid time ends.
     cost
@@ -47,12 +45,8 @@ def cheapest_leases(
 
     Parameters
     ----------
-    needed
-        Number of hosts needed in each period.
     unit_periods
         Periods that a unit lasts.
-    price
-        Money for a unit.
     paid
         For each host that is leased already, the number of first periods that are paid.
     prorate

@@ -98,15 +98,6 @@ def migration_problem(fitted: OperatorFit, seen: OperatorObservation, replicas: 
     """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
 
     Where the fit does not know them, load and state of each replica are split evenly over its key groups.
-
-    Parameters
-    ----------
-    fitted, seen
-        The operator.
-    replicas
-        How many there are to be.
-    tolerance
-        τ of the problem.
     """
     groups = seen.max_parallelism
     loads = [sum(window.subtasks[u].records_in for window in seen.windows[-1:]) for u in range(seen.parallelism)]

@@ -88,14 +88,8 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
 
     Parameters
     ----------
-    fit
-        The job now.
-    plan
-        Replicas of each operator.
     widths
         Factors of intervals, by quantity; 1 where none is given.
-    downtime
-        Of the change to the plan.
     """
     rate = throughput(fit)
     spread = _rate_spread(fit)

@@ -124,10 +124,6 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
 
     Parameters
     ----------
-    problem
-        The problem that the deployment solves.
-    deployment
-        Any deployment of it.
     time_limit
         Seconds for all problems that are solved again together, at most 5 for each; None for 5.
 

@@ -43,8 +43,6 @@ class Scene:
 
     Parameters
     ----------
-    problem
-        The problem.
     deployments
         All that are to be shown, which decide what nodes have a box of their own and how large boxes are.
     """

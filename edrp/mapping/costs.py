@@ -43,10 +43,6 @@ def objective(cost: str, facts: MapFacts, max_links: int) -> float:
 
     Parameters
     ----------
-    cost
-        One of `COSTS`.
-    facts
-        Properties of a whole map.
     most_links
         Links that a map can use.
 

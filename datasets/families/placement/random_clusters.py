@@ -50,8 +50,6 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
     max_combinations
         Deployments at most; larger problems are drawn again.
     running

@@ -44,12 +44,6 @@ def random_latency_aware_problem(
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
-    operators, nodes
-        Smallest and largest number of each.
-    max_instances
-        Maximum number of instances of an operator.
     combinations_limit
         Instances are cut until the product of the operators' multisets of nodes is at most this.
     room
