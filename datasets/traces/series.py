@@ -44,8 +44,6 @@ class LoadSeries:
     def per(self, interval: float) -> Floats:
         """Events in each whole interval, a multiple of `step`, in seconds; a last one that is not full is left out.
 
-        Examples
-        --------
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3, 4, 5])).per(600.0).tolist()
         [3.0, 7.0]
         """
@@ -59,8 +57,6 @@ class LoadSeries:
     def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> Ints:
         """Nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
 
-        Examples
-        --------
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3])).node_counts(300.0, 1, 5).tolist()
         [1, 3, 5]
         """

@@ -57,8 +57,6 @@ Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves 
 def choice_option(words: Any, help: str) -> Any:
     """An option that takes one of the words of a `Literal`; another word is refused with the nearest of these.
 
-    Examples
-    --------
     >>> from typing import Literal
     >>> choice_option(Literal["events", "bytes"], "Measure of load.").metavar
     'events|bytes'

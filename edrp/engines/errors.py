@@ -8,8 +8,6 @@ from edrp.core.errors import EdrpError, visible
 class EngineError(EdrpError):
     """An engine, its job or a capture of it cannot be used.
 
-    Examples
-    --------
     >>> print(EngineError("http://localhost:8081", "nothing answers; start the cluster"))
     http://localhost:8081: nothing answers; start the cluster
     """

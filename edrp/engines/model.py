@@ -191,8 +191,6 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
     replicas if, whichever operator of each group is taken, these have at most S replicas there: a resource per combination.
     Where there are too many combinations, no slot is shared in the model, which is on the safe side.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace as Seen
     >>> slot_resources([Seen(name="a", slot_group="x"), Seen(name="b", slot_group="x"), Seen(name="c", slot_group="y")])
     {'a': ['slots 1'], 'b': ['slots 2'], 'c': ['slots 1', 'slots 2']}

@@ -14,8 +14,6 @@ EXPONENTS = (0.0, 0.5, 0.8, 0.8, 1.0)
 def with_capacity_curves(problem: EdrpProblem, seed: int = 0) -> EdrpProblem:
     """The problem with a random capacity curve in place of every constant service rate, which one replica keeps.
 
-    Examples
-    --------
     >>> from edrp.datasets.families.placement.random_clusters import random_cluster
     >>> problem = with_capacity_curves(random_cluster(0))
     >>> {operator.latency.model for operator in problem.application.operators}

@@ -72,8 +72,6 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
 def with_traffic(problem: EdrpProblem, seed: int) -> EdrpProblem:
     """The problem with random prices and availabilities of links and zones, weights and limits on all metrics.
 
-    Examples
-    --------
     >>> with_traffic(random_cluster(0), 0).limits.network_usage is None
     False
     """

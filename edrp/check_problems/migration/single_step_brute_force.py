@@ -45,8 +45,6 @@ class BestMigration(NamedTuple):
 def brute_force_migration(problem: MigrationProblem) -> BestMigration | None:
     """The best of all partitions of a small problem with whole sizes; None where none is feasible.
 
-    Examples
-    --------
     >>> problem = MigrationProblem(work=[1, 1], state_size=[3, 5], intervals=[[0, 2]], nodes=2, tolerance=0.0)
     >>> brute_force_migration(problem)
     BestMigration(cost=3.0, largest_load=1.0, moves=1, boundaries=(0, 1, 2), kept=(None, 0))
