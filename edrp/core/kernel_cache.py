@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from llvmlite import binding
 from numba import njit
-from numba.core import event, types
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.types import BaseTuple
 
 from edrp.core.budget import clock, compiles_patiently
 from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
 from edrp.core.kernel_parts import EntryCompiler
-from edrp.core.kernels import Kernel
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
 """The cache that a wheel brings along, if it does."""
@@ -54,7 +54,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
         elif constant != function.__doc__:
             yield repr(constant)
     for value in map(function.__globals__.get, code.co_names):
-        if isinstance(value, Kernel):
+        if hasattr(value, "interpret"):  # a kernel
             if value not in known:
                 known.add(value)
                 yield repr(value.options)
@@ -69,7 +69,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
 
 def _fields(kinds: Any) -> tuple[Any, ...]:
     """Names of the values in all named tuples among some types: Numba tells such types apart by their classes only."""
-    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, BaseTuple))
 
 
 class _KernelFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types

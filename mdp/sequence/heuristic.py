@@ -78,7 +78,8 @@ class Pools:
     def best_path(self) -> tuple[float, Path]:
         """The best path through kept partitions; every step must have one."""
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
-        pairs = [len(before) * after.size for before, after in zip([[self.course.start], *listed], listed, strict=False)]
+        starts = [self.course.start[np.newaxis], *listed]
+        pairs = [len(before) * after.size for before, after in zip(starts, listed, strict=False)]
         spend(RECOMBINED * sum(pairs))
         before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
         for step, after in zip(self.course.steps, listed, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.budget import spend
-from edrp.core.kernel_helpers import below, uniform
+from edrp.core.kernel_helpers import below, copy_matrix, uniform
 from edrp.core.kernels import inlined, kernel
 from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, fill_loads
 
@@ -140,10 +140,10 @@ def _lower(
             if total < least - 1e-15:
                 total = excess.sum()
                 least = total
-                best[:, :] = counts
+                copy_matrix(counts, best)
         else:
             _exchange(counts, left, demand, v, u, i, j)
-    counts[:, :] = best
+    copy_matrix(best, counts)
     return least if least > 1e-14 else 0.0
 
 
