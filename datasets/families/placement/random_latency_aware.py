@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 Random = np.random.Generator
@@ -79,13 +78,6 @@ def random_latency_aware_problem(
         "weights": WEIGHTINGS[random.integers(len(WEIGHTINGS))],
     }
     return LatencyAwareProblem(**fields)
-
-
-def random_deployment(problem: LatencyAwareProblem, random: Random) -> Deployment:
-    """Every instance on any of its candidates, whether there is room or not."""
-    nodes = tuple(problem.network.by_name)
-    operators = problem.application.operators
-    return Deployment({o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in operators})
 
 
 def _multisets(operator: dict[str, Any], nodes: int) -> int:
