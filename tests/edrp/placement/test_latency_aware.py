@@ -16,7 +16,7 @@ from edrp.check_problems.placement.latency_aware_brute_force import brute_force_
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.kernels import interpreting
-from edrp.datasets.families.placement.random_latency_aware import random_deployment, random_latency_aware_problem
+from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.formulations.methods import formulate
 from edrp.placement.application import Topology
 from edrp.placement.compilation import compile_problem
@@ -88,7 +88,10 @@ def test_operators_without_streams_score_their_supervisors_only():
 
 
 def drawn_deployment(problem: LatencyAwareProblem, seed: int) -> Deployment:
-    return random_deployment(problem, np.random.default_rng(seed))
+    """Every instance on any of its candidates, whether there is room or not."""
+    nodes, random = tuple(problem.network.by_name), np.random.default_rng(seed)
+    operators = problem.application.operators
+    return Deployment({o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in operators})
 
 
 @pytest.fixture
