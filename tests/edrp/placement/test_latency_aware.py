@@ -24,8 +24,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.metrics import LATENCY_AWARE_METRICS
 from edrp.placement.network import Network
-from edrp.validation.oracles.placement.instance_paths import slowest_instance_path
-from edrp.validation.oracles.placement.path_latency_faces import path_latencies
+from edrp.validation.oracles.placement.path_latency_faces import path_latencies, slowest_instance_path
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "edge_to_cloud.json"
 
