@@ -106,13 +106,7 @@ def chunk_length(work: float, most: int) -> int:
 
 
 def colexicographic(partitions: Partitions) -> Ints:
-    """Row numbers of partitions sorted by their last boundary, then the one before, and so on.
-
-    Examples
-    --------
-    >>> colexicographic(np.array([[0, 1, 5, 9], [0, 2, 4, 9], [0, 3, 4, 9]], dtype=np.int16)).tolist()
-    [1, 2, 0]
-    """
+    """Row numbers of partitions sorted by their last boundary, then the one before, and so on."""
     return np.lexsort(partitions.T).astype(np.int64)
 
 

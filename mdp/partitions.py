@@ -139,12 +139,6 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
     ----------
     work_before
         Shape (m + 1,), work of the tasks before each boundary, nondecreasing.
-
-    Examples
-    --------
-    >>> graph = layers(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> graph.first.tolist(), graph.last.tolist()
-    ([0, 1, 4], [0, 3, 4])
     """
     tasks = work_before.size - 1
     reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
@@ -225,13 +219,6 @@ def enumerate_partitions(
     ------
     ProblemTooLargeError
         When they do not fit into memory.
-
-    Examples
-    --------
-    >>> enumerate_partitions(np.arange(5.0), 2, 3.0, allow_empty=False).tolist()
-    [[0, 1, 4], [0, 2, 4], [0, 3, 4]]
-    >>> enumerate_partitions(np.arange(3.0), 2, 2.0, allow_empty=True).tolist()
-    [[0, 1, 2], [0, 2, 2]]
     """
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
@@ -276,14 +263,7 @@ def _enumerate(
 def sample_partitions(
     work_before: Floats, nodes: int, limit: float, allow_empty: bool, size: int, generator: np.random.Generator
 ) -> Partitions:
-    """Feasible partitions drawn uniformly, with replacement, from however many there are; shape (size, nodes + 1).
-
-    Examples
-    --------
-    >>> drawn = sample_partitions(np.arange(65.0), 8, 64.0, False, 1000, np.random.default_rng(0))
-    >>> bool((drawn[:, 1:] > drawn[:, :-1]).all())
-    True
-    """
+    """Feasible partitions drawn uniformly, with replacement, from however many there are; shape (size, nodes + 1)."""
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     counts = paths_to_end(graph)

@@ -70,12 +70,6 @@ class Trie(NamedTuple):
         ------
         OverflowError
             When there are more than 2**62 partitions: such a class has no numbered leaves.
-
-        Examples
-        --------
-        >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
-        >>> trie.count, trie.boundary.tolist()
-        (3, [0, 1, 2, 3, 4])
         """
         graph = layers(work_before, nodes, limit, allow_empty)
         counts = paths_to_end(graph)
@@ -218,12 +212,6 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
         Trie of the class.
     values
         Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
-
-    Examples
-    --------
-    >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> prepare_values(trie, np.array([3.0, 1.0, 2.0])).values.tolist()
-    [3.0, 1.0, 2.0]
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     spend(SAMPLED * min(trie.count, SAMPLE) * trie.nodes + PREFIX * float(trie.prefixes[0]))

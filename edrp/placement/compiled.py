@@ -42,11 +42,6 @@ def multisets(nodes: Ints, max_replicas: int) -> Ints32:
     numpy.ndarray
         Shape (count_configurations(len(nodes), max_replicas), max_replicas); members ascending in the
         order of `nodes`, unused places hold -1.
-
-    Examples
-    --------
-    >>> multisets(np.array([4, 7]), 2).tolist()
-    [[4, -1], [7, -1], [4, 4], [4, 7], [7, 7]]
     """
     count = len(nodes)
     level = np.arange(count, dtype=np.int32)[:, None]

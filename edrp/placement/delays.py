@@ -23,13 +23,6 @@ def with_delays(network: Network, delays: Mapping[tuple[str, str], float]) -> Ne
     ------
     InvalidInstanceError
         Naming every unknown node, every pair of a node with itself, and every delay that is negative or no number.
-
-    Examples
-    --------
-    >>> network = Network(nodes=[{"name": "a"}, {"name": "b"}], links=[{"source": "a", "target": "b", "delay": 0.01, "cost": 2}])
-    >>> measured = with_delays(network, {("b", "a"): 0.03})
-    >>> measured.delay("a", "b"), measured.link_cost("a", "b")
-    (0.03, 2.0)
     """
     _check(network, delays)
     links = {(link.source, link.target): link for link in network.links}

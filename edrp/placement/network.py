@@ -200,14 +200,6 @@ class Network(LinkedNodes):
 
         None stands for pairs that have no link; pairs on one node use none and are left out. Where links are
         described by zones, pairs are counted by zones: the work grows with the nodes, not with their pairs.
-
-        Examples
-        --------
-        >>> nodes = [{"name": "a", "zone": "x"}, {"name": "b", "zone": "x"}, {"name": "c"}]
-        >>> network = Network(nodes=nodes, within_zone={"delay": 0.1}, between_zones={"delay": 0.2})
-        >>> links = network.links_between(Counter({"a": 2}), Counter({"a": 5, "b": 3, "c": 1}))
-        >>> [(link.delay, pairs) for link, pairs in links]
-        [(0.1, 6), (0.2, 2)]
         """
         if not self.classes:
             return [(self._links.get((u, v)), m * n) for u, m in sources.items() for v, n in targets.items() if u != v]

@@ -68,13 +68,7 @@ class BalancedPacking:
 
 
 def least_largest_load(work: Floats, nodes: int) -> float:
-    """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible.
-
-    Examples
-    --------
-    >>> least_largest_load(np.array([1.0, 2.0, 3.0, 4.0]), 2)
-    6.0
-    """
+    """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible."""
     before = _before(work)
     low, high = max(float(work.max()), float(before[-1]) / nodes), float(before[-1])
     for _ in range(HALVINGS):

@@ -27,14 +27,6 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     -------
     Assignment
         Intervals of the old nodes, None for those that leave, then of the new ones.
-
-    Examples
-    --------
-    >>> tasks = {"work": [1] * 8, "state_size": [1] * 8, "tolerance": 0.5}
-    >>> ring_assignment(MigrationProblem(**tasks, intervals=[(0, 3), (3, 8)], nodes=1))
-    ((0, 8), None)
-    >>> ring_assignment(MigrationProblem(**tasks, intervals=[(0, 3), (3, 8)], nodes=3), seed=1)
-    ((0, 3), (7, 8), (3, 7))
     """
     before, after, tasks = len(problem.intervals), problem.nodes, len(problem.work)
     standing = [(point, node) for point, node in _old_points(problem.intervals) if node < after]

@@ -12,13 +12,7 @@ from edrp.core.arrays import Floats, Ints
 
 
 def recurrent_classes(probabilities: Floats) -> list[Ints]:
-    """Sets of states that are never left once entered and within which each leads to each; at least one.
-
-    Examples
-    --------
-    >>> [states.tolist() for states in recurrent_classes(np.array([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]]))]
-    [[1], [2]]
-    """
+    """Sets of states that are never left once entered and within which each leads to each; at least one."""
     linked = probabilities > 0
     classes, label = connected_components(linked, connection="strong")
     source, target = np.nonzero(linked)
@@ -28,13 +22,7 @@ def recurrent_classes(probabilities: Floats) -> list[Ints]:
 
 
 def period(probabilities: Floats, state: int) -> int:
-    """Greatest common divisor of the numbers of steps after which a state can come again; 0 if it never can.
-
-    Examples
-    --------
-    >>> period(np.array([[0.0, 1.0], [1.0, 0.0]]), 0)
-    2
-    """
+    """Greatest common divisor of the numbers of steps after which a state can come again; 0 if it never can."""
     _, label = connected_components(probabilities > 0, connection="strong")
     members = np.flatnonzero(label == label[state])
     linked = probabilities[np.ix_(members, members)] > 0
@@ -51,11 +39,6 @@ def stationary(probabilities: Floats) -> Floats:
 
     State after state is eliminated (Grassmann, Taksar, Heyman 1985), without subtractions: every entry is
     accurate to rounding, however small.
-
-    Examples
-    --------
-    >>> stationary(np.array([[0.5, 0.5], [1.0, 0.0]])).round(6).tolist()
-    [0.666667, 0.333333]
     """
     reduced = probabilities.astype(np.float64)
     size = len(reduced)

@@ -21,12 +21,6 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
         As given, or those that occur, ascending.
     transitions : shape (k, k)
         From row to column; the matrices of several logs may simply be added.
-
-    Examples
-    --------
-    >>> counts, transitions = count_transitions([2, 3, 3, 2], [3, 2])
-    >>> counts.tolist(), transitions.tolist()
-    ([2, 3], [[0, 1], [2, 1]])
     """
     arrays = [np.asarray(counts) for counts in series]
     faults: list[Fault] = []

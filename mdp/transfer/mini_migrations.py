@@ -79,13 +79,7 @@ def mini_migrations(
 
 
 def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
-    """Work of each node in each of several assignments, shape (assignments, nodes).
-
-    Examples
-    --------
-    >>> loads([[0, 0, 1], [0, 1, 1]], [1.0, 2.0, 4.0], 2).tolist()
-    [[3.0, 4.0], [1.0, 6.0]]
-    """
+    """Work of each node in each of several assignments, shape (assignments, nodes)."""
     return np.stack([np.bincount(row, np.asarray(work, np.float64), minlength=nodes) for row in np.asarray(assignments)])
 
 
