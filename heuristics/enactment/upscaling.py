@@ -16,13 +16,7 @@ from edrp.heuristics.enactment.packing import PricedSizes
 
 
 def predicted_duration(durations: Sequence[float]) -> float:
-    """The next duration by a straight line through these, oldest first (cost-efficient enactment, Alg. 1, lines 5 to 9).
-
-    Examples
-    --------
-    >>> predicted_duration([1.0, 3.0, 2.0])
-    3.0
-    """
+    """The next duration by a straight line through these, oldest first (cost-efficient enactment, Alg. 1, lines 5 to 9)."""
     count = len(durations)
     observation_mean = (count + 1) / 2
     duration_mean = sum(durations) / count

@@ -235,11 +235,6 @@ def send(departures: Floats, before: int, selectivity: float, out: Floats) -> No
     """Items that an operator sends on each outgoing stream, one time (s) per item, to `out`, which has the right size.
 
     The k-th departure brings the items sent so far to k times the selectivity, rounded down; `before` departures were earlier.
-
-    >>> out = np.empty(2)
-    >>> send(np.array([1.0, 2.0, 3.0, 4.0]), 1, 0.5, out)
-    >>> out.tolist()
-    [1.0, 3.0]
     """
     written = 0
     sent = np.floor(before * selectivity + ROUNDING)

@@ -52,13 +52,7 @@ class NodeSets:
 
 
 def node_sets(delay: Floats, price: Floats, ranges: bool = True) -> NodeSets:
-    """States for tables of delays and prices between nodes, with ranges of shares or without.
-
-    Examples
-    --------
-    >>> node_sets(np.array([[0.0, 3.0], [2.0, 0.0]]), np.zeros((2, 2))).delay.tolist()
-    [[0.0, 3.0, 3.0], [2.0, 0.0, 2.0], [2.0, 3.0, 3.0]]
-    """
+    """States for tables of delays and prices between nodes, with ranges of shares or without."""
     size = len(delay)
     if size <= MAX_LISTED_NODES:
         groups = [[[u] for u in chosen] for k in range(1, size + 1) for chosen in combinations(range(size), k)]
