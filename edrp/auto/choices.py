@@ -13,8 +13,8 @@ from edrp.core.wording import suggestion
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.placement.compact import estimated_columns
+from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.peak_weights import weighted_peaks
-from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem

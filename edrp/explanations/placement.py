@@ -20,7 +20,7 @@ from edrp.placement.edrp import EdrpProblem, EdrpSolution
 from edrp.placement.latency import CapacityCurveLatency, PolynomialLatency
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics import Cost, Downtime
-from edrp.placement.metrics.paths import PathMetric, PathPart
+from edrp.placement.metrics.base import PathMetric, PathPart
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import node_classes
 from edrp.placement.problem import PlacementProblem, StreamPlacement

@@ -17,7 +17,7 @@ from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.metrics import KeyedCost, KeyedDowntime, KeyedResponseTime
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import moved_bytes, range_text, replica_loads
-from edrp.placement.metrics.paths import PathPart
+from edrp.placement.metrics.base import PathPart
 from edrp.placement.throughput import service_rate
 
 HOTTEST = 3

@@ -17,7 +17,7 @@ from edrp.explorer.view import Bar, Panel, Row, Rows, Timeline, Token, View
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
-from edrp.placement.metrics.paths import PathMetric
+from edrp.placement.metrics.base import PathMetric
 from edrp.report.tables import Table
 
 MAX_TASKS, MAX_MOVES = 600, 300

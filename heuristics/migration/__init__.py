@@ -1,8 +1,7 @@
 """Rules for changing the number of nodes that are in use today: what migrations of least state have to beat."""
 
-from edrp.heuristics.migration.balanced_packing import BalancedPacking
+from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing
-from edrp.heuristics.migration.even_split import EvenSplit
 from edrp.heuristics.migration.rule import Change, Outcome, Reassignment, Rule, outcome
 from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 

@@ -9,9 +9,8 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.heuristics.migration.balanced_packing import BalancedPacking
+from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ring_assignment
-from edrp.heuristics.migration.even_split import EvenSplit
 from edrp.heuristics.migration.rule import NEW, Change, Reassignment, Rule
 from edrp.heuristics.notes import listed
 from edrp.migration.intervals import Assignment, Interval

@@ -18,7 +18,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase
 
 from edrp.core.budget import compiling_under_limits
-from edrp.validation.fuzzing.cases import cases
+from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 HANGING = 300.0

@@ -12,7 +12,7 @@ from edrp.core.problem import Evaluation
 from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
-from edrp.placement.metrics.paths import PathPart
+from edrp.placement.metrics.base import PathPart
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.throughput import Throughput
 from edrp.report.tables import Table

@@ -8,10 +8,9 @@ from typing import Any
 
 from edrp.core.program import Linear
 from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
-from edrp.placement.metrics.base import Expressions, PlainMetric
+from edrp.placement.metrics.base import Expressions, PathPart, PlainMetric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Downtime, transfer_time
-from edrp.placement.metrics.paths import PathPart
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
 from edrp.placement.application import StreamGraph
+from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
 
 LIMIT_SLACK = 1e-9
@@ -115,3 +118,20 @@ class PlainMetric:
     def scaled(self, value: float) -> float:
         """The value itself."""
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class PathPart:
+    """One leg of the critical path: an operator or a stream, with its seconds."""
+
+    name: str
+    seconds: float
+    is_stream: bool
+
+
+class PathMetric(PlainMetric):
+    """A metric whose value is the time along the slowest path."""
+
+    @abstractmethod
+    def critical_path(self, problem: MeasuredProblem, deployment: Deployment) -> tuple[PathPart, ...]:
+        """The slowest path, leg by leg."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem
-from edrp.placement.metrics.paths import PathMetric, PathPart
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart
 
 MILLISECONDS = 1e3
 """In a second; the weight of this metric is per millisecond."""

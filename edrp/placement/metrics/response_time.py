@@ -6,8 +6,7 @@ import math
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem
-from edrp.placement.metrics.paths import PathMetric, PathPart
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart
 
 
 class ResponseTime(PathMetric):

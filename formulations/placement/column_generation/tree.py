@@ -10,7 +10,6 @@ from itertools import count
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.formulations.placement.column_generation.bounds import Certificate, certificate
 from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
 from edrp.formulations.placement.column_generation.model import Model
@@ -18,7 +17,14 @@ from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
-from edrp.formulations.placement.column_generation.windows import WHOLE, Window, fewest_supervisors, split
+from edrp.formulations.placement.column_generation.windows import (
+    WHOLE,
+    Certificate,
+    Window,
+    certificate,
+    fewest_supervisors,
+    split,
+)
 
 Report = Callable[[float | None, float], None]
 """Called with the incumbent's score, where there is one, and the bound, which is infinite where nothing is proven."""

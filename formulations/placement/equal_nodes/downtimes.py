@@ -7,10 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints
-from edrp.formulations.placement.equal_nodes.model import Choices, Quotient
+from edrp.core.problem import derived
+from edrp.formulations.placement.elimination.model import build_model
+from edrp.formulations.placement.equal_nodes.model import Choices, Quotient, build_quotient
 from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
+from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE, Compiled
 from edrp.placement.metrics.base import LIMIT_SLACK
+from edrp.placement.node_classes import find_node_classes
+from edrp.placement.problem import PlacementProblem
 
 
 def with_downtimes(quotient: Quotient) -> Quotient:
@@ -102,3 +107,15 @@ def most_on_node(quotient: Quotient, j: int) -> Ints:
         fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
         most = np.minimum(most, np.floor(fitting + 1e-9).astype(np.int64))
     return most
+
+
+@derived
+def compiled_quotient(problem: PlacementProblem) -> Quotient:
+    """The quotient of a problem; inside `derived_once` it is built once.
+
+    The problem has few classes. Without the placement at which nothing changes, where there is a current one.
+    """
+    number = find_node_classes(problem)
+    assert number is not None
+    quotient = build_quotient(build_model(compile_problem(problem)), number)
+    return quotient if problem.current is None else with_downtimes(quotient)

@@ -15,11 +15,11 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
+from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch, weighted_peaks
-from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.realisation import (
     promised_downtime,
     realise_apart,

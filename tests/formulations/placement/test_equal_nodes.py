@@ -21,9 +21,9 @@ from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
+from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
-from edrp.formulations.placement.equal_nodes.quotient import compiled_quotient
 from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem

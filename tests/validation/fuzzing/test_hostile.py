@@ -14,7 +14,7 @@ from edrp.core.instances import loads
 from edrp.datasets.families.registry import all_families
 from edrp.errors import InvalidInstanceError
 from edrp.validation.fuzzing.campaign import known_finds
-from edrp.validation.fuzzing.cases import methods_for
+from edrp.validation.fuzzing.mutations import methods_for
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 HOSTILE = Path(__file__).parent / "hostile"

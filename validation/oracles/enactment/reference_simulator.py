@@ -12,8 +12,7 @@ from typing import Any, Literal
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.oracles.enactment.reference_clock import ReferenceClock
-from edrp.validation.oracles.enactment.reference_parts import ReferenceHost, ReferenceInstance, ReferenceQueue
+from edrp.validation.oracles.enactment.reference_parts import ReferenceClock, ReferenceHost, ReferenceInstance, ReferenceQueue
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.rounds import rounds
 from edrp.validation.simulation.enactment.run_randomness import Stall

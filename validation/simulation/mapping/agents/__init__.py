@@ -60,11 +60,10 @@ forget: office → camera
 
 from edrp.heuristics.mapping.rules import Rules, Specification
 from edrp.validation.simulation.mapping.agents.agent import Directory, MapAgent
-from edrp.validation.simulation.mapping.agents.exchange import Exchange, ProtocolResult, build_agents
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, ProtocolResult, build_agents, run_protocol
 from edrp.validation.simulation.mapping.agents.messages import PORTAL, Begin, End, Map, Message
 from edrp.validation.simulation.mapping.agents.portal import Portal
 from edrp.validation.simulation.mapping.agents.reservations import Reservation
-from edrp.validation.simulation.mapping.agents.run_protocol import run_protocol
 
 __all__ = [
     "PORTAL",

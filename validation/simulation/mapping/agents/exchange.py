@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from typing import Any
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import shown
 from edrp.heuristics.mapping.rules import Rules, Specification
 from edrp.mapping.costs import MapFacts, ranked
 from edrp.mapping.counter_random import uniform
+from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import DataLink, ServerNetwork
 from edrp.validation.simulation.mapping.agents.agent import UNLIMITED, Directory, MapAgent
@@ -295,3 +297,34 @@ def build_agents(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> di
     for (source, target), link in sorted(network.arcs.items(), key=lambda arc: place[arc[0][1]]):
         links[source][target] = link
     return {server.name: agent(server, links[server.name], directory) for server in network.nodes}
+
+
+def run_protocol(
+    problem: MappingProblem,
+    *,
+    seed: int = 0,
+    jitter: float = 0.0,
+    ask_delay: float = 0.0,
+    agent: type[MapAgent] = MapAgent,
+    **pruning: Any,
+) -> ProtocolResult:
+    """Map and reserve a task on an otherwise idle network (bi-modal networks, Algs. 1-3).
+
+    Parameters
+    ----------
+    seed, jitter, ask_delay, agent
+        See `Exchange`.
+    pruning
+        Fields of `Rules` that say which maps a server sends on: `pruning`, `split_by_hops`, `cooling`, `neighbours` and
+        `max_messages`.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Naming each argument that cannot be.
+    """
+    rules = Rules.of(problem, **pruning)
+    exchange = Exchange(problem.network, rules, jitter=jitter, seed=seed, ask_delay=ask_delay, agent=agent)
+    task = exchange.submit(problem.task, seed=seed)
+    exchange.run()
+    return exchange.result(task)
