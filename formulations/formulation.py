@@ -132,12 +132,13 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         status = "feasible"
     if status == "infeasible" and formulation.restriction:
         status = "none"
+    bounds = [bound for bound in (formulation.bound, result.bound) if bound is not None]
     return Answer(
         status=status,
         stopped_because=result.stopped_because,
         decision=decision,
         objective=objective if result.settled and not own_terms else None,
-        bound=None if formulation.restriction or own_terms else _best_bound(formulation.bound, result.bound),
+        bound=None if formulation.restriction or own_terms else max(bounds, default=None),
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,
@@ -149,7 +150,3 @@ def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
     """The feasible decision with the lowest objective, the first of equals; None where none is feasible."""
     rated = [(evaluation.objective, d) for d in decisions if (evaluation := problem.evaluate(d)).feasible]
     return min(rated, key=lambda pair: pair[0])[1] if rated else None
-
-
-def _best_bound(*bounds: float | None) -> float | None:
-    return max((bound for bound in bounds if bound is not None), default=None)

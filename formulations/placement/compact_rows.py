@@ -229,10 +229,6 @@ def add_path_rows(columns: CompactColumns, pair_sums: PairSums) -> Linear:
     return Linear.of(response, arrivals.unit)
 
 
-def _may_spread(own: OperatorColumns) -> bool:
-    return not own.single and own.nodes.size > 1
-
-
 class _Arrivals:
     """Columns of arrivals: `finish` (operators,), of the mean instance at least, and `at` by node where instances may differ."""
 
@@ -242,7 +238,7 @@ class _Arrivals:
         self.finish: Ints = self.program.add_columns("finish", len(self.operators))
         self.at: dict[int, Ints] = {}
         for i, own in enumerate(self.operators):
-            if _may_spread(own):
+            if not own.single and own.nodes.size > 1:
                 self.at[i] = self.program.add_columns(f"arrival {self.compiled.operators[i]}", own.nodes.size)
 
     def add_stream(self, stream: int) -> None:
@@ -254,9 +250,9 @@ class _Arrivals:
         if i in self.at and j in self.at:
             self._add_pairs(i, j, delay, name)
         elif i in self.at:
-            self._add_to_one(i, j, delay, name)
+            self._add_one(self.at[i], self.finish[j], i, j, delay, name)
         elif j in self.at:
-            self._add_from_one(i, j, delay, name)
+            self._add_one(self.finish[i], self.at[j], j, i, delay.T, name)
 
     def _add_mean(self, stream: int, i: int, j: int, delay: Floats, name: str) -> None:
         """f_j ≥ f_i + Σ d·y, which is exact between operators of one instance each: a path is at least as long as on average."""
@@ -278,24 +274,13 @@ class _Arrivals:
         entries = [(rows, self.at[j][v], 1.0), (rows, self.at[i][u], -1.0), *present]
         self.program.add_rows(f"delay {name}", rows.size, entries, lower=-far)
 
-    def _add_to_one(self, i: int, j: int, delay: Floats, name: str) -> None:
-        """f_j ≥ a[i,u] + Σ_v d_uv·z[j,v] − max_v d_uv·(1 − z[i,u]) for all u."""
+    def _add_one(self, before: Ints, after: Ints, many: int, one: int, delay: Floats, name: str) -> None:
+        """a[j,v] ≥ f_i + Σ_u d_uv·z[i,u] − max_u d_uv·(1 − z[j,v]) for all v; or f_j ≥ a[i,u] + … with the ends exchanged."""
         rows, far = np.arange(delay.shape[0]), delay.max(axis=1)
         entries = [
-            (rows, self.finish[j], 1.0),
-            (rows, self.at[i], -1.0),
-            (rows, self.operators[i].present, -far),
-            (rows[:, None], self.operators[j].present, -delay),
-        ]
-        self.program.add_rows(f"delay {name}", rows.size, entries, lower=-far)
-
-    def _add_from_one(self, i: int, j: int, delay: Floats, name: str) -> None:
-        """a[j,v] ≥ f_i + Σ_u d_uv·z[i,u] − max_u d_uv·(1 − z[j,v]) for all v."""
-        rows, far = np.arange(delay.shape[1]), delay.max(axis=0)
-        entries = [
-            (rows, self.at[j], 1.0),
-            (rows, self.finish[i], -1.0),
-            (rows, self.operators[j].present, -far),
-            (rows[:, None], self.operators[i].present, -delay.T),
+            (rows, after, 1.0),
+            (rows, before, -1.0),
+            (rows, self.operators[many].present, -far),
+            (rows[:, None], self.operators[one].present, -delay),
         ]
         self.program.add_rows(f"delay {name}", rows.size, entries, lower=-far)

@@ -141,7 +141,8 @@ def _show(problem: Problem, solution: Solution) -> None:
 def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
     """Contradictions between the answers of several methods to one problem."""
     found = []
-    compared = [solution for solution in solutions if not _is_estimate(solution)]
+    # Objectives that are in part estimated by simulation may be below the optimum; the notes say so.
+    compared = [solution for solution in solutions if not any(ESTIMATED in note for note in solution.notes)]
     held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]
     for one in compared:
         if one.status == "infeasible" and held and _keeps_limits(problem, held[0]):
@@ -186,11 +187,6 @@ def _first_stage(solution: Solution) -> tuple[float | None, float | None]:
     if solution.stages:
         return solution.stages[0].bound, solution.stages[0].value
     return solution.bound, solution.objective
-
-
-def _is_estimate(solution: Solution) -> bool:
-    """Whether the objective is in part an estimate by simulation, which may be below the optimum; the notes say so."""
-    return any(ESTIMATED in note for note in solution.notes)
 
 
 def _summary(reason: str) -> str:

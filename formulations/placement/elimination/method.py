@@ -97,23 +97,14 @@ class Eliminate(Method):
         )
         interrupted = False
         try:
-            bound = self._begin(problem, search, parameters, options)
-            if bound < search.cutoff:
-                bound = search.run(roots(model))
+            if parameters.annealing and self.heuristic is not None:
+                _improve(problem, model, start, self._anneal(problem, model, options))
+            bound = search.run(roots(model))
             if start.members is not None and bound >= search.cutoff:
                 search.break_ties(roots(model))
         except KeyboardInterrupt:
             interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
-
-    def _begin(self, problem: PlacementProblem, search: Search, parameters: EliminationParameters, options: Options) -> float:
-        """Look for an incumbent; the bound that is known after it."""
-        bound = -np.inf
-        if not parameters.annealing or self.heuristic is None:
-            return bound
-        found = self._anneal(problem, search.model, options)
-        _improve(problem, search.model, search.incumbent, found)
-        return bound
 
     def _anneal(self, problem: PlacementProblem, model: Model, options: Options) -> Deployment | None:
         """The best deployment of a short annealing."""

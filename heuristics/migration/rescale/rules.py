@@ -101,7 +101,8 @@ class EdrpThenSsm(RescaleRule):
         edrp = as_edrp(arrays.problem)
         with derived_once(edrp):
             units = EDRP_WORK if options.limit == inf else EDRP_SHARE * options.remaining
-            first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, options_for_edrp(options, units))
+            alone = replace(options.within(units), start=None, program=None, parameters={})
+            first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, alone)
         if first.decision is None:
             said = f"EDRP with even loads is {first.status}" if first.status != "none" else "EDRP with even loads found nothing"
             return Answer("none", first.stopped_because, notes=(said, *first.notes))
@@ -109,11 +110,6 @@ class EdrpThenSsm(RescaleRule):
         if best is None:
             return Answer("none", "finished", notes=("no key ranges keep the replicas that EDRP chose stable",))
         return replace(best, stopped_because=first.stopped_because)
-
-
-def options_for_edrp(options: Options, units: float) -> Options:
-    """Options of the first of two steps."""
-    return replace(options.within(units), start=None, program=None, parameters={})
 
 
 class Ds2EvenRanges(RescaleRule):

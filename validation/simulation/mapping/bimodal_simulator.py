@@ -9,7 +9,7 @@ choice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil, inf
 from typing import Annotated
 
@@ -229,16 +229,7 @@ class MappingChoice(Method):
         """Simulate once, with `options.seed`; where time is up before the run ends, there is no solution."""
         parameters = self.read_parameters(options)
         _check_hops(parameters.max_empty_hops, problem, self.name)
-        run = simulate(
-            problem,
-            self._cost,
-            options.seed,
-            reallocation=parameters.reallocation,
-            max_empty_hops=parameters.max_empty_hops,
-            split_by_hops=parameters.split_by_hops,
-            message_delays=parameters.message_delays,
-            until=options.started + options.limit,
-        )
+        run = simulate(problem, self._cost, options.seed, until=options.started + options.limit, **asdict(parameters))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
         return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
 

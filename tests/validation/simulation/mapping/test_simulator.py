@@ -7,7 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from edrp.core.errors import InvalidInstanceError
+import edrp
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -307,5 +308,7 @@ def test_a_method_refuses_more_empty_hops_than_the_scenario_allows():
 
 
 def test_a_run_that_is_out_of_time_holds_nothing():
-    answer = MappingChoice("load-balance").run(bimodal_scenario(), Options(work_limit=0.0))
-    assert (answer.status, answer.stopped_because, answer.decision) == ("none", "time_limit", None)
+    with pytest.raises(OutOfTimeError, match="before the end of the run"):
+        MappingChoice("load-balance").run(bimodal_scenario(), Options(work_limit=0.0))
+    solution = edrp.solve(bimodal_scenario(), "load-balance-mapping", work_limit=0.0)
+    assert (solution.status, solution.decision) == ("none", None)
