@@ -165,8 +165,6 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, widt
     width
         0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
         maps: labels keep to every limit, none makes another needless, but of each place only so many are looked at.
-    max_labels
-        Labels to look at before it comes back.
 
     Returns
     -------

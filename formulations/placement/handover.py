@@ -12,19 +12,7 @@ from edrp.placement.problem import StreamPlacement
 
 
 def finish_by_program(problem: StreamPlacement, answer: Answer, options: Options, name: str, why: str) -> Answer:
-    """The answer where it is proven or time is up, else the better one of it and of the program that goes on from it.
-
-    Parameters
-    ----------
-    problem
-        Any that the first program of its kind takes.
-    answer
-        Answer that the method `name` has found.
-    options
-        Those of the whole; the program has the time that is left.
-    name, why
-        The method that hands over, and a note that says why.
-    """
+    """The answer where it is proven or time is up, else the better one of it and of the program that goes on from it."""
     if answer.status in ("optimal", "infeasible") or answer.stopped_because == "interrupted" or options.remaining <= 0:
         return answer
     whole = HIGHS.run(problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))

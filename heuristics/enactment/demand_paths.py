@@ -15,11 +15,6 @@ class DemandHistory:
 
     In a surge, an operator receives only the items that overloaded operators upstream let through. Therefore only arrivals from
     outside are taken as measured; the rest follows down the streams by the selectivities, all in the same round.
-
-    Parameters
-    ----------
-    state
-        First state, which gives names, streams and declared rates.
     """
 
     def __init__(self, state: EnactmentState, rounds: int) -> None:

@@ -44,13 +44,7 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
 
 
 def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], cached_factor: float = CACHED_FACTOR) -> str | None:
-    """The host that suits one more instance best, ties to the one with most free CPU, then by name; None has room nowhere.
-
-    Parameters
-    ----------
-    cached_factor
-        CF of Alg. 2.
-    """
+    """The host that suits one more instance best, ties to the one with most free CPU, then by name; None has room nowhere."""
     able = [host for host in hosts if tentative.fits(host, operator)]
     if not able:
         return None

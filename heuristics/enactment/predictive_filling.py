@@ -27,14 +27,10 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
 
     Parameters
     ----------
-    flow
-        Needs and limits of the operators.
     busy
         (operators,): instances that the load occupies.
     room
         (choices, resources): room on the hosts of each choice, in hosts.
-    largest
-        Multiple that is enough.
 
     Returns
     -------

@@ -75,8 +75,6 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
     Parameters
     ----------
-    flow
-        The load.
     room
         (resources,): room on all hosts, in hosts.
     multiples, weights

@@ -75,12 +75,8 @@ def released(
 
     Parameters
     ----------
-    utilities
-        Utilities of scaling operators down (Alg. 3).
     share
         Largest share of an operator's instances that is removed with the host; one may be removed in any case.
-    cached_factor
-        CF of Alg. 2.
     """
     plan = tentative.copy()
     _scale_down(plan, host, utilities, share)

@@ -37,8 +37,6 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
     ----------
     observations
         N, the number of last recorded durations that make the trend; fewer while there are fewer.
-    scaling_threshold
-        Items that may wait.
     """
     durations = operator.durations[-observations:]
     objective = operator.operator.processing_duration
@@ -51,13 +49,6 @@ def scale_up(tentative: TentativeState, operator: str, hosts: Sequence[str], uti
 
     On a host that is there; else where other operators make room for it, each losing an instance only while its utility
     is positive; else on a host leased for it.
-
-    Parameters
-    ----------
-    utilities
-        Utilities of scaling operators down (Alg. 3).
-    cached_factor
-        CF of Alg. 2.
     """
     if not tentative.may_grow(operator):
         return False

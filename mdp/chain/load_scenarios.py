@@ -60,11 +60,6 @@ def load_scenarios(
 def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, Ints]:
     """Observed loads, and the level of each: levels were observed about equally often, and count from 1, the least loads.
 
-    Parameters
-    ----------
-    observed, load, levels
-        As for `load_scenarios`.
-
     Raises
     ------
     InvalidInstanceError

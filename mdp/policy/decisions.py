@@ -51,6 +51,8 @@ class MigrationPolicy:
         Parameters
         ----------
         intervals
+            Tasks [first, end) of each current node, None for one that does not exist.
+        nodes
             Number of nodes after the migration.
 
         Raises

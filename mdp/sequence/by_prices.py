@@ -80,8 +80,6 @@ def search_by_prices(
         A known path, such as that of `search_path`.
     gap
         Relative gap at which the path counts as optimal.
-    threads
-        That search at the same time once all that is left is listed.
     """
     search = PriceSearch(cost, path)
     try:

@@ -211,8 +211,6 @@ def search_path(
         Pools of the course; partitions that are met are added.
     starts
         Greedy paths of a round, made with state sizes that are off by random factors.
-    patience
-        Rounds without success after which the search ends.
     out_of_time
         Asked now and then; at least one greedy path is made.
     """

@@ -20,16 +20,10 @@ def ssm(
 
     Parameters
     ----------
-    tasks
-        Work and state.
     old_boundaries : shape (n + 1,)
         Current partition.
     nodes
         Intervals of the target, n′.
-    limit
-        Most work of an interval.
-    allow_empty
-        Whether intervals of the target may hold no task.
 
     Returns
     -------

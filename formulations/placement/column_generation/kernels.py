@@ -123,8 +123,6 @@ def search_patterns(
         Patterns worth no more than this are not wanted.
     improve
         Raise the threshold to each pattern met: the last one is the best. Otherwise list all.
-    max_nodes
-        Nodes after which the search is given up.
     found
         Written: the patterns met, as far as there is room.
 

@@ -84,13 +84,7 @@ class ColumnGenerationParameters:
 
 
 class ColumnGeneration(Method):
-    """Exact method for latency-aware placement: any topology, resources, candidates, weights.
-
-    Parameters
-    ----------
-    heuristic
-        Search by kicks that looks for a first placement, such as `iterated-local-search`; None for none.
-    """
+    """Exact method for latency-aware placement: any topology, resources, candidates, weights."""
 
     name = "column-generation"
     kinds = ("latency-aware",)

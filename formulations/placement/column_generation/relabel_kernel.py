@@ -109,8 +109,6 @@ def search_labels(
         Whether a pattern equals the one before, class included.
     cutoff
         Paths at least this long are not wanted.
-    max_nodes
-        Nodes after which the search is given up.
     best
         Written: node of each pattern; untouched where no path is shorter than the cutoff.
 

@@ -35,13 +35,7 @@ INSTEAD = "use annealing, which proves nothing"
 
 
 class Eliminate(Method):
-    """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits.
-
-    Parameters
-    ----------
-    heuristic
-        Search by steps that looks for a first deployment, such as `annealing`; None for none.
-    """
+    """Exact method for response time, cost, downtime and network usage; any DAG, capacities, limits."""
 
     name = "eliminate"
     kinds = ("edrp", "latency-aware")

@@ -178,13 +178,7 @@ class CuttingPlanes:
 
 
 def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]) -> Ascent:
-    """Raise the bound.
-
-    Parameters
-    ----------
-    start
-        Columns to begin at; None for equal flows.
-    """
+    """Raise the bound."""
     planes = CuttingPlanes(bounds.quotient)
     centre = planes.even() if start is None else start
     point, found = centre, []

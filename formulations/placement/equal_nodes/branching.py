@@ -42,13 +42,7 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
 
 
 def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float | None:
-    """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree.
-
-    Parameters
-    ----------
-    mixture
-        Longest downtime of each placement that the bound is made up of, and its share.
-    """
+    """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree."""
     seconds, share = mixture
     if not _has_downtimes(quotient) or not share.sum() > 0:
         return None

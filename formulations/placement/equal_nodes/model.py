@@ -180,13 +180,7 @@ class Quotient:
 
 
 def build_quotient(model: Model, number: Ints) -> Quotient:
-    """Arrays over the classes of nodes.
-
-    Parameters
-    ----------
-    number
-        Class of each node.
-    """
+    """Arrays over the classes of nodes."""
     members = tuple(np.flatnonzero(number == k) for k in range(int(number.max()) + 1))
     first = np.array([nodes[0] for nodes in members])
     reserved, capacity = _in_units(model.compiled.demand[model.order], model.compiled.capacity[first])

@@ -63,15 +63,7 @@ class PeakRange(NamedTuple):
 
 
 class PeakSearch:
-    """Branch and bound over ranges of the peak load.
-
-    Parameters
-    ----------
-    problem
-        With a weight of one peak load.
-    prove
-        Solves a problem without such a weight.
-    """
+    """Branch and bound over ranges of the peak load."""
 
     def __init__(
         self, problem: EdrpProblem, metric: str, prove: Callable[[EdrpProblem, Options], Answer], options: Options

@@ -53,13 +53,7 @@ class Traffic:
         return bool(np.array_equal(self.between, self.between[:, swapped][:, :, swapped]) and self.loss[k] == self.loss[other])
 
     def table(self, model: Model, operator: Ints, replicas: Ints) -> Floats:
-        """Least use by every stream that is not within one node, shape (1 + limits, streams, sets, sets).
-
-        Parameters
-        ----------
-        operator, replicas
-            Operator and number of replicas of the choices that are left, by row.
-        """
+        """Least use by every stream that is not within one node, shape (1 + limits, streams, sets, sets)."""
         found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
         if not self.between.any():
             return found
@@ -104,13 +98,7 @@ def _least_pairs(weight: Floats, a: int, b: int, senders: Ints, receivers: Ints,
 
 
 def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capacity: Floats) -> Traffic | None:
-    """Prices and use of streams between classes; None where neither links nor availability count.
-
-    Parameters
-    ----------
-    demand, capacity
-        Demand of a replica of each operator, and capacity of a node of each class.
-    """
+    """Prices and use of streams between classes; None where neither links nor availability count."""
     compiled = model.compiled
     loss = np.array([compiled.node_loss[nodes[0]] for nodes in members])
     priced = bool(model.price.any() and (model.rate > 0).any())

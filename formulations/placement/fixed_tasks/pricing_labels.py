@@ -69,12 +69,6 @@ def price_labels(
 
     Parameters
     ----------
-    costs
-        With `under` and `after`.
-    constant
-        Cost of the multipliers alone.
-    width
-        Labels that go on from one operator to the next.
     found : shape (patterns, operators)
         Written: the patterns of least cost, the best last.
 

@@ -39,19 +39,7 @@ class Admission(NamedTuple):
 
 
 class Admissions:
-    """Maps tasks on free capacities and rates, and keeps track of them.
-
-    Parameters
-    ----------
-    cost
-        Which map is best.
-    max_empty_hops
-        Most servers that a map passes without hosting a component.
-    split_by_hops
-        Whether maps that have passed different numbers of servers are compared apart.
-    message_delays
-        Whether maps take the delays of links and of the public network on their way.
-    """
+    """Maps tasks on free capacities and rates, and keeps track of them."""
 
     def __init__(
         self,

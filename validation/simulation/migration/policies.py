@@ -118,8 +118,6 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
     ----------
     known_ways
         Runs of policies on partitions; a search takes their paths into account and ends with none worse.
-    max_states
-        Partitions up to which the plan is exact.
     """
     began = perf_counter()
     counts = course.counts[1:].tolist()

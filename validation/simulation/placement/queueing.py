@@ -46,8 +46,6 @@ def end_to_end_latencies(
     ----------
     problem
         Operators with the resource `cpu` in cores, and rates in tuples/s.
-    deployment
-        Any placement of all operators; a plain dict will do.
     tuples
         Number of tuples that enter; the simulation ends when all have left.
     rate_share

@@ -96,8 +96,6 @@ def run_day(
     ----------
     policy
         Definition and worth of downtime; the same for all strategies.
-    progress
-        Called after every step with the number of steps done.
 
     Raises
     ------

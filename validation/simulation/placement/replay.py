@@ -93,8 +93,6 @@ def replay(
         Source rate of every step in tuples/s; the first one is met by `start` as it is.
     decide
         Solves a problem. Where it finds nothing, the deployment stays for that step.
-    progress
-        Called after every step.
     """
     began = perf_counter()
     steps = [_kept(0, rates[0], problem_at(0, rates[0], start), start, solved=True)]

@@ -23,8 +23,6 @@ class CuttingPlanes:
 
     Parameters
     ----------
-    model, blocks
-        What prices there are.
     scale
         Typical prices; those of scale 0 stay 0.
     """

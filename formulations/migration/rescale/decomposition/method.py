@@ -62,13 +62,7 @@ class DecompositionParameters:
 
 
 class RangeDecomposition(Method):
-    """Lagrangean decomposition by operator: prices of paths, slots, transfers and traffic, a dynamic program along the tasks.
-
-    Parameters
-    ----------
-    heuristic
-        Search that looks for answers, such as `range-annealing`; None for none.
-    """
+    """Lagrangean decomposition by operator: prices of paths, slots, transfers and traffic, a dynamic program along the tasks."""
 
     name = "range-decomposition"
     kinds = ("rescale",)

@@ -98,11 +98,6 @@ class MapAgent:
     Every map is acknowledged exactly once (Dijkstra and Scholten's diffusing computation): at once by a server that is engaged
     already, or that sends nothing on; else when everything that followed from it is acknowledged. So the acknowledgement of the
     first map says that no map is under way anywhere.
-
-    Parameters
-    ----------
-    links
-        Dedicated links by the neighbour that they lead to, in the order in which maps are sent.
     """
 
     def __init__(self, server: Server, links: Mapping[str, DataLink], directory: Directory) -> None:
@@ -114,13 +109,7 @@ class MapAgent:
         self._waiting: dict[int, list[Map]] = {}
 
     def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
-        """Handle a message, and return the messages to send now.
-
-        Parameters
-        ----------
-        allowance
-            Maps that may still be sent, where a mapping has a limit.
-        """
+        """Handle a message, and return the messages to send now."""
         match message:
             case Map():
                 return self._receive_map(message, allowance)

@@ -106,8 +106,6 @@ class Exchange:
         The network with its free capacities and rates, before the tasks that are submitted here.
     jitter
         Between 0 and 1.
-    seed
-        Seed of delays and of the agents' draws.
     ask_delay
         Seconds that it takes to ask for a specification, and as many to answer. Zero is at once, so that when a map is handled
         does not depend on what it has overtaken.
