@@ -44,10 +44,6 @@ class Instance(NamedTuple):
 
     Attributes
     ----------
-    id
-        Its name.
-    text
-        Text of the document to be read.
     fault
         Why there is nothing to be read; empty for an ordinary instance.
     """
@@ -65,10 +61,6 @@ class Choice:
     ----------
     method
         The text that the user gave; the column `method` of the results.
-    name
-        Name in the registry.
-    arguments
-        Arguments of `solve`: program, limits, gap, parameters of the method.
 
     Examples
     --------
@@ -119,8 +111,6 @@ class BatchPlan:
 
     Attributes
     ----------
-    choices
-        Methods with their arguments.
     additions
         Everything that workers have to know beyond the installed packages, from `packed_additions`.
     kill_after

@@ -6,7 +6,6 @@ an interval matrix, so that whole units cost no more than fractional ones would,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,8 +22,6 @@ class LeasePlan:
     ----------
     bought
         Units that begin in each period, prolongations included.
-    leased
-        Hosts in each period.
     prolonged
         For each host that is paid already: whether it is prolonged when its paid time ends.
     cost
@@ -47,12 +44,8 @@ def cheapest_leases(
 
     Parameters
     ----------
-    needed
-        Number of hosts needed in each period.
     unit_periods
         Periods that a unit lasts.
-    price
-        Money for a unit.
     paid
         For each host that is leased already, the number of first periods that are paid.
     prorate
@@ -123,47 +116,3 @@ def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, Container
             for resource, amount in named_resources(operator.resources).items():
                 free[first][resource] = free[first].get(resource, 0.0) - amount
     return len(free)
-
-
-def plan_leases(
-    instances: Sequence[Mapping[str, int]],
-    operators: Mapping[str, ContainerOperator],
-    host_type: HostType,
-    period: float,
-    paid: Sequence[int] = (),
-) -> LeasePlan:
-    """Leases of one host type for the instances that are needed in each period: first fit in each, then the cheapest units.
-
-    Parameters
-    ----------
-    instances
-        For each period, the number of instances by operator.
-    operators
-        By name.
-    host_type
-        Type of the hosts that are leased.
-    period
-        Seconds.
-    paid
-        For each host that is leased already, the number of first periods that are paid.
-
-    Raises
-    ------
-    ValueError
-        When an operator does not fit on an empty host of the type.
-
-    Examples
-    --------
-    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 3})
-    >>> small = HostType(name="small", resources={"cpu": 6}, price=2.0, billing_time=600.0)
-    >>> plan_leases([{"work": 2}, {"work": 5}, {"work": 1}], {"work": work}, small, period=300.0).leased
-    (1, 3, 2)
-    """
-    known: dict[tuple[tuple[str, int], ...], int] = {}
-    needed = []
-    for counts in instances:
-        key = tuple(counts.items())
-        if key not in known:
-            known[key] = hosts_needed(counts, operators, host_type)
-        needed.append(known[key])
-    return cheapest_leases(needed, max(1, math.floor(host_type.billing_time / period + 1e-9)), host_type.price, paid)
