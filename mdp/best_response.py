@@ -90,7 +90,7 @@ class Workspace(NamedTuple):
 def response_work(targets: float) -> float:
     """Units of work that it takes to find the best response to a partition among so many others.
 
-    >>> response_work(1e6)
+    >>> round(response_work(1e6), 9)
     5.2e-05
     """
     return RESPONSE + RESPONSE_AMONG * targets

@@ -98,7 +98,7 @@ def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     return Linear.of(late, arrays.late)
 
 
-def add_host_rows(program: Program, sizes: Sizes, kinds: Ints, most: Floats, columns: Ints, leased: Floats) -> None:
+def add_host_rows(program: Program, sizes: Sizes, kinds: Ints, most: Floats | Ints, columns: Ints, leased: Floats) -> None:
     """Rows `capacity`: instances on a host use no more of a resource than it has, nothing where it is not leased.
 
     Hosts (S,) of types `kinds` hold at most `most` (S, O) instances each, and are leased by those of the binary `columns` at
@@ -114,5 +114,5 @@ def add_host_rows(program: Program, sizes: Sizes, kinds: Ints, most: Floats, col
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[kinds] > 0))
     rows = np.arange(slot.size)[:, None]
     used = np.where(leased[slot] > 0, -most[slot, operator][:, None], 0.0)
-    entries = [(rows, instances[slot, operator][:, None], 1.0), (rows, columns[slot], used)]
-    program.add_rows("leased", slot.size, entries, upper=0.0)
+    needless = instances[slot, operator][:, None]
+    program.add_rows("leased", slot.size, [(rows, needless, 1.0), (rows, columns[slot], used)], upper=0.0)
