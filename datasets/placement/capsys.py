@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import TASK_QUOTA_SLACK
 from edrp.datasets.traces.data_folder import data_file
 from edrp.placement.edrp import EdrpProblem
 
@@ -53,9 +54,6 @@ CORES = 8
 
 BANDWIDTH = 1250.0
 """MB/s that a worker can send: 10 Gbit/s."""
-
-ROUNDING = 1e-6
-"""Below a whole number of tasks by so much counts as that number."""
 
 DELAY = 1e-4
 """Seconds between two workers, an assumption; it matters little next to processing."""
@@ -251,7 +249,7 @@ def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
     """The query with more or fewer tasks: at least one of each operator, the rest by largest remainders."""
     quotas = [operator["parallelism"] * scale for operator in query]
     numbers = [max(1, int(quota)) for quota in quotas]
-    missing = max(0, int(sum(quotas) + ROUNDING) - sum(numbers))
+    missing = max(0, int(sum(quotas) + TASK_QUOTA_SLACK) - sum(numbers))
     for i in sorted(range(len(query)), key=lambda i: numbers[i] - quotas[i])[:missing]:
         numbers[i] += 1
     return [{**operator, "parallelism": number} for operator, number in zip(query, numbers, strict=True)]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edrp.core.document import named_resources
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import ContainerOperator, HostType, largest_share
 from edrp.enactment.state import has_room
 
@@ -166,4 +167,6 @@ def plan_leases(
         if key not in known:
             known[key] = hosts_needed(counts, operators, host_type)
         needed.append(known[key])
-    return cheapest_leases(needed, max(1, math.floor(host_type.billing_time / period + 1e-9)), host_type.price, paid)
+    return cheapest_leases(
+        needed, max(1, math.floor(host_type.billing_time / period + WHOLE_NUMBER_SLACK)), host_type.price, paid
+    )

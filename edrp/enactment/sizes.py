@@ -10,7 +10,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.document import named_resources
-from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import ContainerOperator, HostType
 
 UNNEEDED = 100_000
 """Number of instances on one host that counts as unlimited: those that need no resources."""
@@ -94,6 +95,6 @@ def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
     [3, 0]
     """
     used = need > 0
-    ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
+    ratio = (free[:, used] + LIMIT_SLACK * capacity[:, used]) / need[used]
     count: Ints = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
     return count

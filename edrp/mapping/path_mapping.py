@@ -13,14 +13,12 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
-
-SLACK = 1e-9
-"""Relative excess over a limit that counts as rounding."""
 
 
 class MappingSolution(Solution):
@@ -267,5 +265,5 @@ def _passed(route: tuple[str, ...]) -> int:
 
 
 def _over(name: str, used: float, free: float) -> Iterator[str]:
-    if used > free * (1 + SLACK):
+    if used > free * (1 + LIMIT_SLACK):
         yield f"{name}: {used:.9g} used of {free:.9g}"

@@ -10,8 +10,8 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
-from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
+from edrp.formulations.enactment.compositions import Compositions, composition_objective
 from edrp.formulations.enactment.packing import pack_by_swaps, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -53,7 +53,7 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
             types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
-        useful &= bounds <= objective + allowance + NEAR * max(1.0, abs(objective))
+        useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
     order = np.flatnonzero(useful)[np.argsort(bounds[useful], kind="stable")]
     return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
 
@@ -72,7 +72,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     resources = np.flatnonzero(offered)
     shares = sizes.needs[:, resources].T / offered[resources][:, None]
     rows = np.arange(resources.size)[:, None]
-    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + AMOUNT_SLACK)
+    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + LIMIT_SLACK)
     constant = float(arrays.price @ hosts) + arrays.filling * resources.size
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
     result = solve_program(program, work_limit=MAX_WORK)

@@ -16,7 +16,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Program
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing_area import (
     add_area_rows,
@@ -193,7 +193,7 @@ def _add_capacity_rows(program: Program, arrays: LeasingArrays, slots: Slots) ->
     rows = np.arange(slot.size)
     shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
     entries = [(rows[:, None], instances[slot], shares), (rows, opened[slot], -1.0)]
-    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    program.add_rows("capacity", slot.size, entries, upper=LIMIT_SLACK / 2)
     # Instances that need nothing take no room, but a host.
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots.kind] > 0))
     rows, most = np.arange(slot.size), arrays.max_counts[slots.period[slot], operator]

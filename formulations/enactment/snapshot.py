@@ -16,10 +16,11 @@ import numpy as np
 from edrp.backends.conditioning import TINY
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.enactment.containers import AMOUNT_SLACK, Host
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
+from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import late_items, sharpened
-from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective, compositions
+from edrp.formulations.enactment.compositions import Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 from edrp.formulations.formulation import Formulation, best_feasible
@@ -205,7 +206,7 @@ def _add_capacity_rows(program: Program, arrays: EnactmentArrays, slots: Ints, o
     rows = np.arange(slot.size)[:, None]
     shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
     entries = [(rows, instances[slot], shares), (rows, composition[None, :], -open_slot.T[slot].astype(float))]
-    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    program.add_rows("capacity", slot.size, entries, upper=LIMIT_SLACK / 2)
     # Instances that need nothing take no room, but a host.
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[slots] > 0))
     rows, most = np.arange(slot.size), np.minimum(sizes.room[slots[slot], operator], arrays.max_counts[operator])
@@ -248,7 +249,7 @@ def _add_bound_row(program: Program, others: Linear, late: Linear, arrays: Enact
     """
     if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
         scale = max(1.0, float(np.abs(compositions.bounds).max()))
-        known = Linear.of(program["composition"], compositions.bounds - NEAR / 2 * scale)
+        known = Linear.of(program["composition"], compositions.bounds - INCUMBENT_SLACK / 2 * scale)
         largest = float(np.abs(others.coefficients).max(initial=1.0))
         if arrays.late < TINY * largest:
             late = Linear.zero() + arrays.late * float(arrays.violations(arrays.min_counts).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import CLOSED_GAP
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
@@ -37,7 +38,7 @@ def answer_with_bound(
     """
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, gap)
-    proven = gap <= max(allowed * abs(objective), 1e-12)
+    proven = gap <= max(allowed * abs(objective), CLOSED_GAP)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,

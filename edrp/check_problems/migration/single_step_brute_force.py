@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.single_step import MigrationProblem
 
 
@@ -53,7 +54,7 @@ def brute_force_migration(problem: MigrationProblem) -> BestMigration | None:
     """
     tasks = len(problem.work)
     best = None
-    limit = (1 + problem.tolerance) * sum(problem.work) / problem.nodes * (1 + 1e-9)
+    limit = (1 + problem.tolerance) * sum(problem.work) / problem.nodes * (1 + LIMIT_SLACK)
     counts = range(1, problem.nodes + 1) if problem.allow_empty else [problem.nodes]
     for count in counts:
         for inner in combinations(range(1, tasks), count - 1):

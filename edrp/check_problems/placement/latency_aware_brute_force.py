@@ -12,12 +12,9 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from edrp.core.document import named_resources
+from edrp.core.tolerances import EQUAL_OBJECTIVES, LIMIT_SLACK
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.metrics.base import LIMIT_SLACK
-
-TIE = 1e-12
-"""Scores closer than this count as equal."""
 
 Choice = tuple[str, ...]
 
@@ -51,7 +48,7 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     """
     search = _Search(problem)
     search.place(0, 0.0)
-    optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + TIE)
+    optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + EQUAL_OBJECTIVES)
     return (search.best, optima) if optima else (None, ())
 
 
@@ -94,7 +91,7 @@ class _Search:
                 self.chosen[name] = choice
                 grown = streams + self._decided(name)
                 self.arrival[name] = self._arrives(name)
-                if self._score(grown) <= self.best + TIE:
+                if self._score(grown) <= self.best + EQUAL_OBJECTIVES:
                     self.place(depth + 1, grown)
                 del self.chosen[name], self.arrival[name]
             self._release(name, choice)

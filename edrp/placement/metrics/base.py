@@ -9,9 +9,6 @@ from edrp.core.program import Linear, Program
 from edrp.placement.application import StreamGraph
 from edrp.placement.network import Network
 
-LIMIT_SLACK = 1e-9
-"""Relative rounding slack when a value is compared with its limit."""
-
 
 class MeasuredProblem(Protocol):
     """The part of a problem that metrics read."""

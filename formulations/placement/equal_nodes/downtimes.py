@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.equal_nodes.model import Choices, Quotient
 from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
 from edrp.placement.compiled import NO_NODE, Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 def with_downtimes(quotient: Quotient) -> Quotient:
@@ -100,5 +100,5 @@ def most_on_node(quotient: Quotient, j: int) -> Ints:
     most = np.full(len(quotient.members), int(quotient.model.degrees[j]))
     for m in np.flatnonzero(demand > 0):
         fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
-        most = np.minimum(most, np.floor(fitting + 1e-9).astype(np.int64))
+        most = np.minimum(most, np.floor(fitting + WHOLE_NUMBER_SLACK).astype(np.int64))
     return most

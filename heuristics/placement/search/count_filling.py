@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
@@ -19,10 +20,6 @@ PARTS = 64
 
 WAITING_SHARE = 1e-3
 """Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
-
-
-MIN_SCORE = 1e-6
-"""Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
 
 
 class FillingRule(NamedTuple):
@@ -214,4 +211,4 @@ class CountPheromone:
     def deposit(self, held: Ints, score: float, times: float) -> None:
         """Deposit the pheromone of the placement `held` (operators, nodes) (eq. 5), so many times."""
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail += times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
+        self.trail += times * self._parameters.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 
@@ -52,7 +53,7 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
     ([0.0, 15.0, 30.0, 45.0, 60.0], [0, 0, 1, 1, 1], [2.0, 2.0, 2.0, 2.0, 2.0])
     """
     time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
-    step = np.minimum((time / scenario.load_step + 1e-9).astype(np.int64), len(scenario.load) - 1)
+    step = np.minimum((time / scenario.load_step + WHOLE_NUMBER_SLACK).astype(np.int64), len(scenario.load) - 1)
     return HostTimeline(
         time=time,
         machines=np.array(scenario.load)[step],

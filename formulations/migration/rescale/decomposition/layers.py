@@ -10,12 +10,12 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.migration.rescale.decomposition.latency_floors import as_share, largest_rate, least_seconds
 from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import depends_on_number, possible_replicas
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 LEVELS = 40
 """Levels of latency of an operator; the last one permits any."""
