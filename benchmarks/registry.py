@@ -26,6 +26,7 @@ BENCHMARKS = {
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "modelling": ("speed", "the literal program built by edrp, Pyomo, CVXPY and linopy"),
+    "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
     "rescale": ("quality", "rescaling: agreement, answers, bounds and baselines, a day of real keys"),
     "time_limits": ("speed", "by how much time limits are missed, method by method, warm and cold"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),

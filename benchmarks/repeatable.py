@@ -34,9 +34,6 @@ from edrp.mdp.policy.store import precompute_policy
 BUSY = 4
 """Processes that keep the cores busy."""
 
-TIMED = ("seconds",)
-"""Fields of a solution that differ from run to run."""
-
 
 class Run(NamedTuple):
     """One answer: kind and label of the problem, method and seed."""
@@ -89,13 +86,14 @@ def _said(solution: str) -> str:
     """All that a solution says but for times, in one order; the name of an error as it is."""
     if not solution.startswith("{"):
         return solution
-    return json.dumps({name: value for name, value in json.loads(solution).items() if name not in TIMED}, sort_keys=True)
+    return json.dumps({name: value for name, value in json.loads(solution).items() if name != "seconds"}, sort_keys=True)
 
 
 @contextmanager
 def busy() -> Iterator[None]:
     """Have all cores and more be busy inside the block."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+    endless = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    loops = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(BUSY)]
     try:
         yield
     finally:
@@ -115,14 +113,12 @@ def chosen(arguments: argparse.Namespace, folder: Path) -> dict[Run, Any]:
             for name in methods(kind):
                 if arguments.method not in (None, name) or (name == "stored-policy" and label == "large"):
                     continue
-                method = f"{name}:policy={_stored(problem, folder)}" if name == "stored-policy" else name
+                method = name
+                if name == "stored-policy":
+                    precompute_policy(PolicyModel.of(problem, problem.reachable_counts), Threads(1), folder)
+                    method = f"{name}:policy={folder}"
                 runs.update({Run(kind, label, method, seed): problem for seed in range(arguments.seeds)})
     return runs
-
-
-def _stored(problem: Any, folder: Path) -> Path:
-    precompute_policy(PolicyModel.of(problem, problem.reachable_counts), Threads(1), folder)
-    return folder
 
 
 def differing(runs: Mapping[Run, Any], base: Answers, other: Answers, where: str) -> int:

@@ -16,7 +16,6 @@ from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import paper_network, paper_problem
 from edrp.datasets.placement.storm import debs2015_storm, storm_cluster
-from edrp.datasets.placement.storm_documents import read_inventory, read_load_capture, read_serialized, storm_problem
 from edrp.datasets.placement.topologies import ansnet, topology
 from edrp.datasets.traces.flights import KeyedStream, flights
 from edrp.datasets.traces.rates import ramp, taxi_rates
@@ -49,12 +48,8 @@ __all__ = [
     "paper_network",
     "paper_problem",
     "ramp",
-    "read_inventory",
-    "read_load_capture",
-    "read_serialized",
     "save_instances",
     "storm_cluster",
-    "storm_problem",
     "taxi_rates",
     "topology",
 ]

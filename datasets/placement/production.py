@@ -19,10 +19,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import invalid, suggestion
-from edrp.datasets.placement.production_clusters import CLUSTERS
-from edrp.datasets.placement.storm_documents import components as storm
-from edrp.datasets.placement.storm_documents.components import SPOUT_RATE, assumed_rates, topology_document
-from edrp.datasets.placement.storm_documents.inventory import BETWEEN_RACKS, network_document
+from edrp.datasets.placement import storm_components as storm
+from edrp.datasets.placement.production_clusters import BETWEEN_RACKS, CLUSTERS, network_document
+from edrp.datasets.placement.storm_components import SPOUT_RATE, assumed_rates, topology_document
 from edrp.datasets.traces.data_folder import data_file
 
 FILE = "storm_production_topologies.json"

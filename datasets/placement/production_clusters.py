@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from edrp.datasets.placement.storm_documents.inventory import Hosts
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from edrp.datasets.placement.storm_components import MEBIBYTE
+
+WITHIN_RACK = 5e-5
+"""One-way delay in seconds between hosts of one rack: a usual figure of data centres."""
+
+BETWEEN_RACKS = 2.5e-4
+"""One-way delay in seconds between racks: half the usual round trip within a data centre, 0.5 ms."""
+
+
+class Hosts(NamedTuple):
+    """Equal hosts of one rack: CPU in percent of a core, memory in MB, as Storm gives them."""
+
+    rack: str
+    number: int
+    cpu_percent: float
+    memory_mb: float
 
 
 def _first_cluster() -> tuple[Hosts, ...]:
@@ -42,3 +61,20 @@ CLUSTERS: dict[str, tuple[Hosts, ...]] = {
     "largeCluster03": (Hosts("r001", 40, 1100, 58_829), Hosts("r002", 40, 1100, 58_829)),
 }
 """Hosts of each cluster by rack: 1,312 in 16 racks, 1,922 in 21, 80 in 2."""
+
+
+def network_document(hosts: Iterable[Hosts]) -> dict[str, Any]:
+    """A network with one node per host and one zone per rack; hosts are numbered rack by rack.
+
+    >>> document = network_document([Hosts("r1", 2, 400.0, 1.0), Hosts("r1", 1, 800.0, 1.0)])
+    >>> [(node["name"], node["resources"]["cpu"]) for node in document["nodes"]]
+    [('r1h000', 4.0), ('r1h001', 4.0), ('r1h002', 8.0)]
+    """
+    taken: Counter[str] = Counter()
+    nodes: list[dict[str, Any]] = []
+    for equal in hosts:
+        free = {"cpu": equal.cpu_percent / 100, "memory": equal.memory_mb * MEBIBYTE}
+        numbers = range(taken[equal.rack], taken[equal.rack] + equal.number)
+        taken[equal.rack] += equal.number
+        nodes += [{"name": f"{equal.rack}h{number:03d}", "zone": equal.rack, "resources": free} for number in numbers]
+    return {"nodes": nodes, "within_zone": {"delay": WITHIN_RACK}, "between_zones": {"delay": BETWEEN_RACKS}}

@@ -31,7 +31,6 @@ from numba.core.runtime import rtsys
 from edrp.core.budget import clock, compiles_patiently
 from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
 from edrp.core.kernel_parts import EntryCompiler
-from edrp.core.kernels import Kernel
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
 """The cache that a wheel brings along, if it does."""
@@ -54,7 +53,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
         elif constant != function.__doc__:
             yield repr(constant)
     for value in map(function.__globals__.get, code.co_names):
-        if isinstance(value, Kernel):
+        if hasattr(value, "interpret"):  # a kernel
             if value not in known:
                 known.add(value)
                 yield repr(value.options)

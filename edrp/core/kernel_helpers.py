@@ -1,10 +1,10 @@
-"""Random numbers and copies of arrays inside compiled kernels."""
+"""Random numbers, copies and orders of arrays inside compiled kernels; Numba's own orders take seconds to compile."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from edrp.core.kernels import inlined
+from edrp.core.kernels import inlined, inner_loop
 
 
 @inlined
@@ -36,3 +36,44 @@ def copy_matrix(source: np.ndarray, target: np.ndarray) -> None:
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):
             target[i, k] = source[i, k]
+
+
+@inlined
+def value_in_place(values: np.ndarray, count: int, place: int) -> float:
+    """Value that the first so many would have at a place if they were sorted; they are put into another order."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, k = low, high
+        while i <= k:
+            while values[i] < pivot:
+                i += 1
+            while values[k] > pivot:
+                k -= 1
+            if i <= k:
+                values[i], values[k] = values[k], values[i]
+                i, k = i + 1, k - 1
+        if k < place < i:
+            break
+        low, high = (low, k) if place <= k else (i, high)
+    return float(values[place])
+
+
+@inner_loop
+def sort_by(values: np.ndarray, order: np.ndarray, spare: np.ndarray) -> None:
+    """Sort places by the values there; of equal values, those that came first go on doing so. `spare` holds as many places."""
+    width = 1
+    while width < order.size:
+        for begin in range(0, order.size, 2 * width):
+            middle, end = min(begin + width, order.size), min(begin + 2 * width, order.size)
+            a, b = begin, middle
+            for k in range(begin, end):
+                if b == end or (a < middle and values[order[a]] <= values[order[b]]):
+                    spare[k] = order[a]
+                    a += 1
+                else:
+                    spare[k] = order[b]
+                    b += 1
+        for k in range(order.size):
+            order[k] = spare[k]
+        width *= 2

@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
-from edrp.core.budget import TooMuchWorkError, at_most
+from edrp.core.budget import TooMuchWorkError, at_most, in_run, running
 
 SMALL = 0.01
 """Units of work that are interpreted, which takes about a hundred times as long."""
@@ -56,6 +56,9 @@ def interpreted_first(work: Callable[[], Any]) -> Any:
     """
     if _interpreted.get() is not None:
         return work()
+    if not in_run():  # threads outside of runs share a clock
+        with running():
+            return interpreted_first(work)
     try:
         with interpreting(), at_most(SMALL):
             return work()

@@ -68,7 +68,7 @@ def mini_migrations(
 
     def coloured() -> Ints:
         spend(COLOURED * moved.size * (steps + PATH))
-        return np.asarray(_edge_colours(leaving, coming, steps))
+        return _edge_colours(leaving, coming, steps)
 
     step = interpreted_first(coloured)
     if load is not None:

@@ -124,7 +124,7 @@ def schedule_transfers(
 
     def planned() -> tuple[Ints, Ints, Ints]:
         spend(PHASE_EDGE * source.size * (source.size + 2 * len(sizes)))
-        return tuple(open_shop_phases(source, target, ticks, len(sizes)))
+        return open_shop_phases(source, target, ticks, len(sizes))
 
     durations, first, active = interpreted_first(planned)
     parts = _parts(size, ticks, np.repeat(durations, np.diff(first)), active)

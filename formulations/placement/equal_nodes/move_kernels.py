@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.kernel_helpers import value_in_place
 from edrp.core.kernels import inlined, kernel
 
 
@@ -56,7 +57,7 @@ def least_time(before: Ints, code: Floats, upload: Floats, download: Floats, roo
             if not possible or left < 0 or left > count:
                 continue
             if left > 0:
-                time = max(time, np.sort(values[:count])[left - 1])
+                time = max(time, value_in_place(values, count, left - 1))
             best = min(best, time)
     return best
 

@@ -181,7 +181,8 @@ def _backward(arcs: Arcs, unary: Floats, patterns: Floats, end: Floats) -> tuple
     layers = first_state.size - 1
     value = np.full(first_state[layers], np.inf)
     best = np.zeros(first_state[layers], np.int64)
-    value[first_state[layers - 1] :] = end
+    for k in range(end.size):
+        value[first_state[layers - 1] + k] = end[k]
     for j in range(layers - 2, -1, -1):
         here, there = first_state[j], first_state[j + 1]
         for t in range(first_transition[j], first_transition[j + 1]):

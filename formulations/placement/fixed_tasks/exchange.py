@@ -141,10 +141,10 @@ def _lower(
             if total < least - 1e-15:
                 total = excess.sum()
                 least = total
-                best[:, :] = counts
+                copy_matrix(counts, best)
         else:
             _exchange(counts, left, demand, v, u, i, j)
-    counts[:, :] = best
+    copy_matrix(best, counts)
     return least if least > 1e-14 else 0.0
 
 

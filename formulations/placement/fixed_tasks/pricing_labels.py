@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.kernel_helpers import copy_vector, sort_by, value_in_place
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     PatternRows,
@@ -100,17 +101,27 @@ def price_labels(
         if i == operators - 1:
             break
         _set_keys(rows, then, made, i)
-        order = np.argsort(then.bounds[:made], kind="mergesort")
-        order = order[np.argsort(then.keys[:made][order], kind="mergesort")]
+        order = _ordered(then.bounds, made)
+        sort_by(then.keys, order, np.empty_like(order))
         count = _reduce(rows, then, order, i, now)
         if count > width:
             count, least = _thin(now, count, width)
             missed = min(missed, constant + least)
-    order = np.argsort(then.costs[:made], kind="mergesort")
+    order = _ordered(then.costs, made)
     number = min((then.costs[:made] < cutoff).sum(), found.shape[0])
     for p in range(number):
-        found[number - 1 - p] = then.patterns[order[p]]
+        copy_vector(then.patterns[order[p]], found[number - 1 - p])
     return number, (then.costs[order[0]] if number else np.inf), missed
+
+
+@kernel
+def _ordered(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the first so many values, by value."""
+    order = np.empty(count, np.int64)
+    for k in range(count):
+        order[k] = k
+    sort_by(values, order, np.empty_like(order))
+    return order
 
 
 @kernel
@@ -220,7 +231,7 @@ def _thin(labels: Labels, count: int, width: int) -> tuple[int, float]:
     """Keep labels of the least bounds in their order; returns how many, and the least bound of the others."""
     if count <= width:
         return count, np.inf
-    cut = np.partition(labels.bounds[:count], width)[width]
+    cut = value_in_place(labels.bounds[:count].copy(), count, width)
     ties, kept = width - (labels.bounds[:count] < cut).sum(), 0
     for label in range(count):
         bound = labels.bounds[label]

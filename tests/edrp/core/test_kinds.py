@@ -18,6 +18,7 @@ LACKING = {
     "explain_infeasibility": set(kinds()) - {"edrp", "rescale"},
     "explain": set(kinds()) - {"edrp", "latency-aware", "rescale"},
     "refuse_formulation": set(kinds()) - {"mapping"},
+    "view": {"enactment", "mapping", "link-allocation"},
 }
 """Parts that some kinds lack, by part: whoever adds a kind without one says so here."""
 

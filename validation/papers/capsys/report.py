@@ -24,9 +24,16 @@ from edrp.report.publication import Report
 from edrp.report.statements import Statement
 from edrp.validation.papers.capsys.inference import PlanRow, joint_rows, plan_rows
 from edrp.validation.papers.capsys.queries import QueryRow, query_rows
-from edrp.validation.papers.capsys.setting import UNKNOWN, setting_table, unknown_table
 from edrp.validation.papers.capsys.statements import capsys_statements, improvable
-from edrp.validation.papers.capsys.tables import plan_records, plan_table, query_records, query_table
+from edrp.validation.papers.capsys.tables import (
+    UNKNOWN,
+    plan_records,
+    plan_table,
+    query_records,
+    query_table,
+    setting_table,
+    unknown_table,
+)
 from edrp.validation.papers.claims import claim_records, claim_table
 
 SCALED, SCALED_TASKS = "Q2", 256

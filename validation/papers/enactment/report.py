@@ -200,7 +200,6 @@ def sections(results: EnactmentResults, drawings: Path, command: str) -> Iterato
 
 def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section:
     drawn = draw_pattern(results.enacted, pattern, results.setting, drawings)
-    paper = paper_table(pattern, results.cells)
     shown = (
         f"Machines, hosts and instances over the 120 minutes of a run under {pattern}, for the BTU policy with units of 10, 30 "
         "and 60 minutes and the threshold policy"
@@ -213,7 +212,7 @@ def _pattern(results: EnactmentResults, pattern: str, drawings: Path) -> Section
             "paper's.",
         ),
         figure=None if drawn is None else Figure(shown, drawn),
-        tables=(paper, activity_table(pattern, results.samples)),
+        tables=(paper_table(pattern, results.cells), activity_table(pattern, results.samples)),
     )
 
 

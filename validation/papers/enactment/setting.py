@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -53,39 +53,23 @@ def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
     rows += constant_rows(EnactmentScenario, ORIGINS, scenario)
     host = scenario.host_types[0]
     size = ", ".join(f"{name} {amount:g}" for name, amount in host.capacity.items())
+    prices = ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS)
     rows += [
         ("host", size, "shares, bytes", "four cores and 7 GB", PAPER),
         ("host start-up", value_text(host.start_up), "s", "least and most time from lease to readiness", PAPER),
-        (
-            "units and prices",
-            ", ".join(f"{unit} min: {unit / 10:g}" for unit in UNITS),
-            "money",
-            "billing time units (BTU)",
-            PAPER,
-        ),
+        ("units and prices", prices, "money", "billing time units (BTU)", PAPER),
     ]
     return Table("The world", COLUMNS, tuple(rows), open=True)
 
 
 def _operators(scenario: EnactmentScenario) -> Table:
-    rows = tuple(
-        (
-            operator.name,
-            f"{1e3 * operator.processing_duration:g}",
-            f"{1e3 * operator.occupied:g}",
-            *_needs(operator),
-            f"{operator.selectivity:.4g}",
-        )
-        for operator in scenario.application.operators
-    )
+    rows = []
+    for operator in scenario.application.operators:
+        numbers = [1e3 * operator.processing_duration, 1e3 * operator.occupied, operator.resources["cpu"]]
+        numbers += [operator.resources["memory"] / 1e6, operator.code_size / 1e6]
+        rows.append((operator.name, *(f"{number:g}" for number in numbers), f"{operator.selectivity:.4g}"))
     columns = ("operator", "duration [ms]", "occupied [ms]", "CPU shares", "memory [MB]", "image [MB]", "items out per item in")
-    return Table("Operators (Table 2)", columns, rows, columns[1:], open=True)
-
-
-def _needs(operator: Any) -> Iterator[str]:
-    yield f"{operator.resources['cpu']:g}"
-    yield f"{operator.resources['memory'] / 1e6:g}"
-    yield f"{operator.code_size / 1e6:g}"
+    return Table("Operators (Table 2)", columns, tuple(rows), columns[1:], open=True)
 
 
 def _policy(setting: Setting, policy: str) -> Table:

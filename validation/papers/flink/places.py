@@ -49,17 +49,10 @@ def place_table(rows: FlinkRows) -> Table:
         both = optimum_and_best(found)
         latencies = ["–", "–"] if both is None else [f"{MILLISECONDS * latency:.0f}" for latency in both]
         factor = next((f"{row['delay_factor']:.2f}" for row in rows.calibrations if row["seed"] == seed), "–")
-        shown.append(
-            (str(seed), str(len(found)), factor, f"{rank_correlation(found):.3f}", f"{100 * np.median(wrong):.0f}", *latencies)
-        )
-    right = (
-        "placements",
-        "a delay counts",
-        "rank correlation",
-        "median error\n[%]",
-        "proven optimum\n[ms]",
-        "best other\n[ms]",
-    )
+        numbers = (f"{rank_correlation(found):.3f}", f"{100 * np.median(wrong):.0f}")
+        shown.append((str(seed), str(len(found)), factor, *numbers, *latencies))
+    errors = ("rank correlation", "median error\n[%]", "proven optimum\n[ms]", "best other\n[ms]")
+    right = ("placements", "a delay counts", *errors)
     return Table("Placements over three sites", ("run", *right), tuple(shown), right, open=True)
 
 

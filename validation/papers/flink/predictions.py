@@ -93,7 +93,5 @@ def prediction_statements(rows: Sequence[Row]) -> Iterator[Statement]:
     told = [row["keeps_up"] for row in rows if "keeps_up" in row]
     if told:
         right = {who: sum(row[who] == row["measured"] for row in told) for who in ("predicted", "ds2")}
-        found_text = f"{right['predicted']} against {right['ds2']} of {len(told)}"
-        yield claim(
-            "the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], found_text
-        )
+        said = f"{right['predicted']} against {right['ds2']} of {len(told)}"
+        yield claim("the model knows at least as often as DS2's rule who keeps up", right["predicted"] >= right["ds2"], said)

@@ -47,12 +47,7 @@ class FlinkRows:
 
     def add(self, row: Row) -> None:
         """Add a row to those of its experiment."""
-        kinds = {
-            "prediction": self.predictions,
-            "control": self.control,
-            "calibration": self.calibrations,
-            "placement": self.placements,
-        }
+        kinds = dict(zip(NEEDED, (self.predictions, self.control, self.calibrations, self.placements), strict=True))
         kinds[row_kind(row)].append(row)
 
     def text(self) -> str:

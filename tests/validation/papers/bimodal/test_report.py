@@ -105,10 +105,11 @@ def mapped_as_the_paper_says(extent, **how):
     return found
 
 
-def test_a_curve_crosses_between_its_points_at_its_first_one_or_nowhere():
-    assert crossing([25, 50, 75], [0.1, 0.3, 0.7], 0.5) == 62.5
+def test_a_curve_that_begins_above_a_level_crosses_at_its_first_point():
     assert crossing([25, 50, 75], [0.5, 0.3, 0.7], 0.5) == 25
-    assert crossing([25, 50, 75], [0.1, 0.3, 0.4], 0.5) == math.inf
+    assert estimate_crossing({50: np.full(3, 0.2), 100: np.full(3, 0.8)}, 0.5) == Estimate(
+        75.0, None, None
+    )  # too few to resample
 
 
 def test_intervals_of_crossings_cover_where_the_expected_curve_crosses():
@@ -136,12 +137,6 @@ def test_a_ratio_of_crossings_is_that_of_the_same_networks():
     assert estimate_crossing_ratio(never, never, 0.6).mean == math.inf
 
 
-def test_few_networks_give_no_interval_of_a_crossing():
-    for count in (1, 3):
-        curves = {50: np.full(count, 0.2), 100: np.full(count, 0.8)}
-        assert estimate_crossing(curves, 0.5) == Estimate(75.0, None, None)
-
-
 def test_the_growth_exponent_is_found_in_noise():
     generator = np.random.default_rng(2)
     x = np.repeat([30.0, 60.0, 90.0, 120.0], 50)
@@ -160,13 +155,6 @@ def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
 CONTRADICTIONS = [
     ("re-allocation raises throughput", lambda cell: cell.way == CHOSEN and cell.rate == 120, "throughput", 0.5),
     (
-        "re-allocation leaves CPU utilisation unchanged, within 2 points",
-        lambda cell: cell.way == FIXED,
-        "server_utilisation",
-        2.0,
-    ),
-    ("re-allocation lowers the deviation at every rate", lambda cell: cell == Cell("both", rate=10.0), "deviation", 3.0),
-    (
         "dedicated links alone: more than 120 are needed to accept half of the tasks",
         lambda cell: cell.networks == "dedicated",
         "acceptance",
@@ -184,8 +172,6 @@ CONTRADICTIONS = [
         "server_work",
         4.0,
     ),
-    ("deviation on the public network alone is at least 50 % at the default point", lambda cell: True, "deviation", 0.5),
-    ("the public network alone takes 200 to 300 % longer", lambda cell: cell.networks == "public", "elongation", 0.6),
     (
         "fewest public hops, then links, with 3 empty hops lowers the deviation by at least 20 points",
         lambda cell: cell.way == FURTHER,

@@ -107,8 +107,3 @@ def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):
     with pytest.raises(InvalidInstanceError, match="there is no such file"):
         report.run_demo(Console(file=io.StringIO()), tmp_path, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
-
-
-@pytest.mark.parametrize(("minutes", "words"), [(8, "8 min"), (60, "60 min"), (380, "6 h 20 min"), (1140, "19 h")])
-def test_moments_are_put_into_words(minutes, words):
-    assert report.moment(minutes) == words

@@ -303,4 +303,4 @@ def test_a_method_refuses_more_empty_hops_than_the_scenario_allows():
 
 def test_a_run_that_is_out_of_time_holds_nothing():
     answer = MappingChoice("load-balance").run(bimodal_scenario(), Options(work_limit=0.0))
-    assert (answer.status, answer.stopped_because, answer.decision) == ("none", "work_limit", None)
+    assert (answer.status, answer.stopped_because, answer.decision) == ("none", "time_limit", None)

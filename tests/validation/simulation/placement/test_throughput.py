@@ -109,6 +109,7 @@ def test_tables_and_verdicts_of_a_small_run():
     assert next(holds for sentence, holds in held.items() if sentence.startswith("every scheduler that knows resources"))
 
 
+@pytest.mark.slow
 def test_report_draws_and_judges(tmp_path):
     console = Console(record=True, width=160, file=StringIO())
     found = run(console, out=tmp_path, topologies=["T-R2", "T-R3", "T-R7"], loads=[0.4], seeds=1)
