@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.budget import spend
-from edrp.core.kernel_helpers import below, uniform
+from edrp.core.kernel_helpers import below, copy_matrix, uniform
 from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, fill_loads
