@@ -48,7 +48,8 @@ class Clock:
 
     def __init__(self, time_limit: float | None = None, work_limit: float | None = None, outer: Clock | None = None) -> None:
         self.work, self.ceiling, self.over = 0.0, inf, False
-        self._end = min(inf if time_limit is None else perf_counter() + time_limit, outer._end if outer else inf)
+        end = inf if time_limit is None else perf_counter() + time_limit
+        self._end: float = end if outer is None else min(end, outer._end)
         self._most = time_limit * SATURATION if time_limit is not None and work_limit is None else inf
         self.limit = min(inf if time_limit is None else time_limit, inf if work_limit is None else work_limit)
 

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from llvmlite import binding
 from numba import njit
-from numba.core import event, types
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
+from numba.core.types.containers import BaseTuple
 
 from edrp.core.budget import clock, compiles_patiently
 from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart
@@ -68,7 +69,7 @@ def _made_of(code: CodeType, function: Any, known: set[Any]) -> Iterator[str]:
 
 def _fields(kinds: Any) -> tuple[Any, ...]:
     """Names of the values in all named tuples among some types: Numba tells such types apart by their classes only."""
-    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(kind)) for kind in kinds if isinstance(kind, BaseTuple))
 
 
 class _KernelFile(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types

@@ -195,7 +195,8 @@ def solve(
         if not certify:
             return solution
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
-        return with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
+        certified: SolutionType = with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
+        return certified
 
 
 def check_limits(**limits: float | None) -> None:
@@ -220,7 +221,7 @@ def check_limits(**limits: float | None) -> None:
 
 
 def _is_limit(limit: object) -> bool:
-    return limit is None or (isinstance(limit, Real) and not isinstance(limit, bool) and bool(limit >= 0))
+    return limit is None or (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) >= 0)
 
 
 def _about_limits(answer: Answer, run: Clock, name: str, options: Options) -> Answer:

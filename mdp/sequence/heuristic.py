@@ -30,8 +30,8 @@ RECOMBINED = 5e-9
 NEIGHBOUR = 1e-6
 """Units of work per neighbour of a partition."""
 
-PLACE = 1e-8
-"""Units of work per place and task of an interval, to choose a partition between two others."""
+CHOICE, PLACE = 1e-5, 1.5e-8
+"""Units of work to choose a partition between two others, and in addition per place and task of an interval."""
 
 
 class Pools:
@@ -78,7 +78,8 @@ class Pools:
     def best_path(self) -> tuple[float, Path]:
         """The best path through kept partitions; every step must have one."""
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
-        pairs = [len(before) * after.size for before, after in zip([[self.course.start], *listed], listed, strict=False)]
+        starts = [self.course.start[np.newaxis], *listed]
+        pairs = [len(before) * after.size for before, after in zip(starts, listed, strict=False)]
         spend(RECOMBINED * sum(pairs))
         before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
         for step, after in zip(self.course.steps, listed, strict=True):
@@ -188,7 +189,7 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
-        spend(PLACE * members.places * here.tasks.work.size / members.nodes)
+        spend(CHOICE + PLACE * members.places * here.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
             here.state_before,

@@ -8,7 +8,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
-from edrp.mdp.single_step.ties import CELL, best_migration, settle
+from edrp.mdp.single_step.ties import CELL, STEP, best_migration, settle
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 
@@ -47,7 +47,7 @@ def ssm(
     (4.0, [0, 4, 13, 20], [-1, 0, 1])
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-    spend(CELL * tasks.work.size * nodes)
+    spend(STEP + CELL * tasks.work.size * nodes)
     work, state = tasks.work_before, tasks.state_before
     gain = settle(work, state, old_boundaries, limit, allow_empty, boundaries, matched, False)
     return None if np.isnan(gain) else (gain, boundaries, matched)

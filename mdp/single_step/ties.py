@@ -23,8 +23,8 @@ from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, 
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.migration.intervals import Assignment, load_limit
 
-CELL = 5e-8
-"""Units of work per task and node of a single step, all trial loads included."""
+STEP, CELL = 1e-5, 4e-8
+"""Units of work of a single step, and in addition per task and node, all trial loads included."""
 
 
 def best_migration(
@@ -59,7 +59,7 @@ def best_migration(
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)
-    spend(CELL * tasks.work.size * nodes)
+    spend(STEP + CELL * tasks.work.size * nodes)
     gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
     if np.isnan(gain):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -150,13 +151,14 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     needed = np.append(tasks.arrays.totals, tasks.nodes)
     brake, seconds = NodeBrake(int(np.count_nonzero(rows)) + sum(rows.shape), units), seconds_for_solver()
     limits = {"node_limit": brake.nodes, "time_limit": seconds}
+    options: Any = {name: limit for name, limit in limits.items() if limit is not None}
     result = in_fresh_thread(
         lambda: milp(
             np.zeros(len(patterns)),
             integrality=np.ones(len(patterns), np.int64),
             bounds=Bounds(0, tasks.nodes),
             constraints=LinearConstraint(rows, needed, needed),
-            options={name: limit for name, limit in limits.items() if limit is not None},
+            options=options,
         )
     )
     brake.release(getattr(result, "mip_node_count", None))

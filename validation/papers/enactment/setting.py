@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from edrp.core.document import named_resources
 from edrp.core.methods import read_parameters
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
@@ -65,8 +66,9 @@ def _world(setting: Setting, scenario: EnactmentScenario) -> Table:
 def _operators(scenario: EnactmentScenario) -> Table:
     rows = []
     for operator in scenario.application.operators:
-        numbers = [1e3 * operator.processing_duration, 1e3 * operator.occupied, operator.resources["cpu"]]
-        numbers += [operator.resources["memory"] / 1e6, operator.code_size / 1e6]
+        needs = named_resources(operator.resources)
+        numbers = [1e3 * operator.processing_duration, 1e3 * operator.occupied, needs["cpu"]]
+        numbers += [needs["memory"] / 1e6, operator.code_size / 1e6]
         rows.append((operator.name, *(f"{number:g}" for number in numbers), f"{operator.selectivity:.4g}"))
     columns = ("operator", "duration [ms]", "occupied [ms]", "CPU shares", "memory [MB]", "image [MB]", "items out per item in")
     return Table("Operators (Table 2)", columns, tuple(rows), columns[1:], open=True)

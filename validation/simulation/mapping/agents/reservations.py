@@ -104,10 +104,10 @@ class Reservations:
     def reserve(self, task: int, wanted: Reservation) -> str | None:
         """Reserve all of it, or nothing: then return what is short."""
         server, here = self.server, self.server.name
-        links = [(name, rate, self.free_rate(name), self.links[name].bandwidth) for name, rate in wanted.rates.items()]
-        needs = [
+        links = [(name, (rate, self.free_rate(name), self.links[name].bandwidth)) for name, rate in wanted.rates.items()]
+        needs: list[tuple[str, float, float, float]] = [
             (f"capacity of {here}", wanted.capacity, self.free_capacity, server.capacity),
-            *((f"bandwidth of {here} → {name}", *amounts) for name, *amounts in links),
+            *((f"bandwidth of {here} → {name}", *amounts) for name, amounts in links),
             (f"uplink of {here}", wanted.uplink, self.free_uplink, server.uplink),
             (f"downlink of {here}", wanted.downlink, self.free_downlink, server.downlink or 0.0),
         ]
