@@ -166,6 +166,9 @@ TIED_OBJECTIVE = 1e-12
 EQUAL_OBJECTIVES = 1e-12
 """Difference of objectives that is rounding; absolute. Both are sums of the same terms in another order."""
 
+EQUAL_VIOLATIONS = 1e-12
+"""Difference of violated limits or overloads, relative to what is allowed, that is rounding: what plain sums need."""
+
 BRUTE_FORCE_TIE = 1e-9
 """Difference below which two objectives of an enumeration are optima both; absolute, and as large as a method's gap."""
 

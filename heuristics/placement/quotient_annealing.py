@@ -143,7 +143,7 @@ def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
             stream += 1
         s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
         response = max(response, s.finish[j])
-    excess += max(0.0, response / t.scalars[2] - 1.0 - 1e-9) + max(0.0, cost / t.scalars[3] - 1.0 - 1e-9)
+    excess += max(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + max(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK)
     return t.scalars[0] * response + t.scalars[1] * cost + PENALTY * excess, excess
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from edrp.core.arrays import Floats
-from edrp.core.tolerances import MIN_PLOTTED_SECONDS
+from edrp.core.tolerances import MIN_PLOTTED_SECONDS, SAME_VALUE
 from edrp.validation.benchmark.measures import NEAR, compared_runs
 
 POINTS = 80
@@ -68,7 +68,7 @@ def _ratio(value: Floats, best: Floats) -> Floats:
     """Value over best, 1 where they are the same (both 0 included), infinite where the method failed."""
     ratio = np.full(value.shape, np.inf)
     done = np.isfinite(value)
-    same = done & (value <= best * (1 + 1e-9) + 1e-300)
+    same = done & (value <= best * (1 + SAME_VALUE) + 1e-300)
     np.divide(value, best, out=ratio, where=done & (best > 0))
     ratio[same] = 1.0
     return ratio

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 
@@ -65,7 +65,7 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
 
 
 def _rounding(value: float) -> float:
-    return 0.0 if math.isinf(value) else 1e-9 * max(1.0, abs(value))
+    return 0.0 if math.isinf(value) else SAME_VALUE * max(1.0, abs(value))
 
 
 def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
 from edrp.core.problem import Evaluation
+from edrp.core.tolerances import SAME_VALUE
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 
@@ -46,7 +47,7 @@ def lexicographic_values(problem: EdrpProblem, priorities: Sequence[tuple[str, f
     for name, slack in priorities if left else ():
         metric = problem.metrics[name]
         value = min(metric.scaled(entry.evaluation.metrics[name]) for entry in left)
-        limit = value * (1 + slack) + 1e-9 * max(1.0, value)
+        limit = value * (1 + slack) + SAME_VALUE * max(1.0, value)
         left = [entry for entry in left if metric.scaled(entry.evaluation.metrics[name]) <= limit]
         values.append(value)
     return values
