@@ -1,11 +1,10 @@
-"""Rescaling: agreement with brute force, EDRP and SSM; answers, bounds and proofs beside baselines; a day of real keys.
+"""Rescaling: agreement with brute force, EDRP and SSM; answers, bounds and proofs beside baselines.
 
     python benchmarks/rescale.py agree --count 300      # program, decomposition and search against brute force on tiny problems
     python benchmarks/rescale.py special --count 300    # without tasks against EDRP, one operator against SSM
     python benchmarks/rescale.py compare run rows.jsonl --limits 1,10  # methods on families of instances; goes on
     python benchmarks/rescale.py compare run rows.jsonl --family cluster --limits 2,60  # 16 equal nodes, 10 operators
     python benchmarks/rescale.py compare show rows.jsonl
-    python benchmarks/rescale.py keys                   # methods over a day of real keys, hour by hour
 
 Kernels are compiled before anything is timed. The best known of an instance is the best answer of all runs in the file.
 """
@@ -27,10 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 import edrp
-from edrp.batch.tasks import Choice
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.core.kinds import get_kind
-from edrp.datasets.families.migration.flight_day import FIRST_DAY, flight_day
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import WORK, rescaled, zipf_tasks
@@ -49,12 +46,6 @@ SHAPES = (
 
 KEY = ("family", "index", "set", "tasks", "method", "limit")
 """Fields of a row that say which run it is."""
-
-DAY_METHODS = (
-    *("auto", "even-ranges", "ds2-even-ranges", "ds2-even-ranges:utilisation=0.35", "sticky-ranges"),
-    "edrp-then-ssm",
-)
-"""Of Flink's rule also one with half of its usual target, which keeps replicas with hot keys stable more often."""
 
 CLUSTER, FEW = "cluster", "few-keyed"
 """Families of this benchmark: equal nodes and many operators; two or three operators with tasks."""
@@ -217,35 +208,6 @@ def cluster(seed: int, index: int, operators: int = 10, tasks: int = 512, nodes:
         limits={"response_time": 0.5, "cost": 4.0 * running, "downtime": 20.0, "moved_state": state},
         current={operator["name"]: present[operator["name"]] for operator, _ in drawn},
     )
-
-
-@application.command()
-def keys(
-    day: Annotated[int, typer.Option(help="Day of 2013, from 0.")] = FIRST_DAY,
-    limit: Annotated[float, typer.Option(help="Seconds for each decision.")] = 1.0,
-    method: Annotated[list[str] | None, typer.Option(help="Methods, instead of all.")] = None,
-) -> None:
-    """Methods over a day of departures by route, airport and carrier, its load multiplied.
-
-    What is decided for an hour runs when the next one comes. Without an answer what ran goes on, and the hour is not served.
-    """
-    print("| load | method | hours served | objective | moved, MB | downtime, s | response time, ms | cost, money/h |")
-    print("|---" * 8 + "|")
-    for factor, name in product((0.5, 1.5, 2.0), method or DAY_METHODS):
-        choice, hours = Choice.read(name, time_limit=limit), list(flight_day(day, factor))
-        current = edrp.solve(hours[0].problem, "even-ranges").deployment
-        served = []
-        for hour in hours:
-            problem = hour.problem.replace(current=current)
-            deployment = edrp.solve(problem, choice.name, **choice.arguments).deployment
-            if deployment is not None:
-                current, evaluation = deployment, problem.evaluate(deployment)
-                fields = ("moved_state", "downtime", "response_time", "cost")
-                served.append([evaluation.objective, *(evaluation.metrics[field] for field in fields)])
-        values = np.array(served).reshape(-1, 5)
-        objective, _, _, response, cost = values.mean(axis=0) if served else np.full(5, np.nan)
-        cells = f"{objective:.4f} | {values[:, 1].sum() / 1e6:.0f} | {values[:, 2].sum():.1f} | {1e3 * response:.2f} | {cost:.2f}"
-        print(f"| × {factor:g} | {name} | {len(served)} of {len(hours)} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

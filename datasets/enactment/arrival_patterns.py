@@ -57,8 +57,6 @@ class ArrivalPattern:
     ----------
     step
         Whole seconds for which a number of machines lasts.
-    machines
-        Makes the numbers.
     """
 
     step: int
@@ -82,12 +80,8 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
 
     Parameters
     ----------
-    walk
-        Walks of different numbers are different draws of one seed.
     steps
         Number of steps of 36 s.
-    seed
-        Not negative.
 
     Examples
     --------
@@ -130,12 +124,8 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
 
     Parameters
     ----------
-    pattern
-        Name in `PATTERNS`.
     duration
         Whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
-    seed
-        Seed of the random walks.
 
     Raises
     ------

@@ -54,10 +54,6 @@ class NodeRule:
 
         Parameters
         ----------
-        loads
-            Observed, any shape.
-        low, high
-            Least and greatest number of nodes.
         outliers
             Share of the loads at either end that is set aside first: a single spike would otherwise leave all other
             loads at `low`.
@@ -76,8 +72,6 @@ class NodeRule:
     def by_capacity(cls, capacity: float, low: int, high: int) -> NodeRule:
         """As many nodes as carry the load when each carries `capacity` in an interval.
 
-        Examples
-        --------
         >>> NodeRule.by_capacity(100.0, 1, 8)([0.0, 100.0, 101.0, 5000.0]).tolist()
         [1, 1, 2, 8]
         """

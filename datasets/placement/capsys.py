@@ -118,12 +118,8 @@ def capsys_together(
 
     Parameters
     ----------
-    data
-        Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
     operators, tasks
         Operators of a choice, and its tasks, which are shared out in proportion to the measured numbers.
-    workers, slots
-        Size of the cluster.
     slack
         Share by which each peak may be above its least value for the sake of the next one.
 
@@ -155,14 +151,10 @@ def inference_problem(
 
     Parameters
     ----------
-    data
-        Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
     rate
         Records/s that all sources together are to read.
     speedup
         How much faster the workers are than those on which the query was measured.
-    cores
-        Cores of a worker.
 
     Raises
     ------

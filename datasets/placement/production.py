@@ -70,13 +70,6 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     empty, and for kind `edrp` those with cycles (also of a component with itself: a feedback would have to be cut
     somewhere, and what is left would be another topology).
 
-    Parameters
-    ----------
-    folder
-        Folder that holds `storm_production_topologies.json`.
-    kind
-        Kind of the problems: "edrp" (`instance_document`) or "latency-aware" (`latency_aware_document`).
-
     Raises
     ------
     InvalidInstanceError

@@ -40,12 +40,6 @@ class StormComponent:
 
     Attributes
     ----------
-    spout
-        Whether it brings tuples.
-    executors
-        Number of instances.
-    inputs
-        Streams that it receives.
     cpu, memory
         Cores and bytes that an executor needs.
     """
@@ -79,13 +73,6 @@ def assumed_rates(components: Mapping[str, StormComponent], spout_rate: float = 
     once), in equal parts over those of its named streams that someone receives; every receiver of a stream gets all of
     it, and with the grouping "all" each of its executors does. Where streams form cycles, tuples that come back are not
     sent on again.
-
-    Parameters
-    ----------
-    components
-        By name; inputs name components among them.
-    spout_rate
-        Tuples/s of each executor of a spout.
 
     Returns
     -------
@@ -126,8 +113,6 @@ def topology_document(
 
     Parameters
     ----------
-    components
-        By name.
     rates
         Tuples/s of the streams.
     brought

@@ -13,8 +13,6 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
 
     Parameters
     ----------
-    name
-        Name of the file.
     data
         Folder; default: the environment variable `EDRP_DATA`.
 

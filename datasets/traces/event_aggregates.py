@@ -33,8 +33,6 @@ def event_loads(events: DataFrame, tasks: int, interval: float) -> DataFrame:
     ----------
     events
         As `keyed_events` gives them.
-    tasks
-        m.
     interval
         Seconds.
     """
@@ -98,8 +96,6 @@ def transition_table(loads: DataFrame, first: int, last: int, load: str, rule: N
         The intervals to look at, both included.
     load
         Column that the number of nodes follows: `events` or `bytes`.
-    rule
-        Nodes for a load.
     """
     import pyspark.sql.functions as sf
     from pyspark.sql import Window

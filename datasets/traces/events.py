@@ -51,12 +51,8 @@ def prepare_trace(
     ----------
     events
         As `keyed_events` or `zipf_events` give them: columns `time` (s), `key` and perhaps `bytes`.
-    settings
-        How to sum up.
     keep_loads
         Bring the load by interval and task as well, T·m numbers.
-    progress
-        Called with a few words before each step.
 
     Raises
     ------
@@ -146,10 +142,6 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
 
     Parameters
     ----------
-    malformed
-        Their number, by what was wrong.
-    readable
-        Number of the others.
     limit
         A share of all if below 1, else a number.
 

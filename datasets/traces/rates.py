@@ -96,8 +96,6 @@ def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: 
         Range in tuples/s.
     minutes
         Original time from one value to the next.
-    days
-        Number of days in a row.
 
     Raises
     ------

@@ -31,8 +31,6 @@ class LoadSeries:
 
     Attributes
     ----------
-    name
-        Thing that was counted.
     step
         Seconds.
     counts : shape (T,)
@@ -46,8 +44,6 @@ class LoadSeries:
     def per(self, interval: float) -> Floats:
         """Events in each whole interval, a multiple of `step`, in seconds; a last one that is not full is left out.
 
-        Examples
-        --------
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3, 4, 5])).per(600.0).tolist()
         [3.0, 7.0]
         """
@@ -61,8 +57,6 @@ class LoadSeries:
     def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> Ints:
         """Nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
 
-        Examples
-        --------
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3])).node_counts(300.0, 1, 5).tolist()
         [1, 3, 5]
         """
@@ -89,11 +83,6 @@ class LoadSeries:
 def taxi_series(data: str | Path | None = None) -> LoadSeries:
     """Taxi trips of New York in 2013, one count a minute.
 
-    Parameters
-    ----------
-    data
-        Folder of the series; default: the environment variable `EDRP_DATA`.
-
     Raises
     ------
     InvalidInstanceError
@@ -109,8 +98,6 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
     ----------
     company
         "AAPL", "AMZN" or "GOOG".
-    data
-        Folder that holds `twitter_volume_AAPL.csv` and so on; default: the environment variable `EDRP_DATA`.
 
     Raises
     ------

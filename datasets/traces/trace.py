@@ -102,8 +102,6 @@ class Trace:
 
     Attributes
     ----------
-    settings
-        How it was made.
     first
         The first interval begins at `first` · `settings.interval` seconds.
     events : shape (T,)
@@ -153,8 +151,6 @@ class Trace:
         ----------
         at
             Interval in which the number of nodes changes; default: the last one.
-        tolerance, allow_empty
-            Fields of the problem.
 
         Raises
         ------
@@ -187,12 +183,8 @@ class Trace:
 
         Parameters
         ----------
-        node_counts
-            Numbers of nodes, k of them.
         transitions : shape (k, k)
             Probabilities, estimated from `transitions`.
-        tolerance, discount, allow_empty
-            Fields of the problem.
 
         Raises
         ------

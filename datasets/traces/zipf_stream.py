@@ -32,18 +32,8 @@ def zipf_events(
 
     Parameters
     ----------
-    spark
-        Session.
-    events
-        Number of events.
-    keys
-        Number of keys that may occur.
     exponent
         Exponent of Zipf's law; 0 makes all keys equally frequent.
-    days
-        Length of the stream.
-    seed
-        Seed of keys and waves.
 
     Raises
     ------

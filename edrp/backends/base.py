@@ -43,7 +43,7 @@ HIGHS_WITH_TINY = {
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
-ROOT, NODE = 1e-5, 1e-8
+ROOT, NODE = 3e-6, 5e-9
 """Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
 
 MAX_NODES = 2**31 - 2
@@ -154,12 +154,12 @@ def seconds_for_solver() -> float | None:
 
 
 def hardness(size: int) -> float:
-    """By how much more work the nodes of a larger program are; measured on programs of 3,000 to 110,000 entries.
+    """By how much more work the nodes of a larger program are; measured on programs of 1,000 to 110,000 entries.
 
-    >>> round(hardness(10_000) / hardness(1_000))
-    50
+    >>> hardness(2_000) / hardness(1_000), round(hardness(100_000) / hardness(10_000))
+    (2.0, 50)
     """
-    return float(size**1.7)
+    return size * min(max(size**0.7, 350.0), 3400.0)
 
 
 class NodeBrake:

@@ -258,7 +258,7 @@ class Brake:
         self._checks, self._most = 0, math.inf
         left = self._until - now()
         if self.mixed:
-            self._most = max(1.0, left / (CHECK * self.hardness))
+            self._most = 1.0 + left / (CHECK * self.hardness)
             solver.cbMipInterrupt += self._check
         elif left < math.inf:
             self._iterations = int(min(MAX_ITERATIONS, max(1.0, left / (ITERATION * self.size))))
@@ -268,7 +268,7 @@ class Brake:
         """Count what the run has done."""
         if self.mixed:
             solver.cbMipInterrupt -= self._check
-            spend(CHECK * self.hardness * self._checks)
+            spend(CHECK * self.hardness * max(0, self._checks - 1))  # the first one comes before the search
         else:
             done = max(0, solver.getInfo().simplex_iteration_count)
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit

@@ -41,8 +41,6 @@ class Fingerprint:
 
     Attributes
     ----------
-    count
-        Number of instances.
     digest
         Sum of their hashes, modulo 2⁶⁴.
     """
@@ -58,8 +56,6 @@ class ResultFolder:
     ----------
     path
         Path of the folder; created where it is missing.
-    instances
-        Fingerprint of the instances that are solved.
 
     Attributes
     ----------

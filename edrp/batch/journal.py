@@ -99,13 +99,7 @@ class Journal:
 
 
 class RollingJournal:
-    """A journal that becomes a Parquet file every so many rows.
-
-    Parameters
-    ----------
-    folder, batch
-        As for `Journal`.
-    """
+    """A journal that becomes a Parquet file every so many rows."""
 
     def __init__(self, folder: Path, batch: str) -> None:
         self._folder, self._batch = folder, batch

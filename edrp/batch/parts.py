@@ -20,17 +20,6 @@ FAILED, BATCH = b"edrp.failed", b"edrp.batch"
 def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
     """Write rows as a Parquet file, which appears whole or not at all, and return its path.
 
-    Parameters
-    ----------
-    folder
-        Folder of results.
-    name
-        Name of the part, to which the checksum is added.
-    table
-        Rows.
-    batch
-        Fingerprint of the instances that the rows belong to.
-
     Raises
     ------
     UnwritableError

@@ -45,10 +45,6 @@ class Instance(NamedTuple):
 
     Attributes
     ----------
-    id
-        Its name.
-    text
-        Text of the document to be read.
     fault
         Why there is nothing to be read; empty for an ordinary instance.
     """
@@ -66,10 +62,6 @@ class Choice:
     ----------
     method
         The text that the user gave; the column `method` of the results.
-    name
-        Name in the registry.
-    arguments
-        Arguments of `solve`: program, limits, gap, parameters of the method.
 
     Examples
     --------
@@ -120,8 +112,6 @@ class BatchPlan:
 
     Attributes
     ----------
-    choices
-        Methods with their arguments.
     additions
         Everything that workers have to know beyond the installed packages, from `packed_additions`.
     kill_after

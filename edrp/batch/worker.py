@@ -31,13 +31,6 @@ START_ATTEMPTS = 3
 class Worker:
     """Solves tasks one after the other in a child process, which is started when it is needed.
 
-    Parameters
-    ----------
-    plan
-        Settings that all tasks share.
-
-    Examples
-    --------
     >>> from edrp.batch.additions import packed_additions
     >>> from edrp.batch.tasks import Choice, Instance, Task
     >>> greedy = Choice.read("greedy")

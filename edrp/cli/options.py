@@ -57,8 +57,6 @@ Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves 
 def choice_option(words: Any, help: str) -> Any:
     """An option that takes one of the words of a `Literal`; another word is refused with the nearest of these.
 
-    Examples
-    --------
     >>> from typing import Literal
     >>> choice_option(Literal["events", "bytes"], "Measure of load.").metavar
     'events|bytes'
@@ -82,10 +80,6 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
 
     Parameters
     ----------
-    out
-        The folder that the user named, if any.
-    force
-        Whether to replace files that others wrote.
     names
         Names of files that are to be written, which are looked for before any work.
     """

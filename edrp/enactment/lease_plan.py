@@ -6,12 +6,10 @@ an interval matrix, so that whole units cost no more than fractional ones would,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edrp.core.document import named_resources
-from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import ContainerOperator, HostType, largest_share
 from edrp.enactment.state import has_room
 
@@ -24,8 +22,6 @@ class LeasePlan:
     ----------
     bought
         Units that begin in each period, prolongations included.
-    leased
-        Hosts in each period.
     prolonged
         For each host that is paid already: whether it is prolonged when its paid time ends.
     cost
@@ -48,12 +44,8 @@ def cheapest_leases(
 
     Parameters
     ----------
-    needed
-        Number of hosts needed in each period.
     unit_periods
         Periods that a unit lasts.
-    price
-        Money for a unit.
     paid
         For each host that is leased already, the number of first periods that are paid.
     prorate
@@ -124,49 +116,3 @@ def hosts_needed(instances: Mapping[str, int], operators: Mapping[str, Container
             for resource, amount in named_resources(operator.resources).items():
                 free[first][resource] = free[first].get(resource, 0.0) - amount
     return len(free)
-
-
-def plan_leases(
-    instances: Sequence[Mapping[str, int]],
-    operators: Mapping[str, ContainerOperator],
-    host_type: HostType,
-    period: float,
-    paid: Sequence[int] = (),
-) -> LeasePlan:
-    """Leases of one host type for the instances that are needed in each period: first fit in each, then the cheapest units.
-
-    Parameters
-    ----------
-    instances
-        For each period, the number of instances by operator.
-    operators
-        By name.
-    host_type
-        Type of the hosts that are leased.
-    period
-        Seconds.
-    paid
-        For each host that is leased already, the number of first periods that are paid.
-
-    Raises
-    ------
-    ValueError
-        When an operator does not fit on an empty host of the type.
-
-    Examples
-    --------
-    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 3})
-    >>> small = HostType(name="small", resources={"cpu": 6}, price=2.0, billing_time=600.0)
-    >>> plan_leases([{"work": 2}, {"work": 5}, {"work": 1}], {"work": work}, small, period=300.0).leased
-    (1, 3, 2)
-    """
-    known: dict[tuple[tuple[str, int], ...], int] = {}
-    needed = []
-    for counts in instances:
-        key = tuple(counts.items())
-        if key not in known:
-            known[key] = hosts_needed(counts, operators, host_type)
-        needed.append(known[key])
-    return cheapest_leases(
-        needed, max(1, math.floor(host_type.billing_time / period + WHOLE_NUMBER_SLACK)), host_type.price, paid
-    )

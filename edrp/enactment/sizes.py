@@ -23,10 +23,6 @@ class Sizes:
 
     Attributes
     ----------
-    operators, types
-        As described; the arrays follow their order.
-    resources
-        Their names.
     needs, capacity
         Shapes (O, R) of one instance and (K, R) of an empty host.
     limit

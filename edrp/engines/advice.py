@@ -90,8 +90,6 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
 
     Parameters
     ----------
-    fit
-        The job.
     goals
         The goals; by default no replica is busier than 80 %.
     network

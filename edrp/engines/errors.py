@@ -8,15 +8,6 @@ from edrp.core.errors import EdrpError, visible
 class EngineError(EdrpError):
     """An engine, its job or a capture of it cannot be used.
 
-    Parameters
-    ----------
-    place
-        Address, job or file.
-    why
-        Why not, and what would be right.
-
-    Examples
-    --------
     >>> print(EngineError("http://localhost:8081", "nothing answers; start the cluster"))
     http://localhost:8081: nothing answers; start the cluster
     """

@@ -65,8 +65,6 @@ def service_rate(points: Sequence[BusyPoint]) -> tuple[Estimate, RateMethod]:
     differ. That of an intercept reaches from the ratio at the highest load, which is right if no waiting counts as busy there, to
     the inverse of the smallest slope that fits, which is right if waiting counts as busy at any load that leaves room for it.
 
-    Examples
-    --------
     >>> estimate, method = service_rate([BusyPoint(100.0, 0.5), BusyPoint(160.0, 0.8), BusyPoint(20.0, 0.15)])
     >>> estimate.value, method
     (200.0, 'ratio')
@@ -89,8 +87,6 @@ def next_duration(seconds: Sequence[float]) -> Estimate | None:
     Times are positive and vary by factors, so that the interval is Student's about the mean of their logarithms, whose variance
     is mixed with the one that is expected before anything is measured: a single measurement has an interval, too.
 
-    Examples
-    --------
     >>> single, several = next_duration([0.4]), next_duration([0.4, 0.4, 0.4, 0.4])
     >>> round(single.low, 2), single.value, round(single.high, 2)
     (0.12, 0.4, 1.3)

@@ -30,8 +30,6 @@ class ReplicaBounds(Document):
 class Goals(Document):
     """Goals for a job.
 
-    Examples
-    --------
     >>> Goals(operators={"counter": {"max_replicas": 4}}).operators["counter"].max_replicas
     4
     """

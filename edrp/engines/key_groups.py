@@ -25,8 +25,6 @@ class KeyGroups:
     def heaviest_share(self, replicas: int) -> float:
         """Share of all work that the busiest of so many replicas has, whose ranges are even.
 
-        Examples
-        --------
         >>> groups = KeyGroups((3.0, 1.0, 1.0, 1.0), (0.0,) * 4)
         >>> groups.heaviest_share(1), groups.heaviest_share(2), groups.heaviest_share(4)
         (1.0, 0.6666666666666666, 0.5)
@@ -39,8 +37,6 @@ class KeyGroups:
 def held_groups(replica: int, replicas: int, groups: int) -> tuple[int, int]:
     """Key groups [first, end) that a replica holds.
 
-    Examples
-    --------
     >>> [held_groups(replica, 3, 128) for replica in range(3)]
     [(0, 43), (43, 86), (86, 128)]
     """
@@ -59,8 +55,6 @@ def group_work(loads: Sequence[int], groups: int, sizes: Sequence[float] = ()) -
     Engines do not count tuples by key group. Within a replica work follows the state of its key groups where their sizes are
     given, and is even without.
 
-    Examples
-    --------
     >>> group_work([60, 40], 4), group_work([60, 40], 4, [5, 1, 2, 2])
     ([30.0, 30.0, 20.0, 20.0], [50.0, 10.0, 20.0, 20.0])
     """

@@ -58,8 +58,6 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
 def renamed(deployment: KeyedDeployment, names: Mapping[str, str]) -> KeyedDeployment:
     """The deployment with other names of nodes.
 
-    Examples
-    --------
     >>> renamed(KeyedDeployment({"read": ["a"], "count": [{"node": "a", "tasks": [0, 4]}]}), {"a": "b"})["read"]
     ('b',)
     """

@@ -98,15 +98,6 @@ def migration_problem(fitted: OperatorFit, seen: OperatorObservation, replicas: 
     """The key groups of an operator as tasks of a problem of kind `migration`, to be held by so many replicas.
 
     Where the fit does not know them, load and state of each replica are split evenly over its key groups.
-
-    Parameters
-    ----------
-    fitted, seen
-        The operator.
-    replicas
-        How many there are to be.
-    tolerance
-        τ of the problem.
     """
     groups = seen.max_parallelism
     loads = [sum(window.subtasks[u].records_in for window in seen.windows[-1:]) for u in range(seen.parallelism)]
@@ -200,8 +191,6 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
     replicas if, whichever operator of each group is taken, these have at most S replicas there: a resource per combination.
     Where there are too many combinations, no slot is shared in the model, which is on the safe side.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace as Seen
     >>> slot_resources([Seen(name="a", slot_group="x"), Seen(name="b", slot_group="x"), Seen(name="c", slot_group="y")])
     {'a': ['slots 1'], 'b': ['slots 2'], 'c': ['slots 1', 'slots 2']}

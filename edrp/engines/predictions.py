@@ -88,14 +88,8 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
 
     Parameters
     ----------
-    fit
-        The job now.
-    plan
-        Replicas of each operator.
     widths
         Factors of intervals, by quantity; 1 where none is given.
-    downtime
-        Of the change to the plan.
     """
     rate = throughput(fit)
     spread = _rate_spread(fit)
@@ -137,8 +131,6 @@ def judge(prediction: Prediction, fit: JobFit, downtime: float | None = None) ->
 def next_width(width: float, judgement: Judgement) -> float:
     """The factor of an interval after it has been judged: wide enough to have held what it missed, slowly back to 1 otherwise.
 
-    Examples
-    --------
     >>> next_width(1.0, Judgement("counter", Estimate(0.5, 0.4, 0.6), 0.8, covered=False))
     3.0
     >>> next_width(3.0, Judgement("counter", Estimate(0.5, 0.2, 0.8), 0.6, covered=True))

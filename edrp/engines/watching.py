@@ -42,14 +42,8 @@ class Watcher:
 
     Parameters
     ----------
-    job
-        The job.
     journal
         Its journal; one that holds lines goes on from them.
-    aims
-        Goals and limits.
-    clock
-        The time of day.
     tell
         Called with every line of the journal.
     """

@@ -125,10 +125,6 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
 
     Parameters
     ----------
-    problem
-        The problem that the deployment solves.
-    deployment
-        Any deployment of it.
     time_limit
         Seconds for all problems that are solved again together, at most 5 for each; None for 5.
 
@@ -209,8 +205,6 @@ def longest_transfer(problem: RescaleProblem, deployment: KeyedDeployment) -> Lo
 def split_task(operator: KeyedOperator, task: int) -> KeyedOperator:
     """The operator with one task in two halves, each with half of its work and state.
 
-    Examples
-    --------
     >>> operator = KeyedOperator(name="count", tasks={"work": [4, 1], "state_size": [6, 2]})
     >>> split_task(operator, 0).tasks.work
     (2.0, 2.0, 1.0)

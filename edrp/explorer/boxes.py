@@ -113,8 +113,6 @@ def chips_of(content: Content, needed: Mapping[str, Room]) -> list[Chip]:
 
     Parameters
     ----------
-    content
-        What is in the boxes.
     needed
         What each box needs in any state, which decides how wide chips are and how many stand side by side.
     """

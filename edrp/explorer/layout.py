@@ -90,8 +90,6 @@ def by_distance(name: str, sizes: Sequence[Size], distances: ArrayLike) -> Arran
 
     Parameters
     ----------
-    name, sizes
-        Of the arrangement, and of the boxes.
     distances : shape (n, n)
         Infinite where nothing joins two boxes.
     """

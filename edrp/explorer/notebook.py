@@ -27,8 +27,6 @@ MAX_CELL = 300
 def html_of(value: Problem | Solution | Explanation | RescaleExplanation, problem: Problem | None = None) -> str:
     """A few tables and sentences; every text in them is escaped. Of a solution more is shown where its problem is given.
 
-    Examples
-    --------
     >>> import edrp
     >>> problem = edrp.MigrationProblem(work=[1, 1], state_size=[5, 5], intervals=[(0, 2)], nodes=2, tolerance=0.5)
     >>> ">state_size</td>" in html_of(problem), "moved" in html_of(edrp.solve(problem))

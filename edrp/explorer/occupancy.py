@@ -13,15 +13,7 @@ Counts = Mapping[str, Mapping[int, int]]
 
 
 class Occupancy:
-    """Resources of boxes, and what replicas use of them.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    groups
-        The nodes of each box.
-    """
+    """Resources of boxes, and what replicas use of them."""
 
     def __init__(self, problem: StreamPlacement, groups: Sequence[Group]) -> None:
         self.needs = {operator.name: named_resources(operator.resources) for operator in problem.application.operators}

@@ -42,8 +42,6 @@ def explore(problem: Problem, solution: Solution, path: str | Path, *, title: st
 
     Parameters
     ----------
-    problem, solution
-        The problem, and a solution of it.
     path
         Where the page goes; it appears whole or not at all.
     title

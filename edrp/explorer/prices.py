@@ -29,8 +29,6 @@ def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]
     Rows of limits are divided by the limit, so that their right-hand side is 1. Empty where the problem has priorities, or
     the relaxation is too large or not solved in half a second.
 
-    Examples
-    --------
     >>> from edrp.placement.edrp import EdrpProblem
     >>> work = {"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 8.0, "max_replicas": 2}
     >>> problem = EdrpProblem(

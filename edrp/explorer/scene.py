@@ -43,8 +43,6 @@ class Scene:
 
     Parameters
     ----------
-    problem
-        The problem.
     deployments
         All that are to be shown, which decide what nodes have a box of their own and how large boxes are.
     """
@@ -102,19 +100,6 @@ class Scene:
             legend=legend,
             under=len(edges) > DENSE,
         )
-
-    def course(self, times: Sequence[float], deployments: Sequence[Placed]) -> Graph:
-        """The graph of deployments that follow one another, each from its time on and marked where it differs from the last."""
-        earlier = [None, *deployments[:-1]]
-        contents = [self.content(d, (), before, None) for d, before in zip(deployments, earlier, strict=True)]
-        needed = rooms(contents)
-        boxes = self._boxes(deployments[-1], needed)
-        states = [
-            State(time, chips_of(content, needed), self.edges(deployment, ((), ())), shares=self._shares(deployment))
-            for time, content, deployment in zip(times, contents, deployments, strict=True)
-        ]
-        legend = [("chip", "replicas of an operator on a node"), ("new", "changed"), ("line", "stream, as wide as its tuples/s")]
-        return Graph("Deployments", boxes, self._arrangements(boxes, deployments), states, links=self._links(), legend=legend)
 
     def content(
         self,

@@ -32,10 +32,8 @@ class Box:
     Attributes
     ----------
     id, label, note : `note` is a second line.
-    width, height : its size.
     share : in use, 0 to 1 and above; None for no bar.
     muted : whether it is drawn with less ink.
-    detail : key of its detail.
     """
 
     id: str
@@ -57,11 +55,8 @@ class Chip:
     Attributes
     ----------
     id, box, label : `box` is the id of a box.
-    x, y, width : place within the box.
-    colour : of the palette.
     hot : whether it is on the critical path.
     change : "new" or "gone" where states are compared, "other" for what only the second best has.
-    detail : key of its detail.
     """
 
     id: str
@@ -83,10 +78,7 @@ class Edge:
     Attributes
     ----------
     source, target : ids.
-    width : of the line.
     hot, dashed, colour : how it is drawn; without a colour it is grey.
-    label : beside the line.
-    detail : key of its detail.
     """
 
     source: str

@@ -43,10 +43,6 @@ def objective(cost: str, facts: MapFacts, max_links: int) -> float:
 
     Parameters
     ----------
-    cost
-        One of `COSTS`.
-    facts
-        Properties of a whole map.
     most_links
         Links that a map can use.
 
@@ -76,8 +72,6 @@ def ranked(cost: str, candidates: Sequence[MapFacts], max_links: int) -> list[in
     For `load-balance`, maps whose load is within 0.1 of the least come first, those with more dedicated hops before others,
     then those with fewer public ones; then the rest by load.
 
-    Examples
-    --------
     >>> near, far = MapFacts(0, 5, 1, 5, 0.55), MapFacts(0, 9, 0, 2, 0.5)
     >>> ranked("load-balance", [far, near], max_links=20), ranked("public-hops", [far, near], max_links=20)
     ([1, 0], [0, 1])

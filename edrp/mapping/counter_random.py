@@ -13,8 +13,6 @@ def uniform(seed: int, counter: int) -> float:
 
     Messages that overtake one another, and code that walks through them in another order, meet the same draws.
 
-    Examples
-    --------
     >>> uniform(1, 2) == uniform(1, 2), 0 <= uniform(1, 3) < 1
     (True, True)
     """

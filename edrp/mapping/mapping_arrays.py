@@ -155,8 +155,6 @@ class FlowArrays:
 def flow_arrays(problem: LinkAllocationProblem, network: NetworkArrays) -> FlowArrays:
     """Compile the flows of a problem, with their current routes, to arrays that hold at least `max_links` arcs per route.
 
-    Examples
-    --------
     >>> from edrp.mapping.mapping_arrays import network_arrays
     >>> problem = LinkAllocationProblem(
     ...     network={"nodes": [{"name": name, "capacity": 0} for name in "abc"],

@@ -235,8 +235,6 @@ class MappingProblem(Problem):
 def mapping_arrays(problem: MappingProblem) -> MappingArrays:
     """Compile a problem to arrays.
 
-    Examples
-    --------
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},

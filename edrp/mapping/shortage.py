@@ -13,11 +13,6 @@ def shortage(tables: MappingArrays) -> tuple[str, ...]:
 
     Each limit is looked at alone; where each can be met alone, the answer says that they cannot be met together.
 
-    Parameters
-    ----------
-    tables
-        Network with what is free of it, task and limits.
-
     Returns
     -------
     tuple of str

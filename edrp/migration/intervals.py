@@ -93,8 +93,6 @@ def give_out(
         By old node.
     others
         Intervals that hold tasks and are kept by nobody.
-    nodes_before, nodes_after, tasks
-        Numbers of each.
 
     Examples
     --------

@@ -96,8 +96,6 @@ def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[
 
     Parameters
     ----------
-    before
-        Boundaries of the old partition.
     after : shape (count, n + 1)
         New partitions.
     state_size : shape (m,)

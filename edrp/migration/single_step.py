@@ -96,8 +96,6 @@ def evaluate_migration(
         Interval of each node, None where it does not exist.
     work, state_size
         Shape (m,): amounts of work, bytes.
-    nodes, tolerance, allow_empty
-        Fields of the problem.
 
     Returns
     -------

@@ -44,8 +44,6 @@ class PolicyComparison:
     ----------
     quantities
         Quantities of a run, of which the first is the objective: the less of it, the better.
-    seeds
-        Seeds of the runs.
     samples
         By policy and name of a quantity, its values in the order of the seeds.
 

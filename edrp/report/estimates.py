@@ -37,8 +37,6 @@ class Estimate(NamedTuple):
 def estimate_mean(values: Floats) -> Estimate:
     """The mean of a sample with its confidence interval by Student's t.
 
-    Examples
-    --------
     >>> estimate = estimate_mean(np.array([1.0, 2.0, 3.0]))
     >>> estimate.mean, round(estimate.low, 2), round(estimate.high, 2)
     (2.0, -0.48, 4.48)
@@ -57,8 +55,6 @@ def estimate_mean(values: Floats) -> Estimate:
 def bootstrap_mean(values: ArrayLike, seed: int = 0) -> Estimate:
     """The mean of a sample with its bias-corrected and accelerated bootstrap interval, for skewed samples.
 
-    Examples
-    --------
     >>> bootstrap_mean([3.0, 3.0, 3.0])
     Estimate(mean=3.0, low=3.0, high=3.0)
     >>> estimate = bootstrap_mean([1.0, 2.0, 3.0, 4.0, 50.0])

@@ -37,10 +37,6 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    title, x, y
-        Above it, and along its axes.
-    curves
-        Estimates by name.
     scales
         Scales of the horizontal and the vertical axis, as matplotlib names them.
     floor, ceiling
@@ -102,14 +98,8 @@ def draw_panels(
 
     Parameters
     ----------
-    panels
-        In rows.
-    path
-        Path of the figure.
     columns
         Diagrams side by side.
-    title
-        Above the figure.
     styles
         By name of a curve; those without get a colour and a marker in their order.
     """

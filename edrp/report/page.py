@@ -136,16 +136,10 @@ class Page:
 
     Attributes
     ----------
-    title, summary
-        Title and summary of the run.
     status
         How much was run.
     verdicts
         The results, in sentences.
-    sections
-        In order.
-    finished
-        When the runs ended.
     script
         Source of what draws figures given as markup.
     """

@@ -86,10 +86,6 @@ class ProgressLines:
 
     Parameters
     ----------
-    console
-        Where they are printed.
-    text
-        Name of the job, before every line.
     clock
         Seconds that have passed since any moment.
     """
@@ -155,10 +151,6 @@ def counting_several(
 
     Parameters
     ----------
-    title, names
-        Title that the jobs have in common, and the names that tell them apart.
-    total
-        Parts of every job.
     look
         Says how many parts of each are done; it is called now and then by a thread.
     """

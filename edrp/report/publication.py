@@ -32,10 +32,6 @@ class Report:
 
     Attributes
     ----------
-    title, summary
-        Title and summary of the run.
-    verdicts
-        The results, in sentences.
     statements
         Sentences of the paper, judged.
     shown, documented
@@ -70,8 +66,6 @@ class Report:
 
         Parameters
         ----------
-        out
-            Folder.
         command
             Repeats the run.
         force

@@ -28,7 +28,6 @@ class PartitionPolicy(Protocol):
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """The partition to go to from `before`, with the node count of index `target`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,6 @@ class Fitted:
 
     Attributes
     ----------
-    model
-        The process.
     weights : by node count, shape (features,)
         Weights of C, in bytes.
     """
@@ -100,8 +97,6 @@ class Restricted:
 
     Attributes
     ----------
-    model
-        The process.
     partitions : by node count, shape (kept, n + 1)
     values : by node count, shape (kept,)
         C in bytes.

@@ -34,28 +34,14 @@ def best_migration(
 
     Parameters
     ----------
-    tasks
-        Work and state.
-    old
-        Current assignment of `nodes_before` nodes.
-    nodes
-        Number of nodes afterwards, n′.
     tolerance
         Tolerance of the load, τ in state migration, Definition 3.1.
-    allow_empty
-        Whether nodes may hold no task afterwards.
 
     Returns
     -------
     tuple or None
         Gain (bytes that stay), and the interval of each node as `matching.assign` gives it; None where no assignment
         keeps to the load limit.
-
-    Examples
-    --------
-    >>> tasks, old = Tasks.of([1] * 20, [1] * 20), OldNodes.of([(0, 13), (13, 20)])
-    >>> best_migration(tasks, old, 2, 3, 0.4, True)
-    (16.0, ((4, 13), (13, 20), (0, 4)))
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)

@@ -41,19 +41,6 @@ def bimodal_flows(
     Each was given the direct link, or two links, where there was room, and the public network otherwise. Then half of all
     ended. Rates are those of the paper's tasks: 1 Mbps at the source, 95 % of it behind each component.
 
-    Parameters
-    ----------
-    flows
-        How many are there now.
-    servers, links
-        Size of the platform.
-    seed
-        The same seed gives the same flows.
-    fields
-        Fields of `LinkAllocationProblem` other than their defaults.
-
-    Examples
-    --------
     >>> problem = bimodal_flows(seed=1)
     >>> len(problem.flows), sum(flow.route is None for flow in problem.flows)
     (150, 66)
@@ -211,15 +198,6 @@ def random_link_allocation_problem(
     Links with and without a way back, without bandwidth, and with less than flows hold now; up- and downlinks of nothing,
     of little and without limit; prices of nothing; forwarding that few flows can pay; exact fits of small whole rates.
 
-    Parameters
-    ----------
-    seed
-        The same seed gives the same problem.
-    servers, flows
-        Least and most of each.
-
-    Examples
-    --------
     >>> problem = random_link_allocation_problem(1)
     >>> problem == random_link_allocation_problem(1), 1 <= len(problem.flows) <= 5
     (True, True)

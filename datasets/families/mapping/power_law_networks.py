@@ -27,10 +27,6 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
 
     Parameters
     ----------
-    servers, links
-        How many.
-    random
-        Where the draws come from.
     each
         Links by which a server joins; 1 gives a tree.
 

@@ -24,12 +24,6 @@ def random_mapping_problem(
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
-    max_servers, max_components
-        Size.
-    cost
-        The cost that is minimised.
     public
         Whether there is a public network; None for one in three problems.
 

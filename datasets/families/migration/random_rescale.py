@@ -29,8 +29,6 @@ def random_rescale(
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
     keyed, tasks, nodes
         Ranges of the numbers of operators with tasks, of tasks of each, and of nodes.
     scenarios

@@ -63,19 +63,7 @@ WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
 
 
 def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
-    """A chain or a tree of operators with tasks behind a source, whose load is `factor` times the load it was deployed for.
-
-    Parameters
-    ----------
-    tasks
-        Number of tasks of every keyed operator.
-    random
-        Random number generator.
-    make_work
-        Makes the work of the tasks.
-    factor
-        Load now, relative to the load before.
-    """
+    """A chain or a tree of operators with tasks behind a source, whose load is `factor` times the load it was deployed for."""
     hosts = [f"node{u}" for u in range(int(np.clip(tasks // TASKS_PER_NODE, *NODES)))]
     rate = float(random.uniform(*RATE))
     source = {

@@ -71,14 +71,6 @@ def cluster(
 
     Parameters
     ----------
-    operators
-        Number of operators.
-    random
-        Random number generator.
-    shape
-        Maker of the streams.
-    zones
-        Over which the nodes are spread evenly.
     running
         Whether the application already runs, deployed for half to one and a half times the load, its replicas dealt to the
         nodes in turn.

@@ -114,12 +114,8 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
 
     Parameters
     ----------
-    shape
-        Operators and streams.
     network
         Delays and prices; resources and speed-ups of the nodes are drawn again.
-    random
-        Random number generator.
     """
     level = float(random.uniform(*LEVELS))
     operators, streams = _application(shape, [node.name for node in network.nodes], level, random)

@@ -66,16 +66,8 @@ def draw_topology(
 
     Parameters
     ----------
-    shape
-        Operations and streams.
     instances : shape (operations,)
         Number of instances of each operation.
-    network
-        Nodes with cores and memory.
-    load
-        Share of the cores of all nodes.
-    random
-        Random number generator.
     back
         A stream that goes back; its tuples are added to the others.
     """

@@ -68,8 +68,6 @@ def barabasi_albert(nodes: int, random: np.random.Generator) -> Network:
 
     Delays of links are random; the mean delay between all pairs is 32 ms, as in EDRP, section 7.2.
 
-    Examples
-    --------
     >>> network = barabasi_albert(12, np.random.default_rng(1))
     >>> len(network.nodes), round(sum(link.delay for link in network.links) / len(network.links), 6)
     (12, 0.032)

@@ -31,16 +31,6 @@ RUNNING_WEIGHTINGS: tuple[dict[str, float], ...] = (
 )
 
 
-TRAFFIC_WEIGHTINGS: tuple[dict[str, float], ...] = (
-    {"network_usage": 1.0},
-    {"response_time": 0.4, "network_usage": 0.6},
-    {"response_time": 0.5, "cost": 0.5},
-    {"cost": 0.5, "availability": 0.5},
-    {"response_time": 0.3, "cost": 0.3, "network_usage": 0.3, "availability": 0.1},
-    {"cost": 1.0},
-)
-
-
 def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = False) -> EdrpProblem:
     """A problem of kind `edrp` on one to three zones of one to three equal nodes, small enough for brute force.
 
@@ -50,8 +40,6 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
     max_combinations
         Deployments at most; larger problems are drawn again.
     running
@@ -69,31 +57,6 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
         nodes = len(problem.network.nodes)
         if prod(count_configurations(nodes, o.max_replicas) for o in problem.application.operators) <= max_combinations:
             return _running(problem, random) if running else problem
-
-
-def with_traffic(problem: EdrpProblem, seed: int) -> EdrpProblem:
-    """The problem with random prices and availabilities of links and zones, weights and limits on all metrics.
-
-    Examples
-    --------
-    >>> with_traffic(random_cluster(0), 0).limits.network_usage is None
-    False
-    """
-    random = np.random.default_rng([seed, 19])
-    uncertain = float(random.choice([1.0, 1.0, 0.99]))
-    links = {
-        field: {**getattr(problem.network, field).model_dump(), "cost": float(random.choice(prices)), "availability": uncertain}
-        for field, prices in (("within_zone", (0.0, 0.01)), ("between_zones", (0.0, 0.02, 0.02)))
-    }
-    safe = {zone: float(random.choice([0.95, 0.99, 1.0])) for zone in sorted({node.zone or "" for node in problem.network.nodes})}
-    nodes = tuple(node.replace(availability=safe[node.zone or ""]) for node in problem.network.nodes)
-    weights = TRAFFIC_WEIGHTINGS[int(random.integers(len(TRAFFIC_WEIGHTINGS)))]
-    limits = {"network_usage": float(random.choice([5.0, 1.0, 0.5])), "availability": float(random.choice([0.5, 0.5, 0.9]))}
-    return problem.replace(
-        network=problem.network.replace(nodes=nodes, **links),
-        weights=weights,
-        limits=problem.limits.replace(**limits, cost=(problem.limits.cost or 0.0) + 5.0),
-    )
 
 
 def _running(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:

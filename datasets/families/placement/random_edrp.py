@@ -43,10 +43,6 @@ def random_problem(
 
     Parameters
     ----------
-    seed
-        The same seed gives the same instance.
-    operators, nodes
-        Smallest and largest number of each.
     combinations_limit
         Candidates and replicas are cut until the product of the operators' configurations is at most this.
 

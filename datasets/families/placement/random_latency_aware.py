@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 Random = np.random.Generator
@@ -44,12 +43,6 @@ def random_latency_aware_problem(
 
     Parameters
     ----------
-    seed
-        The same seed gives the same problem.
-    operators, nodes
-        Smallest and largest number of each.
-    max_instances
-        Maximum number of instances of an operator.
     combinations_limit
         Instances are cut until the product of the operators' multisets of nodes is at most this.
     room
@@ -85,13 +78,6 @@ def random_latency_aware_problem(
         "weights": WEIGHTINGS[random.integers(len(WEIGHTINGS))],
     }
     return LatencyAwareProblem(**fields)
-
-
-def random_deployment(problem: LatencyAwareProblem, random: Random) -> Deployment:
-    """Every instance on any of its candidates, whether there is room or not."""
-    nodes = tuple(problem.network.by_name)
-    operators = problem.application.operators
-    return Deployment({o.name: tuple(map(str, random.choice(o.candidates or nodes, o.instances))) for o in operators})
 
 
 def _multisets(operator: dict[str, Any], nodes: int) -> int:

@@ -24,12 +24,6 @@ def near_fit(
     ----------
     application, network
         Operators and nodes, whose resources are plain numbers.
-    replicas
-        Number of replicas of each operator.
-    random
-        Chooses among the nearest nodes.
-    choices
-        Number of nearest nodes to choose among.
 
     Returns
     -------

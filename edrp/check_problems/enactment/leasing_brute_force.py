@@ -23,8 +23,6 @@ def brute_force_leasing(problem: LeasingProblem) -> float | None:
     period all numbers of instances that fit into the hosts are tried, but for those that others exceed throughout: more
     instances never leave more items.
 
-    Examples
-    --------
     >>> problem = LeasingProblem(
     ...     application={"operators": [{"name": "f", "processing_duration": 1.0, "external_rate": 1.0, "resources": {"cpu": 1}}]},
     ...     host_types=[{"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 600.0}],

@@ -24,8 +24,6 @@ def brute_force_link_allocation(problem: LinkAllocationProblem) -> float | None:
 
     Routes through a server twice are left out: they only take more links.
 
-    Examples
-    --------
     >>> problem = LinkAllocationProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 0, "uplink": 3.0}, {"name": "b", "capacity": 0}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 4.0}]},

@@ -34,8 +34,6 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
     each by itself.
 
-    Examples
-    --------
     >>> problem = MappingProblem(
     ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 9}],
     ...              "links": [{"source": "a", "target": "b", "bandwidth": 8, "cost": 3}]},

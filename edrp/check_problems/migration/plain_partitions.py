@@ -112,8 +112,6 @@ def brute_force_sequence(problem: MigrationSequence) -> float | None:
 
     Shares nothing with the methods that it checks.
 
-    Examples
-    --------
     Table 3 of state migration, whose own answer moves 9 tasks:
 
     >>> problem = MigrationSequence(

@@ -61,8 +61,6 @@ class Configurations:
 def brute_force_rescale(problem: RescaleProblem) -> tuple[float | None, KeyedDeployment | None]:
     """Least objective over all feasible deployments, and one that has it; None where none is feasible.
 
-    Examples
-    --------
     >>> work = {"name": "work", "external_rate": 3.0, "max_replicas": 2, "cost": 1.0,
     ...         "latency": {"model": "mm1", "service_rate": 3.0}, "tasks": {"work": [2, 1], "state_size": [5, 7]}}
     >>> problem = RescaleProblem(application={"operators": [work]}, network={"nodes": [{"name": "a"}]},

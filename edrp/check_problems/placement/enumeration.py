@@ -1,13 +1,12 @@
-"""Every deployment of a tiny problem, judged by the plain evaluation alone: optima of any metric, one after the other too."""
+"""Every deployment of a tiny problem, judged by the plain evaluation alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
 from edrp.core.problem import Evaluation
-from edrp.core.tolerances import SAME_VALUE
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 
@@ -36,18 +35,3 @@ def deployments(problem: EdrpProblem) -> Iterator[Deployment]:
     names = [operator.name for operator in problem.application.operators]
     for chosen in product(*choices):
         yield Deployment(dict(zip(names, chosen, strict=True)))
-
-
-def lexicographic_values(problem: EdrpProblem, priorities: Sequence[tuple[str, float]]) -> list[float]:
-    """Optima of metrics one after the other, on their scales; each may worsen by its relative slack for those that follow.
-
-    Empty where nothing is feasible.
-    """
-    left, values = feasible_deployments(problem), []
-    for name, slack in priorities if left else ():
-        metric = problem.metrics[name]
-        value = min(metric.scaled(entry.evaluation.metrics[name]) for entry in left)
-        limit = value * (1 + slack) + SAME_VALUE * max(1.0, value)
-        left = [entry for entry in left if metric.scaled(entry.evaluation.metrics[name]) <= limit]
-        values.append(value)
-    return values

@@ -23,12 +23,8 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
 
     Parameters
     ----------
-    advice
-        What is shown.
     rule, rule_name
         Number of replicas of each operator by what scales the engine's jobs today, and its name.
-    calls
-        Lines for a shell.
     """
     yield job_sentence(advice)
     yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)

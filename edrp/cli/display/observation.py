@@ -46,8 +46,6 @@ def _rate(rate: float) -> str:
 def format_bytes(count: int) -> str:
     """A number of bytes in decimal units.
 
-    Examples
-    --------
     >>> format_bytes(999), format_bytes(10_000_000)
     ('999 B', '10 MB')
     """

@@ -20,12 +20,8 @@ def metric_table(metrics: Mapping[str, float], units: Mapping[str, str], *, titl
 
     Parameters
     ----------
-    metrics
-        Values by name.
     units
         Units of those metrics that are neither counts nor shares.
-    titles
-        Whether names are printed as words, without underscores.
     """
     rows = [
         (name.replace("_", " ") if titles else name, f"{value:.6g}", units.get(name, DIMENSIONLESS))

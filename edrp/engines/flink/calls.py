@@ -11,17 +11,7 @@ from edrp.placement.deployment import Deployment
 
 
 def plan_calls(observation: Observation, plan: Deployment, address: str) -> list[str]:
-    """Lines for a shell: a rescale where the adaptive scheduler runs the job, else a savepoint and a new start.
-
-    Parameters
-    ----------
-    observation
-        The job.
-    plan
-        Replicas of each operator, and where.
-    address
-        Of the REST API.
-    """
+    """Lines for a shell: a rescale where the adaptive scheduler runs the job, else a savepoint and a new start."""
     root = f"{address}/jobs/{observation.key}"
     return list(_rescale(observation, plan, root) if observation.live else _redeploy(observation, plan, address, root))
 

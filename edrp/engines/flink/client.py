@@ -20,8 +20,6 @@ MAX_ANSWER = 1 << 26
 def read_address(address: str) -> SplitResult:
     """Take the address of a cluster apart, and refuse one that carries credentials or is no address.
 
-    Examples
-    --------
     >>> read_address("http://jobmanager:8081/").netloc
     'jobmanager:8081'
     >>> read_address("http://me:secret@jobmanager:8081")
@@ -43,8 +41,6 @@ def read_address(address: str) -> SplitResult:
 def is_loopback(address: str) -> bool:
     """Whether an address is of this machine.
 
-    Examples
-    --------
     >>> is_loopback("http://127.0.0.1:8081"), is_loopback("http://jobmanager:8081")
     (True, False)
     """

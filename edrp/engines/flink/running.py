@@ -18,17 +18,7 @@ ROUND = 5.0
 
 
 class FlinkJob:
-    """The job at an address.
-
-    Parameters
-    ----------
-    address
-        Of the REST API.
-    settings
-        The job, and what it is watched with.
-    clock
-        The time of day.
-    """
+    """The job at an address."""
 
     def __init__(self, address: str, settings: WatchSettings, clock: Clock) -> None:
         self.address = address.rstrip("/")

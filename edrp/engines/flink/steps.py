@@ -29,15 +29,7 @@ MILLISECONDS = 1e-3
 
 
 class FlinkSteps:
-    """Requests of a change to one job.
-
-    Parameters
-    ----------
-    address, job
-        Of the REST API, and identifier of the job.
-    clock, note
-        The time of day, and what writes a step to the journal.
-    """
+    """Requests of a change to one job."""
 
     def __init__(self, address: str, job: str, clock: Clock, note: Note) -> None:
         self.client = FlinkClient(address)

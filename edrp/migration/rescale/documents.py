@@ -70,8 +70,6 @@ class KeyedTasks(Document):
 class KeyedOperator(Operator):
     """One processing element; with `tasks` its load and state are split by ranges of them, else evenly over its replicas.
 
-    Examples
-    --------
     >>> KeyedOperator(name="count", max_replicas=3, tasks={"work": [5, 1], "state_size": [1, 1]}).most_replicas
     2
     """

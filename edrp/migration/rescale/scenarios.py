@@ -16,8 +16,6 @@ from edrp.migration.rescale.documents import KeyedApplication
 class LoadScenario(Document):
     """A load that the deployment has to serve, relative to the load that the application describes.
 
-    Examples
-    --------
     >>> LoadScenario(factor=1.5, probability=0.2).factor
     1.5
     """

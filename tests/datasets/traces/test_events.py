@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from pyarrow import parquet
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.migration.node_counts import NodeRule, TransitionCounts
@@ -18,7 +19,7 @@ from edrp.datasets.traces.events import refuse_unreadable
 from edrp.datasets.traces.flights import flights
 from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.datasets.traces.trace import Trace, TraceSettings, even_intervals
-from edrp.datasets.traces.trace_files import load_trace, save_trace
+from edrp.datasets.traces.trace_files import save_trace
 from edrp.mdp.chain.transition_counts import count_transitions
 
 LOADS = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1e6))
@@ -148,35 +149,16 @@ def test_last_change_of_a_trace_becomes_a_problem(trace):
         quiet.migration_problem()
 
 
-def test_trace_survives_its_folder(trace, tmp_path):
-    save_trace(trace, tmp_path / "trace")
-    again = load_trace(tmp_path / "trace")
-    assert again.settings == trace.settings
-    assert (again.first, again.malformed) == (trace.first, trace.malformed)
-    assert again.start_times.tolist() == [70.0, 80.0, 90.0, 100.0]
-    for name in ("events", "bytes", "node_counts", "work", "state_size", "keys", "loads"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(trace, name))
-    np.testing.assert_array_equal(again.transitions.counts, trace.transitions.counts)
-    save_trace(replace(trace, loads=None, keys=None, bytes=None), tmp_path / "trace")
-    again = load_trace(tmp_path / "trace")
-    assert (again.loads, again.keys, again.bytes) == (None, None, None)
-
-
-def test_half_written_or_damaged_traces_are_refused(trace, tmp_path):
-    folder = tmp_path / "trace"
-    with pytest.raises(InvalidInstanceError, match=r"holds no trace\.json"):
-        load_trace(folder)
-    save_trace(trace, folder)
-    head = json.loads((folder / "trace.json").read_text())
-    for change, why in (
-        ({"format": 99}, "must be 1"),
-        ({"intervals": 5}, "sizes"),
-        ({"settings": {"task": 3}}, "cannot be read"),
-    ):
-        (folder / "trace.json").write_text(json.dumps(head | change))
-        with pytest.raises(InvalidInstanceError, match=why):
-            load_trace(folder)
-    (folder / "trace.json").write_text(json.dumps(head))
-    (folder / "tasks.parquet").write_bytes((folder / "tasks.parquet").read_bytes()[:-20])
-    with pytest.raises(InvalidInstanceError, match="cannot be read"):
-        load_trace(folder)
+def test_trace_becomes_tables_and_a_head(trace, tmp_path):
+    save_trace(trace, tmp_path)
+    tasks, intervals = (parquet.read_table(tmp_path / f"{name}.parquet").to_pydict() for name in ("tasks", "intervals"))
+    assert (tasks["work"], tasks["state_size"], tasks["keys"]) == ([7, 20, 20], [100, 300, 0], [1, 3, 0])
+    assert (intervals["start"], intervals["nodes"]) == ([70, 80, 90, 100], [1, 2, 3, 2])
+    assert (intervals["events"], intervals["bytes"]) == ([5, 10, 20, 12], [50, 100, 200, 120])
+    assert parquet.read_table(tmp_path / "loads.parquet").to_pydict()["work"] == trace.loads.tolist()
+    head = json.loads((tmp_path / "trace.json").read_text())
+    assert (head["settings"], head["first"], head["malformed"]) == (trace.settings.to_dict(), 7, {"time": 2})
+    assert (head["node_counts"], head["transitions"]) == ([1, 2, 3], trace.transitions.counts.tolist())
+    save_trace(replace(trace, loads=None, keys=None, bytes=None), tmp_path)
+    assert not (tmp_path / "loads.parquet").exists()
+    assert parquet.read_table(tmp_path / "tasks.parquet").column_names == ["task", "work", "state_size"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contention import random_contention
 
 import edrp
-from edrp.check_problems.placement.enumeration import feasible_deployments, lexicographic_values
+from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import InvalidInstanceError, UnsupportedProblemError
-from edrp.datasets.families.placement.random_contention import random_contention
 from edrp.placement.ceilings import ceiling
 from edrp.placement.metrics import EDRP_METRICS
 
@@ -17,6 +17,21 @@ def prioritised(problem: edrp.EdrpProblem, *priorities: tuple[str, float], **fie
     """The application and network of a problem, with priorities; nothing else is taken over."""
     listed = [{"metric": metric, "slack": slack} for metric, slack in priorities]
     return edrp.EdrpProblem(application=problem.application, network=problem.network, priorities=listed, **fields)
+
+
+def lexicographic_values(problem: edrp.EdrpProblem, priorities: list[tuple[str, float]]) -> list[float]:
+    """Optima of metrics one after the other, on their scales; each may worsen by its relative slack for those that follow.
+
+    Empty where nothing is feasible.
+    """
+    left, values = feasible_deployments(problem), []
+    for name, slack in priorities if left else ():
+        metric = problem.metrics[name]
+        value = min(metric.scaled(entry.evaluation.metrics[name]) for entry in left)
+        limit = value * (1 + slack) + 1e-9 * max(1.0, value)
+        left = [entry for entry in left if metric.scaled(entry.evaluation.metrics[name]) <= limit]
+        values.append(value)
+    return values
 
 
 @pytest.mark.parametrize("seed", range(300, 325))

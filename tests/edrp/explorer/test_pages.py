@@ -18,7 +18,6 @@ from edrp.core.kinds import kinds
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked_solution
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
-from edrp.explorer.decisions import explore_decisions
 from edrp.explorer.page import explore, explorer_page
 from edrp.explorer.summary import table_view
 from edrp.placement.edrp import EdrpProblem
@@ -328,21 +327,6 @@ def test_thousands_of_nodes_share_boxes():
     assert [box.label for box in view.panels[0].boxes[:3]] == ["host7", "host1999", "rack0"]
     assert len(view.panels[0].boxes) == 42
     assert len(explorer_page(problem, solution)) <= 400_000
-
-
-def test_a_day_of_decisions_goes_from_one_to_the_next(solved, browser, tmp_path):
-    problem, solution = solved("reconfigure")
-    day = [(0, problem.current), (3600, solution.deployment), (7200, problem.current)]
-    explore_decisions(problem, day, tmp_path / "page.html", title="a day")
-    opened = Opened(browser, tmp_path / "page.html")
-    assert opened.page.locator("output").text_content() == "0 s"
-    opened.page.keyboard.press(".")
-    assert opened.page.locator("output").text_content() == "3600 s"
-    opened.page.locator(".chip.new").first.wait_for()
-    assert all(opened.drawn()["panels"])
-    opened.page.close()
-    with pytest.raises(edrp.errors.InvalidInstanceError, match="later than the one before"):
-        explore_decisions(problem, day[::-1], tmp_path / "other.html")
 
 
 def test_page_allows_no_script_but_its_own(solved):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from contention import random_contention
 
 import edrp
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import InvalidInstanceError
-from edrp.datasets.families.placement.random_contention import random_contention
 
 
 def enumerated_front(problem: edrp.EdrpProblem, first: str, second: str) -> list[tuple[float, float]]:

@@ -10,7 +10,7 @@ from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasin
 from edrp.check_problems.enactment.problems import LeasingCheckProblems
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
-from edrp.enactment.lease_plan import cheapest_leases, hosts_needed, plan_leases
+from edrp.enactment.lease_plan import cheapest_leases, hosts_needed
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
@@ -142,7 +142,9 @@ def test_units_bought_late_are_the_cheapest(needed: list[int], unit: int, paid: 
 def test_leases_for_instances() -> None:
     """The plan for instances costs what the program proves where first fit wastes nothing."""
     problem = peak(forecast=[1, 2, 1, 3, 1])
-    plan = plan_leases(problem.minimum_instances, problem.application.by_name, problem.host_types[0], problem.period)
+    kind = problem.host_types[0]
+    needed = [hosts_needed(instances, problem.application.by_name, kind) for instances in problem.minimum_instances]
+    plan = cheapest_leases(needed, round(kind.billing_time / problem.period), kind.price)
     assert plan.cost == solved(problem).objective
     assert hosts_needed({"work": 7}, problem.application.by_name, problem.host_types[0]) == 4
     huge = problem.host_types[0].replace(resources={"cpu": 0.5})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import edrp
@@ -12,16 +13,36 @@ from edrp.certificates.checker import fraction, latency_at
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
-from edrp.datasets.families.placement.capacity_curves import with_capacity_curves
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.placement.compilation import compile_problem
+from edrp.placement.latency import CapacityCurveLatency, Mm1Latency
 
 MAPPER = {"model": "capacity-curve", "replicas": [1, 8, 25], "capacities": [0.53e6, 3.1e6, 7.1e6]}
 """A mapper as ContTune measured it on Flink."""
 
 LEVEL = {"model": "capacity-curve", "replicas": [1, 4], "capacities": [10.0, 10.0]}
 """More replicas serve nothing more."""
+
+
+EXPONENTS = (0.0, 0.5, 0.8, 0.8, 1.0)
+"""Growth of capacities, n to this power: from none at all, over what was measured of Flink's operators, to n times as much."""
+
+
+def with_capacity_curves(problem: edrp.EdrpProblem, seed: int = 0) -> edrp.EdrpProblem:
+    """The problem with a random capacity curve in place of every constant service rate, which one replica keeps."""
+    random = np.random.default_rng(seed)
+    operators = []
+    for operator in problem.application.operators:
+        if isinstance(operator.latency, Mm1Latency):
+            number = int(random.integers(1, operator.max_replicas + 1))
+            numbers = sorted({1, number, number + int(random.integers(0, 3))})
+            exponent = EXPONENTS[int(random.integers(len(EXPONENTS)))]
+            capacities = [operator.latency.service_rate * n**exponent for n in numbers]
+            operators.append(operator.replace(latency=CapacityCurveLatency(replicas=numbers, capacities=capacities)))
+        else:
+            operators.append(operator)
+    return problem.replace(application=problem.application.replace(operators=tuple(operators)))
 
 
 def alone(latency, load, *, replicas=30, **fields):

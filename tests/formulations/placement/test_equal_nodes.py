@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from contention import random_contended_cluster, random_contention
 
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
@@ -18,8 +19,7 @@ from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.clusters import cluster as drawn_cluster
-from edrp.datasets.families.placement.random_clusters import random_cluster, with_traffic
-from edrp.datasets.families.placement.random_contention import random_contended_cluster, random_contention
+from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
@@ -35,6 +35,35 @@ WEIGHTINGS = (
     {"response_time": 0.1, "cost": 0.9},
     {"cost": 1.0},
 )
+
+
+TRAFFIC_WEIGHTINGS: tuple[dict[str, float], ...] = (
+    {"network_usage": 1.0},
+    {"response_time": 0.4, "network_usage": 0.6},
+    {"response_time": 0.5, "cost": 0.5},
+    {"cost": 0.5, "availability": 0.5},
+    {"response_time": 0.3, "cost": 0.3, "network_usage": 0.3, "availability": 0.1},
+    {"cost": 1.0},
+)
+
+
+def with_traffic(problem: edrp.EdrpProblem, seed: int) -> edrp.EdrpProblem:
+    """The problem with random prices and availabilities of links and zones, weights and limits on all metrics."""
+    random = np.random.default_rng([seed, 19])
+    uncertain = float(random.choice([1.0, 1.0, 0.99]))
+    links = {
+        field: {**getattr(problem.network, field).model_dump(), "cost": float(random.choice(prices)), "availability": uncertain}
+        for field, prices in (("within_zone", (0.0, 0.01)), ("between_zones", (0.0, 0.02, 0.02)))
+    }
+    safe = {zone: float(random.choice([0.95, 0.99, 1.0])) for zone in sorted({node.zone or "" for node in problem.network.nodes})}
+    nodes = tuple(node.replace(availability=safe[node.zone or ""]) for node in problem.network.nodes)
+    weights = TRAFFIC_WEIGHTINGS[int(random.integers(len(TRAFFIC_WEIGHTINGS)))]
+    limits = {"network_usage": float(random.choice([5.0, 1.0, 0.5])), "availability": float(random.choice([0.5, 0.5, 0.9]))}
+    return problem.replace(
+        network=problem.network.replace(nodes=nodes, **links),
+        weights=weights,
+        limits=problem.limits.replace(**limits, cost=(problem.limits.cost or 0.0) + 5.0),
+    )
 
 
 def cluster(streams, weights, *, nodes=4, slots=8, replicas=12, limits=None, seed=0):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contention import random_contention
 
 import edrp
 from edrp.backends import solve_program
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.core.errors import UnsupportedProblemError
-from edrp.datasets.families.placement.random_contention import random_contention
 from edrp.formulations.methods import formulate
 
 

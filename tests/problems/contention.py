@@ -54,8 +54,6 @@ def random_contended_cluster(seed: int) -> EdrpProblem:
 
     Nodes of the second zone have fewer cores.
 
-    Examples
-    --------
     >>> limits = random_contended_cluster(3).limits
     >>> limits.peak_load is not None or bool(limits.peak_loads)
     True
