@@ -38,7 +38,7 @@ LABEL_USE_SLACK = 1e-11
 LABEL_SUM_SLACK = 1e-13
 """Share of the largest sum by which the rest of a resource is raised before it is rounded down to a possible sum.
 
-It covers the difference between two orders of adding some ten components, a few units in the last place each.
+It covers the difference between two orders of adding what components need, a few units in the last place each.
 """
 
 GUIDE_SUM_DIFFERENCE = 1e-14
@@ -185,7 +185,7 @@ SEARCH_NOISE = 1e-11
 """Difference of overloads or objectives below which a search sees none: ten times what sums need, as it adds differences."""
 
 MIN_MOVE_GAIN = 1e-9
-"""Share of the score of all instances apart below which a change is not worth making: nobody walks on rounding alone."""
+"""Share of the score of all instances apart below which a change is not worth making, so that no search walks on rounding alone."""
 
 MIN_ANT_SCORE = 1e-6
 """Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
@@ -276,7 +276,7 @@ PRINTED_MARGIN = 1e-9
 """Margin below 0 at which rounded figures of a paper do not yet contradict its text: a margin of 0 computed with rounding."""
 
 EQUAL_PEAKS = 1e-6
-"""Difference of two peaks of CAPSys's queries that is rounding; a solver's usual tolerance, as limits were set from peaks."""
+"""Difference of two peaks of CAPSys's queries that is rounding: far below the percents that are compared."""
 
 EQUAL_SHARES = 1e-9
 """Difference of two shares of traffic in a report that is rounding; absolute."""
