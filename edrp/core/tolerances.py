@@ -148,7 +148,7 @@ CLOSED_GAP = 1e-12
 CONTRADICTION = 1e-6
 """Difference, absolute below 1, above which a bound and a decision contradict one another whatever rounding did.
 
-It is a thousand times `SAME_VALUE`: who falls short of it is in error, not in bad luck.
+It is a thousand times `SAME_VALUE`: no rounding makes that much.
 """
 
 MAP_COST_DIFFERENCE = 1e-12
@@ -158,7 +158,7 @@ INCUMBENT_SLACK = 1e-9
 """Excess over an incumbent, absolute below 1, at which a composition is still looked at: `SAME_VALUE`, so that ties stay."""
 
 STAGE_SLACK = 1e-9
-"""Amount, absolute below 1, by which a later stage of tie-breaking may worsen that of an earlier one; as solvers miss a row."""
+"""Amount, absolute below 1, by which a stage of tie-breaking may worsen an earlier one's value: solvers miss rows by as much."""
 
 TIED_OBJECTIVE = 1e-12
 """Height above the incumbent's objective at which a tie may lie; below `TIE_MOVE`, which tells ties apart."""
@@ -185,7 +185,7 @@ SEARCH_NOISE = 1e-11
 """Difference of overloads or objectives below which a search sees none: ten times what sums need, as it adds differences."""
 
 MIN_MOVE_GAIN = 1e-9
-"""Share of the score of all instances apart below which a change is not worth making, so that no search walks on rounding alone."""
+"""Share of the score of all instances apart below which a change is not worth making: no search walks on rounding alone."""
 
 MIN_ANT_SCORE = 1e-6
 """Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
