@@ -94,7 +94,6 @@ class Caps(Method):
     kinds = ("edrp",)
     summary = "CAPS of CAPSys: given numbers of replicas on equal nodes, first placements below tuned thresholds of contention"
     parameters = CapsParameters
-    interpreted_first = True
 
     def refusal(self, problem: EdrpProblem) -> str | None:
         """Numbers of replicas that are open, nodes that differ, other metrics: what `fixed-tasks` refuses too."""

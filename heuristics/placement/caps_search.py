@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
+
+STEP = 1e-7
+"""Units of work for a number of tasks that a node is given."""
 
 
 def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans: int, steps: int) -> Ints:
@@ -37,7 +41,8 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
     """
     found = np.zeros((plans, tasks.nodes, tasks.operators), np.int64)
     upper = thresholds * (1 + LIMIT_SLACK) + 1e-15
-    number = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, found)
+    number, left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, found)
+    spend(STEP * (steps - left))
     return found[:number].copy()
 
 
@@ -78,8 +83,10 @@ def _alike(counts: np.ndarray, w: int, i: int, placed: np.ndarray) -> bool:
 
 
 @kernel
-def _search(arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.ndarray, steps: int, found: np.ndarray) -> int:
-    """Depth first over operators, and for each over nodes; returns the number of placements found."""
+def _search(
+    arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.ndarray, steps: int, found: np.ndarray
+) -> tuple[int, int]:
+    """Depth first over operators, and for each over nodes; returns the number of placements found, and of steps left."""
     plans, nodes, operators = found.shape
     depth = nodes * operators
     counts = np.zeros((nodes, operators), np.int64)
@@ -94,7 +101,7 @@ def _search(arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.n
             found[number] = counts
             number += 1
             if number == plans:
-                return number
+                return number, steps
             level -= 1
             entering = False
             continue
@@ -127,9 +134,9 @@ def _search(arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.n
             entering = False
             continue
         if steps == 0:
-            return number
+            return number, steps
         steps -= 1
         entering = not _exceeds(counts[w], placed, arrays, upper)
         if entering:
             level += 1
-    return number
+    return number, steps

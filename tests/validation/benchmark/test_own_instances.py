@@ -178,6 +178,7 @@ def test_where_all_answered_the_same_nothing_is_marked():
     assert summary["common_mean_gap"].equals(summary["mean_gap"])
 
 
+@pytest.mark.slow
 def test_a_report_marks_the_method_that_answers_fewer(tmp_path):
     """`eliminate` refuses limits on availability, and so answers one of two."""
     easy = layered(5, 1, nodes=5, resources=4.0)

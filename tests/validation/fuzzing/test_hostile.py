@@ -94,9 +94,9 @@ def test_small_beside_large_is_moved_without_disagreement():
     assert codes["auto"] == codes["ssm"] == ExitCode.SOLVED
 
 
-def test_two_hundred_operators_keep_a_time_limit_of_a_second():
+def test_many_operators_keep_a_limit_of_work():
     family = all_families()["enactment"]["containers-layered"]
-    problem = family.make(200, np.random.default_rng(2)).replace(utilisation=None)
+    problem = family.make(50, np.random.default_rng(2)).replace(utilisation=None)
     judged_by_all_methods(problem.model_dump_json())
 
 
