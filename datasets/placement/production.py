@@ -74,19 +74,6 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     ------
     InvalidInstanceError
         When the file is not there, or is something else, or for another kind.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> sizes = {"parallelism": 2, "cpu_pcore": None, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 2}
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> reader = {"kind": "spout", "inputs": [], **sizes}
-    >>> with TemporaryDirectory() as folder:
-    ...     topology = {"id": "largeCluster03/one", "components": {"reader": reader}, **defaults}
-    ...     _ = Path(folder, FILE).write_text(json.dumps([topology]))
-    ...     [(name, text)] = production_instances(folder)
-    >>> name, json.loads(text)["application"]["operators"][0]["resources"]
-    ('largeCluster03/one', {'cpu': 0.1, 'memory': 536870912.0})
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
@@ -108,17 +95,6 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
     ------
     InvalidInstanceError
         When the id names none of the `CLUSTERS`.
-
-    Examples
-    --------
-    >>> sizes = {"parallelism": 4, "cpu_pcore": 50.0, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 4}
-    >>> reader = {"kind": "spout", "inputs": [], **sizes}
-    >>> writer = {"kind": "bolt", "inputs": [{"from": "reader", "stream": "default", "grouping_field": [2]}], **sizes}
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> topology = ProductionTopology(id="largeCluster03/one", components={"reader": reader, "writer": writer}, **defaults)
-    >>> document = instance_document(topology)
-    >>> document["application"]["streams"], len(document["network"]["nodes"])
-    ([{'source': 'reader', 'target': 'writer', 'rate': 4.0}], 80)
     """
     described = _application(topology)
     rates = {(stream["source"], stream["target"]): stream["rate"] for stream in described["streams"]}
@@ -145,16 +121,6 @@ def latency_aware_document(topology: ProductionTopology) -> dict[str, Any]:
     ------
     InvalidInstanceError
         When the id names none of the `CLUSTERS`.
-
-    Examples
-    --------
-    >>> sizes = {"parallelism": 4, "cpu_pcore": 50.0, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 4}
-    >>> again = [{"from": "reader", "stream": "default", "grouping_field": [2]}]
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> reader = {"kind": "spout", "inputs": again, **sizes}
-    >>> document = latency_aware_document(ProductionTopology(id="largeCluster03/one", components={"reader": reader}, **defaults))
-    >>> document["application"]["streams"], document["application"]["operators"][0]["instances"]
-    ([{'source': 'reader', 'target': 'reader', 'rate': 4.0}], 4)
     """
     return {"kind": "latency-aware", "application": _application(topology), "network": _network(topology.id)}
 

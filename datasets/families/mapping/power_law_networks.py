@@ -34,13 +34,6 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     ------
     InvalidInstanceError
         Without servers, and for a negative number of links or more than there are pairs.
-
-    Examples
-    --------
-    >>> preferential_links(5, 3, np.random.default_rng(0))
-    [(1, 0), (2, 0), (3, 0)]
-    >>> len(set(preferential_links(5, 10, np.random.default_rng(0))))
-    10
     """
     _check(servers, links)
     linked = np.zeros((servers, servers), dtype=bool)
