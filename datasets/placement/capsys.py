@@ -91,8 +91,6 @@ def capsys_queries(
     scale
         The number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured numbers;
         what a task uses stays.
-    workers, slots
-        Size of the cluster.
 
     Raises
     ------

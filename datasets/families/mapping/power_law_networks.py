@@ -23,8 +23,6 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     a time. The other end is always drawn with probability proportional to the links that a server has, never twice the
     same. With fewer links than it takes for all to join, the last servers stay without.
 
-    The generator is used link by link: with more links of the same seed, the first ones are the same.
-
     Parameters
     ----------
     each
