@@ -57,7 +57,7 @@ def print_list() -> None:
     table = Table("name", "subject", "measures", box=None)
     for name, (subject, measures) in sorted(BENCHMARKS.items(), key=lambda item: (SUBJECTS.index(item[1][0]), item[0])):
         table.add_row(name, subject, measures)
-    Console().print(table)
+    Console(width=130).print(table)
     print("and `times` and `versus`, see the head of benchmarks/run.py; `edrp benchmark` compares methods on suites of instances")
 
 

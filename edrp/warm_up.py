@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import NamedTuple
 
 from edrp.core.compiling import FOR_WHEEL, compilation
@@ -49,8 +49,8 @@ class Warmed(NamedTuple):
     Attributes
     ----------
     kind, method : their names; `plan` for what `edrp plan` does with a migration.
-    seconds : time for all of it.
-    compiling : seconds of these that the compiler took.
+    seconds : processor seconds for all of it.
+    compiling : seconds that the compiler took, by the clock.
     """
 
     kind: str
@@ -89,7 +89,7 @@ def warm_up_method(kind: str, method: str) -> Warmed:
     """Run one method on small problems of a kind, in this process."""
     make = get_kind(kind).check_problems
     assert make is not None
-    before, began, chosen = compilation.seconds, perf_counter(), get_method(method, kind)
+    before, began, chosen = compilation.seconds, process_time(), get_method(method, kind)
     ordinary = [(problem, None) for problem in make().feasible().values()]
     rare = [(problem, WARM_UP_LIMIT) for problem in make().rare()]
     with interpreting(False):
@@ -98,7 +98,7 @@ def warm_up_method(kind: str, method: str) -> Warmed:
                 run_method(chosen.resolve(problem), problem, Options(work_limit=units))
             except EdrpError:  # the method does not take this one
                 continue
-    return Warmed(kind, method, perf_counter() - began, compilation.seconds - before)
+    return Warmed(kind, method, process_time() - began, compilation.seconds - before)
 
 
 def warm_up_plans() -> Warmed:
@@ -109,10 +109,10 @@ def warm_up_plans() -> Warmed:
     >>> warm_up_plans().method
     'plan'
     """
-    before, began = compilation.seconds, perf_counter()
+    before, began = compilation.seconds, process_time()
     with interpreting(False):
         plan_migration([(0, 2), (2, 3)], [(0, 1), (1, 3)], [1.0] * 3, [1.0] * 3, uplink=1.0, max_move_ins=1)
-    return Warmed("migration", "plan", perf_counter() - began, compilation.seconds - before)
+    return Warmed("migration", "plan", process_time() - began, compilation.seconds - before)
 
 
 @contextmanager

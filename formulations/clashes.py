@@ -37,10 +37,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Asks a backend whether a program is infeasible with some of its demands only, until a deadline.
-
-    `demands` are all that may be left out; `deadline` is on the clock of work.
-    """
+    """Asks a backend whether a program is infeasible with some of its demands only, until a deadline."""
 
     program: Program
     demands: Sequence[Demand]
@@ -69,10 +66,7 @@ class Question:
         return get_backend(self.backend).solve(asked, SolverOptions(work_limit=units)).status == "infeasible"
 
     def filtered(self, candidates: Sequence[Demand]) -> list[Demand]:
-        """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter).
-
-        Those that are not examined before the deadline stay.
-        """
+        """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter)."""
         kept = list(candidates)
         for demand in candidates:
             fewer = [other for other in kept if other is not demand]
@@ -86,10 +80,6 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
 
     Parameters
     ----------
-    formulation
-        Its program is infeasible.
-    backend
-        Decides whether the program is still infeasible without some of them.
     units
         Units of work for all of it; what is not examined by then stays in the list, which is then not minimal.
 

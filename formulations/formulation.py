@@ -19,16 +19,12 @@ class Formulation(ABC):
 
     Attributes
     ----------
-    problem
-        The problem that was formulated.
     name
         Name of the program, one of those that there are for the kind of problem.
     program
         Rows, columns and objective terms may be added to it.
     model_objective
         The problem's own objective, whatever the user makes of `program.objective`.
-    build_seconds
-        Time it took.
     model_rows, model_fixes
         Names of the blocks of rows, and number of calls of `fix`, that are the problem's; others are the user's.
     """

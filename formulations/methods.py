@@ -58,8 +58,6 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
 
     Parameters
     ----------
-    problem
-        The problem to formulate.
     program
         For deployments "compact" (small, any problem), "literal" (EDRP, eqs. 13–23) or "restricted" (rEDRP,
         section 7.2); for migrations "intervals", for rescalings "ranges", for snapshots of enactment "hosts", for leases
@@ -199,8 +197,6 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
 
     Parameters
     ----------
-    formulation
-        From `formulate`.
     backend
         "highs", "scipy", "cvxpy" or "pyomo".
     start

@@ -135,10 +135,6 @@ def best_responses(
 
     Parameters
     ----------
-    trie
-        Trie of the class of Q.
-    prepared
-        Its values V, from `prepare_values`.
     state_before
         Shape (m + 1,), bytes of state before each boundary.
     partitions
@@ -149,19 +145,6 @@ def best_responses(
         Shape (count,), number of a good response to each P, such as that of the sweep before, or −1. May be `responses`.
     values, responses
         Shape (count,), filled at `rows`; infinite and −1 where no response is allowed.
-
-    Examples
-    --------
-    Five equal tasks; from 1+4 to two nodes with at most three tasks each, at no further cost.
-
-    >>> from edrp.mdp.trie import prepare_values
-    >>> before = np.arange(6.0)
-    >>> trie = Trie.of(before, 2, 3.0, allow_empty=False)
-    >>> values, responses = np.zeros(1), np.full(1, -1)
-    >>> start, prepared = np.array([[0, 1, 5]], dtype=np.int16), prepare_values(trie, np.zeros(trie.count))
-    >>> best_responses(trie, prepared, before, start, np.arange(1), responses, values, responses)
-    >>> values.tolist(), responses.tolist()
-    ([1.0], [0])
     """
     if trie.count == 0:
         values[rows], responses[rows] = np.inf, -1

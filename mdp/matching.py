@@ -36,12 +36,6 @@ def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundarie
     -------
     float
         Bytes that stay, with the best one-to-one matching of old to new intervals (state migration, section 3.2).
-
-    Examples
-    --------
-    >>> tasks = np.arange(21.0)  # before each of 20 tasks of one byte
-    >>> gain_between(tasks, np.array([0, 13, 20]), np.array([0, 9, 11, 20]))
-    16.0
     """
     old = new = 0
     first = old_boundaries[0]
@@ -79,11 +73,6 @@ def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boun
     -------
     array of shape (n′,)
         Index of the old interval, −1 where no old node keeps the new interval.
-
-    Examples
-    --------
-    >>> match(np.arange(21.0), np.array([0, 13, 20]), np.array([0, 9, 11, 20])).tolist()
-    [0, -1, 1]
     """
     matched = np.empty(new_boundaries.size - 1, np.int64)
     room = room_for_matching(new_boundaries.size + old_boundaries.size)
@@ -175,8 +164,6 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
 
     Parameters
     ----------
-    old
-        Current assignment.
     nodes_before, nodes_after
         Number of nodes before and after; new nodes are numbered after the old ones.
     boundaries
@@ -188,12 +175,6 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
     -------
     tuple of (first, end) or None
         `max(nodes_before, nodes_after)` entries, `nodes_after` of them intervals; None for a node that is removed.
-
-    Examples
-    --------
-    >>> old = OldNodes.of([(0, 13), (13, 20)])
-    >>> assign(old, 2, np.array([0, 9, 11, 20]), np.array([0, -1, 1]), 3)
-    ((0, 9), (11, 20), (9, 11))
     """
     intervals = list(pairwise(boundaries.tolist()))
     owners = matched.tolist()

@@ -40,10 +40,8 @@ class Tasks(NamedTuple):
 
     Attributes
     ----------
-    work, state_size : shape (m,)
-        Amount of work, and bytes of state, of each task.
-    work_before, state_before : shape (m + 1,)
-        Sums over the tasks before each boundary.
+    work, state_size : shape (m,), amount of work, and bytes of state, of each task.
+    work_before, state_before : shape (m + 1,), sums over the tasks before each boundary.
     """
 
     work: Floats
@@ -70,12 +68,9 @@ class OldNodes(NamedTuple):
 
     Attributes
     ----------
-    boundaries : shape (k + 1,)
-        Boundaries of the k intervals that are not empty, strictly ascending.
-    nodes : shape (k,)
-        Node of each of them.
-    idle : shape (n − k,)
-        Nodes whose interval is empty, ascending.
+    boundaries : shape (k + 1,), boundaries of the k intervals that are not empty, strictly ascending.
+    nodes : shape (k,), node of each of them.
+    idle : shape (n − k,), nodes whose interval is empty, ascending.
     """
 
     boundaries: Boundaries
@@ -145,12 +140,6 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
     ----------
     work_before
         Shape (m + 1,), work of the tasks before each boundary, nondecreasing.
-    nodes
-        Number of intervals.
-    limit
-        Most work of an interval.
-    allow_empty
-        Whether intervals may hold no task.
 
     Examples
     --------

@@ -195,39 +195,6 @@ def path_arcs(trie: Trie, leaves: np.ndarray) -> np.ndarray:
     return rows
 
 
-@kernel
-def rank_partitions(trie: Trie, partitions: np.ndarray) -> np.ndarray:
-    """Number of each partition in the class, −1 for one that is not in it.
-
-    Parameters
-    ----------
-    trie
-        Trie of a whole class, numbered.
-    partitions
-        Shape (rows, nodes + 1), boundaries; where intervals may be empty, the empty ones stand last.
-
-    Examples
-    --------
-    >>> trie = Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> rank_partitions(trie, np.array([[0, 3, 4], [0, 4, 4]])).tolist()
-    [2, -1]
-    """
-    rows = np.zeros(partitions.shape[0], np.int64)
-    for row in range(partitions.shape[0]):
-        place = 0
-        for k in range(trie.nodes):
-            begin, end = trie.arc_start[place], trie.arc_start[place + 1]
-            e = begin
-            if begin < end:
-                e += partitions[row, k + 1] - trie.boundary[trie.arc_target[begin]]
-            if e < begin or e >= end or partitions[row, 0] != 0:
-                rows[row] = -1
-                break
-            rows[row] += trie.arc_leaves[e]
-            place = trie.arc_target[e]
-    return rows
-
-
 class PreparedValues(NamedTuple):
     """A value per partition, prepared for searching.
 
@@ -238,8 +205,7 @@ class PreparedValues(NamedTuple):
     ----------
     values : shape (count,)
     price : shape (arcs,)
-    least : shape (prefixes,)
-        Least residue below each prefix, in preorder.
+    least : shape (prefixes,), least residue below each prefix, in preorder.
     slack : least difference of values that is not rounding, relative to values alone.
     """
 

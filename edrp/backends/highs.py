@@ -17,6 +17,7 @@ from edrp.backends.base import (
     above,
     bounds_prove,
     finite_or_none,
+    hardness,
     highs_settings,
     in_fresh_thread,
     only_presolved,
@@ -63,9 +64,9 @@ EXACT = 1e-12
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
 
-PASSED, CHECK, ITERATION = 3e-7, 2e-6, 2e-8
+PASSED, CHECK, ITERATION = 3e-7, 2.8e-9, 2e-8
 """Units of work per column, row and nonzero: of a program that is handed over and presolved, of a mixed-integer search between
-two looks for interrupts, and of an iteration of the simplex method; measured on the programs of `benchmarks/answers.py`.
+two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
 
 MAX_ITERATIONS = 2**31 - 2
@@ -249,7 +250,7 @@ class Brake:
 
     def __init__(self, arrays: Arrays, until: float) -> None:
         self.mixed = bool(arrays.integer.any())
-        self.size = arrays.size
+        self.size, self.hardness = arrays.size, hardness(arrays.size)
         self.pulled = False
         self._until, self._checks, self._iterations = until, 0, 0
 
@@ -259,7 +260,7 @@ class Brake:
         self._checks, self._most = 0, math.inf
         left = self._until - now()
         if self.mixed:
-            self._most = max(1.0, left / (CHECK * self.size))
+            self._most = 1.0 + left / (CHECK * self.hardness)
             solver.cbMipInterrupt += self._check
         elif left < math.inf:
             self._iterations = int(min(MAX_ITERATIONS, max(1.0, left / (ITERATION * self.size))))
@@ -269,7 +270,7 @@ class Brake:
         """Count what the run has done."""
         if self.mixed:
             solver.cbMipInterrupt -= self._check
-            spend(CHECK * self.size * self._checks)
+            spend(CHECK * self.hardness * max(0, self._checks - 1))  # the first one comes before the search
         else:
             done = max(0, solver.getInfo().simplex_iteration_count)
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit

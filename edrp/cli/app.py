@@ -126,7 +126,10 @@ COMMANDS = {
         "edrp.cli.reference:print_version", "Print the versions of edrp and of the packages that affect its answers."
     ),
     "reproduce": Command("edrp.cli.reproduce:reproduce", "Reproduce the tables and figures of the papers."),
-    "simulate": Command("edrp.cli.simulate:simulate", "Compare policies by simulated runs with the same seeds."),
+    "simulate": Command(
+        "edrp.cli.simulate:simulate",
+        "Compare policies by simulated runs with the same seeds: means with intervals and, with --out, a page.",
+    ),
     "policy": Command(
         "edrp.cli.policy:policy",
         "Precompute migration policies that prepare for probable later migrations, and decide with them.",

@@ -17,7 +17,7 @@ from edrp.datasets.placement.capsys import CORES, SPEEDUP
 from edrp.report.page import require_packages
 from edrp.report.progress import working
 from edrp.report.publication import WRITTEN, Report
-from edrp.validation.flink.short import short_rows
+from edrp.validation.flink.control import short_rows
 from edrp.validation.papers.bimodal import report as bimodal_report
 from edrp.validation.papers.bimodal.extent import Extent, Flow, quick_look
 from edrp.validation.papers.capsys import report as capsys_report

@@ -22,11 +22,11 @@ def compile_kernels(
     ] = None,
 ) -> None:
     """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
-    began, compiling = perf_counter(), 0.0
+    began, worked = perf_counter(), 0.0
     with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
         total = len(warm_up_tasks())
         tell(Count(0, total))
         for done, warmed in enumerate(warm_up(jobs), 1):
-            compiling += warmed.compiling
+            worked += warmed.seconds
             tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
-    say(output(), f"all kernels are ready: {compiling:.0f} s of compiling in {perf_counter() - began:.0f} s")
+    say(output(), f"all kernels are ready: {worked:.0f} processor seconds in {perf_counter() - began:.0f} s")

@@ -27,7 +27,7 @@ from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
-from numba.core.types import BaseTuple
+from numba.core.types.containers import BaseTuple
 
 from edrp.core.budget import clock, compiles_patiently
 from edrp.core.compiling import FOR_WHEEL, compilation, compile_apart

@@ -89,10 +89,6 @@ class LinkArrays:
 
     Attributes
     ----------
-    network
-        The network of the links.
-    nodes
-        Names by index.
     price
         One for all links, which are always available then; None for the network's own prices and availability.
 

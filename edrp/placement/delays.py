@@ -15,8 +15,6 @@ def with_delays(network: Network, delays: Mapping[tuple[str, str], float]) -> Ne
 
     Parameters
     ----------
-    network
-        To be copied.
     delays
         One way, in seconds, by pair of nodes. In a symmetric network a pair may be named in either order; where it is
         named in both, the mean counts.

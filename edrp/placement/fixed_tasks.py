@@ -181,8 +181,6 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
     ----------
     problem
         May have other metrics only where they are the same for every placement.
-    method
-        Name of the method that refuses.
     peaks
         Most peak loads that may have a weight; None for any number.
     """

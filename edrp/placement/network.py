@@ -228,8 +228,6 @@ class Network(LinkedNodes):
     def latest_arrivals(self, departures: Mapping[str, float], targets: Iterable[str]) -> dict[str, float]:
         """When the last of what leaves some nodes has arrived at each target, in seconds; infinite where a link is missing.
 
-        Where links are described by zones, the work grows with the nodes, not with their pairs.
-
         Examples
         --------
         >>> nodes = [{"name": "a", "zone": "x"}, {"name": "b", "zone": "x"}, {"name": "c"}]

@@ -22,10 +22,7 @@ SUBJECT = "classes of equal nodes"
 
 @derived
 def find_node_classes(problem: PlacementProblem) -> Ints | None:
-    """Class of each node of the compiled problem, whatever runs on it now; None where there are more than `MAX_CLASSES`.
-
-    Inside `derived_once` they are found once.
-    """
+    """Class of each node of the compiled problem, whatever runs on it now; None where there are more than `MAX_CLASSES`."""
     return few_classes(compile_problem(problem), MAX_CLASSES)
 
 
@@ -37,23 +34,8 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
     Parameters
     ----------
-    compiled
-        The problem.
     with_current
         Whether nodes of a class also run the same replicas now.
-
-    Examples
-    --------
-    >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.edrp import EdrpProblem
-    >>> hosts = [{"name": f"tm{u}", "resources": 8 if u < 3 else 4} for u in range(5)]
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 1.0}]},
-    ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
-    ...     limits={"response_time": 1.0, "cost": 1.0},
-    ... )
-    >>> node_classes(compile_problem(problem)).tolist()
-    [0, 0, 0, 1, 1]
     """
     number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
     assert number is not None
@@ -88,8 +70,6 @@ def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
 
     Parameters
     ----------
-    delay
-        Seconds between nodes.
     members
         Nodes of each class; sets of classes are numbered by their bits.
     """

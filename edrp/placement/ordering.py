@@ -37,19 +37,6 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
     ------
     KeyError
         An edge has an end that is none of `vertices`.
-
-    Notes
-    -----
-    Linear, but for sorting and for cycles within cycles: what remains of an opened cycle is searched
-    for further ones.
-
-    Examples
-    --------
-    >>> topological_layers(["sink", "left", "right", "source"],
-    ...                    [("source", "left"), ("source", "right"), ("left", "sink"), ("right", "sink")])
-    (('source',), ('left', 'right'), ('sink',))
-    >>> topological_layers(["in", "loop", "back", "out"], [("in", "loop"), ("loop", "back"), ("back", "loop"), ("back", "out")])
-    (('in',), ('loop',), ('back',), ('out',))
     """
     position = {name: index for index, name in enumerate(vertices)}
     joined = {(position[source], position[target]) for source, target in edges}
@@ -128,10 +115,7 @@ class _Dissolving:
         return sum(w in inside for w in self._successors[v]) - sum(u in inside for u in self._predecessors[v])
 
     def _first_component(self) -> list[int]:
-        """The component that no other feeds, in ascending order: the last that Tarjan's algorithm finds.
-
-        Only the region on top has changed since it was last taken apart, so the rest of the graph is not searched again.
-        """
+        """The component that no other feeds, in ascending order: the last that Tarjan's algorithm finds."""
         import networkx as nx
 
         while True:

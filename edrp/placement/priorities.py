@@ -47,44 +47,35 @@ class PrioritisedProblem(Protocol):
     @property
     def priorities(self) -> tuple[Priority, ...]:
         """A metric that is minimised before the weighted sum."""
-        ...
 
     @property
     def stage_count(self) -> int:
         """Number of stages."""
-        ...
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Metrics by name."""
-        ...
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """Every metric with its weight and limit."""
-        ...
 
     @property
     def weights(self) -> Any:
         """Document of weights."""
-        ...
 
     @property
     def limits(self) -> Any:
         """Document of limits."""
-        ...
 
     def ceiling(self, metric: str) -> float:
         """A value of a metric, on its scale, that no feasible deployment reaches."""
-        ...
 
     def evaluate(self, deployment: Any) -> Evaluation:
         """Evaluate a deployment."""
-        ...
 
     def replace(self, **changes: Any) -> Self:
         """Return a validated copy with some fields changed."""
-        ...
 
 
 def check_priorities(problem: PrioritisedProblem, faults: Faults) -> None:

@@ -95,7 +95,6 @@ class Placed(Protocol):
 
     def replicas(self, operator: str) -> Counter[str]:
         """Number of replicas on each node that runs the operator."""
-        ...
 
 
 class StreamPlacement(Problem):
@@ -207,11 +206,6 @@ class StreamPlacement(Problem):
 
     def evaluate(self, deployment: Any) -> Evaluation:
         """Evaluate a deployment with the plain face of every metric; independent of all methods.
-
-        Returns
-        -------
-        Evaluation
-            Objective, metrics by name, and every limit that is broken.
 
         Raises
         ------

@@ -1,7 +1,4 @@
-"""Downtime of all configurations of an operator at once, for the tables of solvers.
-
-The plain face of the metric (`edrp.placement.metrics.downtime`) is independent of this code and checks it.
-"""
+"""Downtime of all configurations of an operator at once, for the tables of solvers."""
 
 from __future__ import annotations
 
@@ -30,10 +27,6 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
 
     Parameters
     ----------
-    compiled
-        The problem.
-    operator
-        Index of the operator.
     members
         Shape (configurations, replicas), padded with -1.
 

@@ -29,10 +29,7 @@ SHARE = 0.5
 
 
 def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: float = 0.0) -> Compositions:
-    """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out.
-
-    With a weight on free resources it pays to fill hosts, and the best filling in aggregate nearly always fits.
-    """
+    """Sharpen the bounds of compositions and perhaps find a better packing; compositions that cannot be optimal are left out."""
     if arrays.filling == 0:
         return compositions
     bounds, objective = compositions.bounds.copy(), compositions.objective

@@ -16,9 +16,8 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.enactment.containers import AMOUNT_SLACK
-from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
-from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
+from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
 MAX_PACKED = 50
 """Largest number of compositions that are packed by best fit in search of a good incumbent."""
@@ -39,14 +38,10 @@ class Compositions:
 
     Attributes
     ----------
-    counts
-        Shape (C, K): hosts of each type.
-    bounds
-        Shape (C,): no decision with these hosts has a smaller objective. Ascending.
-    types, contents
-        The best decision found on the way, by type and content of its hosts; None where none was found.
-    objective
-        Its objective, infinite for none.
+    counts : shape (C, K): hosts of each type.
+    bounds : shape (C,): no decision with these hosts has a smaller objective. Ascending.
+    types, contents : the best decision found on the way, by type and content of its hosts; None where none was found.
+    objective : its objective, infinite for none.
     """
 
     counts: Ints
@@ -54,38 +49,6 @@ class Compositions:
     types: list[int] | None
     contents: Contents | None
     objective: float
-
-
-def area_bound(problem: EnactmentProblem) -> float:
-    """Lower bound on the objective of eq. 1, with resources taken in aggregate and hosts whole.
-
-    For each number of hosts of each type that could beat a packing by best fit: their price, the free shares and late
-    items that remain when instances may be cut into pieces and each resource is looked at by itself.
-
-    Returns
-    -------
-    float
-        Infinite where the limits of the host types leave too little of a resource.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        When hosts cost nothing and no limit keeps their number finite.
-
-    Examples
-    --------
-    Three filters need 6 of the 4 that a host offers: two hosts, of which a quarter of the memory stays free.
-
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
-    ...         "resources": {"cpu": 1, "memory": 2}, "max_instances": 3}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
-    ... )
-    >>> area_bound(problem)
-    2.875
-    """
-    bounded = compositions(enactment_arrays(problem))
-    return float(bounded.bounds[0]) if bounded.bounds.size else math.inf
 
 
 def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Compositions:

@@ -38,10 +38,8 @@ class Slots(NamedTuple):
 
     Attributes
     ----------
-    period, kind
-        When, and of which type.
-    place
-        Number among those of this period and type.
+    period, kind : when, and of which type.
+    place : number among those of this period and type.
     """
 
     period: Ints
@@ -55,10 +53,7 @@ class LeasingFormulation(Formulation):
 
     Attributes
     ----------
-    arrays
-        The problem as arrays.
-    slots
-        Host type, period and number of each row of the block `instances`.
+    slots : host type, period and number of each row of the block `instances`.
 
     Examples
     --------

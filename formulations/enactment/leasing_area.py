@@ -94,14 +94,10 @@ class AreaPlan:
 
     Attributes
     ----------
-    bound
-        Money: no decision costs less. None where limits leave too little of a resource: there is no decision.
-    bought
-        Shape (K, T): units that begin in each period; parts of units unless they were asked for whole.
-    leased
-        Shape (K, T): hosts of each type in each period.
-    instances
-        Shape (T, O): of each operator in each period.
+    bound : money: no decision costs less. None where limits leave too little of a resource: there is no decision.
+    bought : shape (K, T): units that begin in each period; parts of units unless they were asked for whole.
+    leased : shape (K, T): hosts of each type in each period.
+    instances : shape (T, O): of each operator in each period.
     """
 
     bound: float | None
@@ -118,8 +114,6 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
 
     Parameters
     ----------
-    problem
-        Leasing problem.
     whole
         Whether units and instances must be whole: a sharper bound, by branch and bound.
     time_limit

@@ -31,12 +31,8 @@ class EnactmentFormulation(Formulation):
 
     Attributes
     ----------
-    arrays
-        The problem as arrays.
-    compositions
-        Compositions that have a column, with the packing that a solver starts from.
-    slots
-        Shape (S,): type of each host that may be leased.
+    compositions : compositions that have a column, with the packing that a solver starts from.
+    slots : shape (S,): type of each host that may be leased.
 
     Examples
     --------
@@ -121,10 +117,6 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
 
     Parameters
     ----------
-    problem
-        Snapshot problem.
-    program
-        Its name.
     allowance
         By how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
         that can be part of an optimum; additional rows may need more expensive ones.

@@ -27,12 +27,6 @@ def build_guide(
 
     Parameters
     ----------
-    layers
-        The problem.
-    plain, priced
-        Without weights, and with them.
-    resources
-        Tracked ones.
     through
         Whether to look for labels to which a resource no longer matters: a table for each, worth it where a good map is known.
     """

@@ -111,10 +111,6 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
 
     Parameters
     ----------
-    layers
-        The problem.
-    resources
-        Tracked ones.
     weight
         Sum of the weights of all resources, which is what a map may use of them for nothing.
     values

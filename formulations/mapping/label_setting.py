@@ -65,24 +65,12 @@ class MapLabelSearch:
 
     Attributes
     ----------
-    layers
-        The problem.
-    tolerance
-        Relative difference to the optimum that is allowed, at least `ROUNDING`.
-    remaining
-        Seconds that are left.
-    report
-        Called now and then with cost and bound.
-    bound
-        Proven: no map costs less; infinite: there is none.
-    cost, moves
-        Cost and moves of the best map; infinite and None for none.
-    resources
-        Tracked ones.
-    rounds, looked_at
-        Rounds, and labels looked at in all of them.
-    full
-        Whether memory was the reason to stop.
+    tolerance : relative difference to the optimum that is allowed, at least `ROUNDING`.
+    bound : proven: no map costs less; infinite: there is none.
+    cost, moves : cost and moves of the best map; infinite and None for none.
+    resources : tracked ones.
+    rounds, looked_at : rounds, and labels looked at in all of them.
+    full : whether memory was the reason to stop.
     """
 
     layers: MapLayers
@@ -207,25 +195,7 @@ EXACT = 1e-9
 
 
 class LabelSetting(Method):
-    """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network.
-
-    See `MapLabelSearch` for how it works. Stopped before its end, it returns the best map found and a proven bound.
-
-    Examples
-    --------
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
-    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
-    ...     },
-    ...     task={"source": "a", "delivery": "b", "bandwidths": [4, 2, 1],
-    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
-    ... )
-    >>> answer = LabelSetting().run(problem, Options())
-    >>> answer.status, answer.objective, answer.decision.nodes, answer.decision.routes[2]
-    ('optimal', 11.0, ('b', 'c'), ('c', 'b'))
-    """
+    """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network."""
 
     name = "label-setting"
     kinds = ("mapping",)

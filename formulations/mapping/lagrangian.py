@@ -69,8 +69,6 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
         Cost of the best map known, infinite for none.
     max_cost
         Upper bound on the cost of any map; a higher lower bound proves that there is none.
-    remaining
-        Seconds that are left.
     """
     weights = np.zeros(layers.graph.limit.size)
     best = Ascent(-np.inf, weights, None, known)
@@ -101,11 +99,6 @@ def relaxed_bound(problem: MappingProblem) -> float:
     A component is only on servers that have room for it, each looked at by itself: several on a server are not added up. Empty
     hops are limited as in the problem.
 
-    Parameters
-    ----------
-    problem
-        With additive cost.
-
     Returns
     -------
     float
@@ -115,22 +108,6 @@ def relaxed_bound(problem: MappingProblem) -> float:
     ------
     UnsupportedProblemError
         For another cost.
-
-    Examples
-    --------
-    The cheap link is too slow, which the bound overlooks:
-
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": name, "capacity": 1} for name in "abc"],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 1, "cost": 1},
-    ...                   {"source": "a", "target": "c", "bandwidth": 9, "cost": 4},
-    ...                   {"source": "c", "target": "b", "bandwidth": 9, "cost": 4}],
-    ...     },
-    ...     task={"source": "a", "delivery": "b", "bandwidths": [2, 2], "components": [{"name": "f", "capacity": 1}]},
-    ... )
-    >>> relaxed_bound(problem)
-    1.0
     """
     if problem.cost != "additive":
         raise UnsupportedProblemError(f"cost {problem.cost!r} is no sum over links: the relaxed bound is of additive costs")

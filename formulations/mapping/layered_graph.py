@@ -72,12 +72,8 @@ class MapLayers:
 
     Attributes
     ----------
-    graph
-        Servers, arcs and the task.
-    prices
-        Prices of the problem itself.
-    shares
-        By use, the share that it takes of the limit; 0 where uses do not add up.
+    prices : prices of the problem itself.
+    shares : by use, the share that it takes of the limit; 0 where uses do not add up.
     """
 
     graph: Graph

@@ -34,10 +34,7 @@ class LinkAllocationFormulation(Formulation):
 
     Attributes
     ----------
-    network, flows
-        The problem as arrays.
-    flow, arc
-        Shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
+    flow, arc : shape (K,), what the columns of the block `arc` stand for: that a flow takes an arc.
 
     Examples
     --------

@@ -37,11 +37,6 @@ DIGITS = 12
 class MappingFormulation(Formulation):
     """A mapping problem formulated as a program.
 
-    Attributes
-    ----------
-    tables, layers
-        The problem as arrays.
-
     Examples
     --------
     A row of one's own: the first hop takes two links at least.
@@ -117,13 +112,6 @@ class MappingFormulation(Formulation):
 
 def formulate_mapping(problem: MappingProblem, program: str = "walks") -> MappingFormulation:
     """Formulate a mapping problem (bi-modal networks, section 3.1) as the program "walks".
-
-    Parameters
-    ----------
-    problem
-        The problem to formulate.
-    program
-        Its name.
 
     Raises
     ------

@@ -37,18 +37,12 @@ class Arcs(NamedTuple):
 
     Attributes
     ----------
-    place
-        Place of the interval in the order of the tasks, from 0 on.
-    first, end
-        Tasks [first, end).
-    enters, leaves
-        `OPEN` or `TAKEN`, at the first boundary and at the end.
-    node
-        The old node that keeps the interval, or `NOBODY`.
-    moved
-        Bytes that move.
-    moves
-        Runs of neighbouring tasks that move from one node.
+    place : place of the interval in the order of the tasks, from 0 on.
+    first, end : tasks [first, end).
+    enters, leaves : `OPEN` or `TAKEN`, at the first boundary and at the end.
+    node : the old node that keeps the interval, or `NOBODY`.
+    moved : bytes that move.
+    moves : runs of neighbouring tasks that move from one node.
     """
 
     place: Ints
@@ -67,8 +61,7 @@ class MigrationFormulation(Formulation):
 
     Attributes
     ----------
-    arcs
-        Meaning of the columns of the block `interval`.
+    arcs : meaning of the columns of the block `interval`.
 
     Examples
     --------
@@ -147,41 +140,16 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
     end = np.repeat(least, counts) + _positions(counts)
-    return _formulation(problem, program, np.repeat(place, counts), np.repeat(first, counts), end, started)
-
-
-def formulate_matching(problem: MigrationProblem, boundaries: Sequence[int]) -> MigrationFormulation:
-    """Formulate which node takes which interval of a given target partition: an assignment problem.
-
-    The limit on loads is not looked at; the evaluation of the solution tells whether the partition keeps to it.
-
-    Examples
-    --------
-    >>> problem = MigrationProblem(
-    ...     work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=3, tolerance=0.4
-    ... )
-    >>> from edrp.formulations.methods import solve_formulation
-    >>> solve_formulation(formulate_matching(problem, [0, 9, 11, 20])).intervals
-    ((0, 9), (11, 20), (9, 11))
-    """
-    started = perf_counter()
-    ends = np.unique(np.asarray(boundaries, np.int64))
-    return _formulation(problem, "matching", np.arange(ends.size - 1), ends[:-1], ends[1:], started)
-
-
-def _formulation(
-    problem: MigrationProblem, name: str, place: Ints, first: Ints, end: Ints, started: float
-) -> MigrationFormulation:
-    arcs = _arcs(problem, place, first, end)
-    program = Program()
-    columns = program.add_columns("interval", arcs.first.size)
+    arcs = _arcs(problem, np.repeat(place, counts), np.repeat(first, counts), end)
+    built = Program()
+    columns = built.add_columns("interval", arcs.first.size)
     tasks = len(problem.work)
-    _add_path(program, columns, arcs, tasks)
-    _add_sums(program, "boundary", columns, arcs.place * tasks + arcs.first)
-    _add_sums(program, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
+    _add_path(built, columns, arcs, tasks)
+    _add_sums(built, "boundary", columns, arcs.place * tasks + arcs.first)
+    _add_sums(built, "keeper", columns, arcs.place * (len(problem.intervals) + 1) + arcs.node)
     objective = Linear.of(columns, arcs.moved)
-    program.minimise(objective)
-    return MigrationFormulation(problem, name, program, objective, perf_counter() - started, arcs)
+    built.minimise(objective)
+    return MigrationFormulation(problem, program, built, objective, perf_counter() - started, arcs)
 
 
 def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:

@@ -89,11 +89,6 @@ RESTRICTED_NOTE = (
 class PlacementFormulation(Formulation):
     """A deployment problem formulated as a program.
 
-    Attributes
-    ----------
-    expressions
-        Placement quantities and metrics as linear expressions.
-
     Examples
     --------
     Two operators that would share the cheap node, kept apart by a row:

@@ -88,8 +88,6 @@ def explain_infeasibility(
 
     Parameters
     ----------
-    problem
-        An infeasible problem.
     methods
         Finds exact methods that take a problem; the first of them decides whether it is feasible.
     units
@@ -100,19 +98,6 @@ def explain_infeasibility(
     -------
     tuple of str
         One sentence per demand; empty if the problem turns out to be feasible.
-
-    Examples
-    --------
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [
-    ...         {"name": "parser", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 25.0, "max_replicas": 2}
-    ...     ]},
-    ...     network={"nodes": [{"name": "a"}]},
-    ...     weights={"cost": 1.0},
-    ...     limits={"cost": 9.0},
-    ... )
-    >>> explain_infeasibility(problem, lambda problem: ())
-    ('parser: with 2 replicas at most it cannot serve its load of 25 tuples/s',)
     """
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:

@@ -109,8 +109,6 @@ def literal_blocks(compiled: Compiled, sizes: list[int] | None = None) -> tuple[
 
     Parameters
     ----------
-    compiled
-        The problem.
     sizes
         Configurations of each operator; default all multisets of its candidates (EDRP, P(V_res^i; k_i)).
 

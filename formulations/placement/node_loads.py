@@ -53,17 +53,7 @@ class NodeTerms:
 
 
 class NodeLoads:
-    """Peak loads of a program; the columns of a resource and of a stream are made once.
-
-    Parameters
-    ----------
-    program
-        It gets columns that minimisation and upper limits press down.
-    compiled
-        The problem.
-    holdings
-        Holdings of each operator.
-    """
+    """Peak loads of a program; the columns of a resource and of a stream are made once."""
 
     def __init__(self, program: Program, compiled: Compiled, holdings: list[Holdings]) -> None:
         self.program, self.compiled, self.holdings = program, compiled, holdings

@@ -22,18 +22,12 @@ def answer_with_bound(
 
     Parameters
     ----------
-    problem
-        The problem that was solved.
-    deployment
-        The incumbent.
     gap
         Incumbent minus bound, both as the search sees them; below 0 counts as 0.
     allowed
         Relative gap at which the incumbent counts as optimal.
     stopped
         Why the search stopped, if it did not finish.
-    size, build_seconds
-        As in `Answer`.
     """
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, gap)

@@ -57,10 +57,6 @@ def second_best(
 
     Parameters
     ----------
-    problem
-        The problem.
-    deployment
-        The deployment to be excluded.
     time_limit
         Seconds; None for none.
     gap
@@ -70,19 +66,6 @@ def second_best(
     -------
     SecondBest or None
         None when the problem is too large for the program, or has priorities.
-
-    Examples
-    --------
-    >>> from edrp.placement.edrp import EdrpProblem
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
-    ...     network={"nodes": [{"name": "a"}]},
-    ...     weights={"cost": 1.0},
-    ...     limits={"cost": 4.0},
-    ... )
-    >>> second = second_best(problem, Deployment({"work": ["a"]}))
-    >>> second.deployment["work"], second.distance
-    (('a', 'a'), 0.25)
     """
     formulation = _formulation(problem)
     if formulation is None:

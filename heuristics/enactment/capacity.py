@@ -18,12 +18,10 @@ class CapacityEstimate(Protocol):
 
     def learn(self, state: OperatorState, interval: float) -> None:
         """Take in the observations of the last `interval` seconds."""
-        ...
 
     @property
     def occupied(self) -> float:
         """Seconds per item, as estimated now."""
-        ...
 
 
 class BusyEstimate:
@@ -41,17 +39,6 @@ class BusyEstimate:
         Items that the prior weighs.
     forgetting
         Weight that a round keeps when the next is seen; 1 forgets nothing.
-
-    Examples
-    --------
-    >>> from edrp.enactment.containers import ContainerOperator
-    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
-    >>> estimate = BusyEstimate(1.5, prior_items=5, forgetting=0.95)
-    >>> estimate.occupied
-    1.5
-    >>> estimate.learn(OperatorState(ocr, begun=395, busy=118.5), 60.0)
-    >>> round(estimate.occupied, 3)
-    0.315
     """
 
     def __init__(self, objective: float, prior_items: float, forgetting: float) -> None:
@@ -86,16 +73,6 @@ class QueueEstimate:
         Seconds: processing duration that the operator promises, and first estimate.
     ease
         Share by which the estimate falls in a round without a queue.
-
-    Examples
-    --------
-    >>> from edrp.enactment.containers import ContainerOperator
-    >>> ocr = ContainerOperator(name="ocr", processing_duration=1.5)
-    >>> estimate = QueueEstimate(1.5, ease=0.01)
-    >>> for _ in range(8):
-    ...     estimate.learn(OperatorState(ocr, running=2, queue=900, begun=400), 60.0)
-    >>> round(estimate.occupied, 3)
-    0.3
     """
 
     def __init__(self, objective: float, ease: float) -> None:

@@ -20,23 +20,6 @@ class DemandHistory:
     ----------
     state
         First state, which gives names, streams and declared rates.
-    rounds
-        Number of rounds that are remembered.
-
-    Examples
-    --------
-    >>> from edrp.enactment.containers import ContainerOperator
-    >>> from edrp.enactment.state import OperatorState
-    >>> read = ContainerOperator(name="read", processing_duration=0.5, external_rate=4.0, selectivity=0.5)
-    >>> write = ContainerOperator(name="write", processing_duration=0.2)
-    >>> monitored = {"read": OperatorState(read, arrivals=1200, begun=300), "write": OperatorState(write, arrivals=150)}
-    >>> state = EnactmentState(60.0, 60.0, monitored, {}, {}, streams=(("read", "write"),))
-    >>> history = DemandHistory(state, rounds=10)
-    >>> history.declared.tolist()
-    [4.0, 2.0]
-    >>> history.learn(state)
-    >>> history.rows.tolist()
-    [[20.0, 10.0]]
     """
 
     def __init__(self, state: EnactmentState, rounds: int) -> None:
@@ -112,19 +95,8 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     ----------
     loads
         (rounds seen,): load of each round, the last is now.
-    rounds
-        Number of rounds to look ahead.
     interval
         Seconds of a round.
-    settings
-        Settings by which likeness is judged.
-
-    Examples
-    --------
-    >>> beat = np.array([2.0, 2, 8, 8] * 8)[:-2]
-    >>> predicted = paths(beat, 2, 60.0, PathSettings())
-    >>> (predicted.levels.T @ predicted.weights / predicted.weights.sum()).round(1).tolist()
-    [2.0, 7.0, 7.7]
     """
     now, seen = loads[-1], len(loads)
     peak = max(float(loads.max()), 1e-12)

@@ -31,20 +31,6 @@ class FirstFitDecreasing(SnapshotRule):
     Room that is paid for is then given to operators that would leave items unserved, the most items per share of a host
     first, and the remaining room to those that fill it best, as eq. 1 counts free resources as a loss. Further hosts are leased,
     and filled in the same way, while the objective falls. The instances that run now play no part.
-
-    Examples
-    --------
-    Three filters need two hosts, on which a fourth fits at no cost:
-
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [
-    ...         {"name": "filter", "processing_duration": 0.5, "external_rate": 6.0, "resources": {"cpu": 2}}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0}],
-    ... )
-    >>> from edrp.core.methods import Options
-    >>> answer = FirstFitDecreasing().run(problem, Options())
-    >>> answer.objective, [host.instances for host in answer.decision]
-    (2.0, [{'filter': 2}, {'filter': 2}])
     """
 
     name = "first-fit-decreasing"

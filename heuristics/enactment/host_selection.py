@@ -33,15 +33,6 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
         Whether the container image is there.
     cached_factor
         CF, by which the value of these hosts is multiplied.
-
-    Examples
-    --------
-    Two hosts with as much memory left; on the first the instance leaves CPU and memory out of balance:
-
-    >>> capacity = np.array([[4.0, 8.0], [4.0, 8.0], [4.0, 8.0]])
-    >>> free = np.array([[4.0, 4.0], [2.0, 4.0], [0.5, 8.0]])
-    >>> suitabilities(free, capacity, np.array([1.0, 2.0]), np.array([False, False, True])).tolist()
-    [0.25, 0.0, -1.0]
     """
     used, there = need > 0, capacity > 0
     feasibility = (free[:, used] / need[used]).min(axis=1, initial=np.inf)
@@ -57,12 +48,6 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
 
     Parameters
     ----------
-    tentative
-        Hosts and their instances.
-    operator
-        Operator of which an instance is to be placed.
-    hosts
-        Hosts that may be chosen.
     cached_factor
         CF of Alg. 2.
     """
@@ -95,10 +80,7 @@ MAX_SPREAD_HOSTS = 10_000
 
 
 def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
-    """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room.
-
-    Balance where hosts are few: for limits so tight that first fit leaves some operator without a place.
-    """
+    """The fewest instances, the largest first, over all hosts that may be leased; empty hosts are given back. None: no room."""
     if int(sizes.max_hosts.max()) > MAX_SPREAD_HOSTS:
         return None
     packing = Packing(sizes)
@@ -127,10 +109,6 @@ def place(
     ----------
     packing
         Hosts and instances; changed in place.
-    operator, number
-        Index of the operator, and number of instances.
-    lease
-        Whether hosts may be leased.
     without
         A host that must not be chosen.
     cached_factor

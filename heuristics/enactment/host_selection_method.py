@@ -23,21 +23,6 @@ class HostSelection(SnapshotRule):
     beyond those that the load needs are removed with them, the others migrate by Alg. 2.
 
     Other instances beyond what the load needs stay, as the policy of the paper lets them until a host is given up.
-
-    Examples
-    --------
-    The second host is given up, and its instance moves:
-
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [
-    ...         {"name": "filter", "processing_duration": 0.5, "external_rate": 6.0, "resources": {"cpu": 1}}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4}, "price": 1.0, "billing_time": 600.0}],
-    ...     current=[{"name": "a", "type": "small", "instances": {"filter": 2}},
-    ...              {"name": "b", "type": "small", "instances": {"filter": 1}}],
-    ... )
-    >>> from edrp.core.methods import Options
-    >>> [str(host.instances) for host in HostSelection().run(problem, Options()).decision]
-    ["{'filter': 3}"]
     """
 
     name = "host-selection"

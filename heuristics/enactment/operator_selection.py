@@ -39,16 +39,6 @@ class OperatorSelection:
         QL, added where nothing waits: such an operator can lose an instance however late its last items were.
     penalty : money per late item
         P.
-
-    Examples
-    --------
-    Nothing waits at the second operator, which took 0.3 s of 0.5 s:
-
-    >>> from edrp.enactment.containers import ContainerOperator
-    >>> work = ContainerOperator(name="work", processing_duration=0.5)
-    >>> states = {"a": OperatorState(work, queue=9, durations=(2.0,)), "b": OperatorState(work, durations=(0.3,))}
-    >>> {name: round(value, 4) for name, value in OperatorSelection().utilities(states, {"a": 2, "b": 4}).items()}
-    {'a': -3.0004, 'b': 101.3999}
     """
 
     instances_weight: Weight = 1.0
@@ -63,8 +53,6 @@ class OperatorSelection:
 
         Parameters
         ----------
-        operators
-            States of the operators, as monitored.
         instances
             Instances of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
             operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has

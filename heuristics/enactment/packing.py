@@ -20,10 +20,8 @@ class PricedSizes(Sizes):
 
     Attributes
     ----------
-    price : shape (types,)
-        Price by which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
-    max_hosts : shape (types,)
-        Hosts that can be leased, a whole number even where there is no limit.
+    price : shape (types,), price by which types are compared: of a billing time unit (BTU), as in eq. 1, or of a second.
+    max_hosts : shape (types,), hosts that can be leased, a whole number even where there is no limit.
     """
 
     price: Floats
@@ -49,8 +47,6 @@ class PricedSizes(Sizes):
 
         Parameters
         ----------
-        operator
-            Its index.
         leased : shape (types,)
             Hosts of each type that are leased; None is returned where no further one helps.
         """
@@ -69,25 +65,7 @@ class PricedSizes(Sizes):
 
 
 class Packing:
-    """Hosts and the instances on them, while they are filled.
-
-    Parameters
-    ----------
-    sizes
-        Operators and host types.
-    hosts
-        Hosts that are leased already.
-
-    Examples
-    --------
-    Five instances, of which three fill a host:
-
-    >>> filter_ = ContainerOperator(name="filter", processing_duration=0.6, resources={"cpu": 1})
-    >>> small = HostType(name="small", resources={"cpu": 3}, price=1, billing_time=600)
-    >>> packing = Packing(PricedSizes.priced([filter_], [small]))
-    >>> packing.first_fit(0, 5), packing.counts.tolist()
-    (0, [[3], [2]])
-    """
+    """Hosts and the instances on them, while they are filled."""
 
     def __init__(self, sizes: PricedSizes, hosts: Sequence[Host] = ()) -> None:
         self.sizes = sizes

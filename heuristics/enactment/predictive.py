@@ -110,11 +110,6 @@ class PredictivePolicy:
     need the most room per item (`predictive_targets`): then few items are late, but those for long, and items leave the
     application later.
 
-    Parameters
-    ----------
-    parameters
-        Weights and prior assumptions.
-
     Examples
     --------
     >>> from edrp.enactment.containers import ContainerOperator, HostType

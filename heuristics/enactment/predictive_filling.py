@@ -68,13 +68,9 @@ def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str
 
     Parameters
     ----------
-    tentative
-        State on which instances are placed.
     wanted
         Instances by operator, above 0. If they do not all fit, each operator gets fewer in proportion; remaining room is
         used in the same way.
-    hosts
-        Hosts on which to place them.
     """
     growing = set(wanted)
     while growing:
@@ -162,10 +158,6 @@ def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], eno
 
     Parameters
     ----------
-    tentative
-        State that stays as it is.
-    host
-        Host to be given back.
     busy
         By operator: instances that its load occupies, above 0.
     enough

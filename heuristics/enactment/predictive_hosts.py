@@ -53,22 +53,10 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
         Hosts that serve now; those beyond do after the lag.
     backlog
         Load times rounds that waits now.
-    costs
-        Costs and delays.
 
     Returns
     -------
     (hosts + 1,): expected money.
-
-    Examples
-    --------
-    A load of one host that doubles after three of ten rounds. To hold the second host costs 1. To wait for the need costs six
-    tenths of that, and late items until the host serves and the waiting items are done.
-
-    >>> path = LoadPaths(np.array([[1.0] * 4 + [2.0] * 7]), np.ones(1), np.array([10]))
-    >>> costs = Costs(rounds=10, lag=2, late=0.5, overload_share=1.0, surprise_share=1.0, utilisation=0.95)
-    >>> expected_costs(path, np.array([0.0, 1.1, 2.2]), np.full(2, 0.1), 2, 0.0, costs).round(2).tolist()[1:]
-    [8.67, 2.0]
     """
     money = np.zeros(len(support))
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])

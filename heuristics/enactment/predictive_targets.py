@@ -87,20 +87,6 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
     Returns
     -------
     (operators,): instances.
-
-    Examples
-    --------
-    Reading takes 4 instances and writing what was read takes 2; looking takes 2. On room for 6, reading is sacrificed: half of
-    the items that it would send on need only 1 instance to be written, and looking is not late.
-
-    >>> flow = OperatorFlow(
-    ...     outside=np.array([4.0, 0.0, 8.0]), step=np.array([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]]), draining=np.zeros(3),
-    ...     occupied=np.array([1.0, 0.5, 0.25]), order=np.array([0, 2, 1]), need=np.full((3, 1), 0.1),
-    ...     min_instances=np.ones(3), max_instances=np.full(3, np.inf), utilisation=1.0)
-    >>> targets(flow, np.array([0.8]), np.ones(1), np.ones(1)).tolist()
-    [4.0, 2.0, 2.0]
-    >>> targets(flow, np.array([0.55]), np.ones(1), np.ones(1)).tolist()
-    [2.0, 1.0, 2.0]
     """
     order = np.argsort(multiples)
     beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])

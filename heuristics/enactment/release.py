@@ -18,8 +18,6 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
 
     Parameters
     ----------
-    tentative
-        Hosts and their instances.
     window
         Share of a billing time unit (BTU): its last part.
     rounds
@@ -77,10 +75,6 @@ def released(
 
     Parameters
     ----------
-    tentative
-        State that stays as it is.
-    host
-        Host to be given back.
     utilities
         Utilities of scaling operators down (Alg. 3).
     share

@@ -23,14 +23,10 @@ class SnapshotTerms:
 
     Attributes
     ----------
-    host_cost : shape (types,)
-        Addition to the objective by a host of each type.
-    free, lateness
-        Weights of free shares and of an item that is left unserved.
-    arriving, served : shape (operators,)
-        Items to be served within the horizon, and those that an instance serves.
-    min_counts, max_counts : shape (operators,)
-        Fewest and most instances.
+    host_cost : shape (types,), addition to the objective by a host of each type.
+    free, lateness : weights of free shares and of an item that is left unserved.
+    arriving, served : shape (operators,), items to be served within the horizon, and those that an instance serves.
+    min_counts, max_counts : shape (operators,), fewest and most instances.
     """
 
     def __init__(self, problem: EnactmentProblem, sizes: PricedSizes) -> None:
@@ -134,13 +130,7 @@ def _by_use(free: Floats, share: Floats) -> list[int]:
 
 
 class SnapshotRule(Method):
-    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit.
-
-    Attributes
-    ----------
-    parameters
-        Dataclass of the method's parameters.
-    """
+    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit."""
 
     kinds = ("enactment",)
 

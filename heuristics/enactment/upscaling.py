@@ -41,8 +41,6 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
 
     Parameters
     ----------
-    operator
-        As monitored.
     observations
         N, the number of last recorded durations that make the trend; fewer while there are fewer.
     scaling_threshold
@@ -62,12 +60,6 @@ def scale_up(tentative: TentativeState, operator: str, hosts: Sequence[str], uti
 
     Parameters
     ----------
-    tentative
-        State on which the actions are done.
-    operator
-        Operator of which an instance is placed.
-    hosts
-        Hosts that may take the instance.
     utilities
         Utilities of scaling operators down (Alg. 3).
     cached_factor

@@ -171,24 +171,6 @@ class Flood:
     ------
     InvalidInstanceError
         Naming each argument that cannot be, and what would be right.
-
-    Examples
-    --------
-    >>> from edrp.mapping.path_mapping import mapping_arrays
-    >>> from edrp.mapping.path_mapping import MappingProblem
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
-    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
-    ...     },
-    ...     task={"source": "a", "delivery": "c", "bandwidths": [4, 2, 1],
-    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
-    ... )
-    >>> tables = mapping_arrays(problem)
-    >>> found = Flood(tables.network).run(tables.task)
-    >>> found[0].nodes, found[0].routes, found.messages["map"]
-    ((2, 2), ((0, 1, 2), (2,), (2,)), 12)
     """
 
     def __init__(
@@ -221,17 +203,10 @@ class Flood:
 
         Parameters
         ----------
-        task
-            The task.
         seed
             Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
         until
             When to stop, on the clock of limits (`edrp.core.budget.now`); what was found by then is returned.
-
-        Returns
-        -------
-        FloodResult
-            The complete maps, best first.
         """
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(

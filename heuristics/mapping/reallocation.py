@@ -183,21 +183,6 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
     -------
     int
         Number of flows that changed their route.
-
-    Examples
-    --------
-    Both flows from a to c are on the public network, and the arcs a-b and b-c have room for one of them:
-
-    >>> from edrp.mapping.server_network import ServerNetwork
-    >>> from edrp.mapping.mapping_arrays import network_arrays
-    >>> network = network_arrays(ServerNetwork(
-    ...     nodes=[{"name": name, "capacity": 1.0} for name in "abc"],
-    ...     links=[{"source": "a", "target": "b", "bandwidth": 5.0}, {"source": "b", "target": "c", "bandwidth": 5.0}],
-    ... ))
-    >>> two = np.zeros(2, np.int32)
-    >>> flows = FlowArrays(two, two + 2, np.full(2, 4.0), np.array([1.0, 2.0]), two.copy(), np.zeros((2, 6), np.int32))
-    >>> reallocate(network, flows, 6), flows.links, network.bandwidth
-    (1, array([0, 2], dtype=int32), array([1., 5., 1., 5.]))
     """
     if max_links > flows.arcs.shape[1]:
         raise ValueError(f"routes have room for {flows.arcs.shape[1]} links: max_links must be no more (got {max_links})")
@@ -225,22 +210,6 @@ class GreedyReallocation(Method):
 
     A flow keeps what it has until something shorter is reserved. Only what breaks a limit now is given up before anything
     else: routes that are too long or too expensive, and on links that have too little bandwidth the flows of least priority.
-
-    Examples
-    --------
-    The valuable flow gets the link, the other one keeps to the public network:
-
-    >>> problem = LinkAllocationProblem(
-    ...     network={
-    ...         "nodes": [{"name": "a", "capacity": 0, "uplink": 3.0}, {"name": "b", "capacity": 0}],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 4.0}],
-    ...     },
-    ...     flows=[{"name": "cheap", "source": "a", "target": "b", "rate": 4.0, "price": 1.0},
-    ...            {"name": "valuable", "source": "a", "target": "b", "rate": 3.0, "price": 2.0}],
-    ... )
-    >>> answer = GreedyReallocation().run(problem, Options())
-    >>> [(allocation.flow, allocation.route, allocation.public_rate) for allocation in answer.decision]
-    [('cheap', None, 3.0), ('valuable', ('a', 'b'), 0.0)]
     """
 
     name = "greedy-reallocation"

@@ -58,20 +58,6 @@ class Rules:
         ------
         InvalidInstanceError
             Naming a value that cannot be, and what would be right.
-
-        Examples
-        --------
-        >>> from edrp.mapping.path_mapping import MappingProblem
-        >>> problem = MappingProblem(
-        ...     network={"nodes": [{"name": "a", "capacity": 1}]}, max_empty_hops=1,
-        ...     task={"source": "a", "delivery": "a", "components": [], "bandwidths": [1]},
-        ... )
-        >>> Rules.of(problem, pruning="annealed").max_empty_hops
-        1
-        >>> Rules.of(problem, neighbours=0)
-        Traceback (most recent call last):
-        edrp.core.errors.InvalidInstanceError: parameters of method protocol: 1 fault in the input
-          neighbours: must be at least 1 (got 0)
         """
         read = {
             "max_empty_hops": problem.max_empty_hops,

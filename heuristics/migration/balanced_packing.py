@@ -29,11 +29,6 @@ class BalancedPacking:
     the most of their state while both stay within the limit; this goes on, with new matchings in between,
     until nothing improves. That is a local optimum, seldom the best there is.
 
-    Attributes
-    ----------
-    allow_empty
-        Whether a node may end without a task.
-
     Examples
     --------
     >>> change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)

@@ -23,13 +23,6 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
     before the first task, since an interval cannot hold both ends: tasks behind the last point go to the node there.
     Neither work nor state is looked at.
 
-    Parameters
-    ----------
-    problem
-        The migration.
-    seed
-        Seed of the hash.
-
     Returns
     -------
     Assignment
@@ -85,10 +78,7 @@ class ConsistentHashing:
 
     Attributes
     ----------
-    virtual_nodes
-        Places of each node on the ring; more even out the number of tasks per node.
-    seed
-        Seed of the hash.
+    virtual_nodes : places of each node on the ring; more even out the number of tasks per node.
 
     Examples
     --------
@@ -129,10 +119,8 @@ class Expectation(NamedTuple):
 
     Attributes
     ----------
-    moved_share, standard_error
-        Mean share of the state that moves, and its standard error.
-    broken_share
-        Share of the runs that break the load limit.
+    moved_share, standard_error : mean share of the state that moves, and its standard error.
+    broken_share : share of the runs that break the load limit.
     """
 
     moved_share: float
@@ -149,10 +137,6 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
         The change; its `node_of_task` plays no part.
     runs
         At least 2.
-    virtual_nodes
-        Parameters of `ConsistentHashing`.
-    seed
-        Seed of the first run; the others follow it.
 
     Examples
     --------

@@ -25,14 +25,10 @@ class Change:
 
     Attributes
     ----------
-    node_of_task : shape (m,)
-        Node of each task before the change, 0 … nodes_before − 1.
-    nodes_before, nodes_after
-        Number of nodes, n and n′.
-    work, state_size : shape (m,)
-        Amount of work, and bytes of state, of each task.
-    tolerance
-        τ: a node may hold (1 + τ) times the average work.
+    node_of_task : shape (m,), node of each task before the change, 0 … nodes_before − 1.
+    nodes_before, nodes_after : number of nodes, n and n′.
+    work, state_size : shape (m,), amount of work, and bytes of state, of each task.
+    tolerance : τ: a node may hold (1 + τ) times the average work.
     """
 
     node_of_task: Ints
@@ -53,10 +49,8 @@ class Reassignment(NamedTuple):
 
     Attributes
     ----------
-    node_of_task : shape (m,)
-        Node of each task after the change, 0 … nodes_after − 1.
-    former : shape (nodes_after,)
-        Which of the old nodes each of these was, or `NEW`. Old nodes that do not occur are removed.
+    node_of_task : shape (m,), node of each task after the change, 0 … nodes_after − 1.
+    former : shape (nodes_after,), which of the old nodes each of these was, or `NEW`. Old nodes that do not occur are removed.
     """
 
     node_of_task: Ints
@@ -69,15 +63,12 @@ class Rule(Protocol):
     @property
     def name(self) -> str:
         """Name in tables."""
-        ...
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,), when the rule begins with so many nodes."""
-        ...
 
     def __call__(self, change: Change) -> Reassignment:
         """Where the tasks go."""
-        ...
 
 
 class Outcome(NamedTuple):
@@ -85,14 +76,10 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    moved_state
-        Bytes that move.
-    moved_share
-        Share of all state that moves.
-    largest_load
-        Work of the busiest node relative to the average.
-    breaks_limit
-        Whether some node holds more than (1 + τ) times the average.
+    moved_state : bytes that move.
+    moved_share : share of all state that moves.
+    largest_load : work of the busiest node relative to the average.
+    breaks_limit : whether some node holds more than (1 + τ) times the average.
     """
 
     moved_state: float
@@ -156,8 +143,6 @@ def matched(change: Change, groups: Ints) -> Reassignment:
 
     Parameters
     ----------
-    change
-        The change.
     groups : shape (m,)
         Group of each task, 0 … nodes_after − 1.
     """

@@ -26,6 +26,10 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
+EVALUATED = 0.5
+"""Share of the steps that evaluate a change; the others draw none that fits. Measured on layered applications of 10 to 60
+operators, a cluster and a latency-aware topology: processor time over units 0.5 to 1.5."""
+
 INFEASIBLE = 1000.0
 """Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
 
@@ -193,7 +197,7 @@ class AnnealingRun:
         self.arrays = arrays
         self.options = options
         self.best = BestDeployment.empty(*compiled.candidate.shape)
-        self.units = evaluation_units(compiled)
+        self.units = EVALUATED * evaluation_units(compiled)
 
     def consider(self, starts: Sequence[Placement]) -> None:
         """Evaluate placements to start from."""

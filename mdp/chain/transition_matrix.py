@@ -25,12 +25,9 @@ class TransitionMatrix:
 
     Attributes
     ----------
-    node_counts : shape (k,)
-        Numbers of nodes, each at least 1, no two alike.
-    probabilities : shape (k, k)
-        `probabilities[i, j]` of going from `node_counts[i]` to `node_counts[j]`; every row sums to 1.
-    transitions : shape (k, k) or None
-        How often each transition was observed, where the matrix was estimated.
+    node_counts : shape (k,), numbers of nodes, each at least 1, no two alike.
+    probabilities : shape (k, k), `probabilities[i, j]` of going from `node_counts[i]` to `node_counts[j]`; every row sums to 1.
+    transitions : shape (k, k) or None, how often each transition was observed, where the matrix was estimated.
 
     Raises
     ------

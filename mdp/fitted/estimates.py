@@ -30,17 +30,7 @@ PREPARATION = 0.85
 
 
 def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
-    """Mean discounted cost of following a policy from a partition, in bytes; fewer runs where time is short, but one at least.
-
-    Parameters
-    ----------
-    policy, model
-        Policy and process that are simulated.
-    start, source
-        The partition, and the index of its node count.
-    seed
-        Seed of the random node counts.
-    """
+    """Mean discounted cost of following a policy from a partition, in bytes; fewer runs where time is short, but one at least."""
     steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE) / np.log(model.discount))))
     generator = np.random.default_rng([seed, 1])
     costs: list[float] = []
@@ -61,17 +51,7 @@ def _shortest_estimate(
 
 
 def single_step_answer(problem: MigrationPolicyProblem, options: Options, *why: str) -> Answer:
-    """The answer of SSM: optimal for this step, with what the same rule will cost later.
-
-    Parameters
-    ----------
-    problem
-        Any migration that prepares for those to come.
-    options
-        Their seed is that of the simulation, which ends with their time limit.
-    *why
-        Why there is no answer of a better policy.
-    """
+    """The answer of SSM: optimal for this step, with what the same rule will cost later."""
     model = PolicyModel.of(problem, problem.reachable_counts)
     size = {"states": sum(model.size.states), "pairs": model.size.pairs}
     if 0 in model.size.states:

@@ -32,8 +32,7 @@ class Features:
     Attributes
     ----------
     work_before : shape (m + 1,)
-    limit
-        Most work of an interval.
+    limit : most work of an interval.
     """
 
     work_before: Floats

@@ -25,10 +25,8 @@ class Saving:
 
     Attributes
     ----------
-    mean, low, high
-        Estimate and ends of its 95 % confidence interval, over simulated runs.
-    cost, single_step_cost
-        Mean bytes that move per migration.
+    mean, low, high : estimate and ends of its 95 % confidence interval, over simulated runs.
+    cost, single_step_cost : mean bytes that move per migration.
     """
 
     mean: float
@@ -47,12 +45,8 @@ class Guarded:
 
     Attributes
     ----------
-    name
-        Name of the chosen candidate; "ssm" where none is surely better.
-    policy
-        The chosen candidate.
-    savings : by name
-        Saving of every candidate.
+    name : name of the chosen candidate; "ssm" where none is surely better.
+    savings : by name, saving of every candidate.
     """
 
     name: str
@@ -67,10 +61,6 @@ def guard(
 
     Parameters
     ----------
-    model
-        The process that is simulated.
-    candidates
-        Policies by name.
     seed
         Seed of the simulation; should differ from the one that the candidates were made with.
     runs, steps

@@ -42,10 +42,6 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
     ----------
     model
         The process; there must be a partition for each node count.
-    generator
-        Draws the samples.
-    rounds, samples
-        Rounds of the iteration, and samples per node count and round.
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
     policy = Fitted(model, tuple(np.zeros(feature.count) for feature in features))
@@ -64,10 +60,6 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
 
     Parameters
     ----------
-    policy
-        Fitted.
-    generator
-        Draws the trajectories.
     kept
         Partitions of each node count, before repetitions are dropped; all of them, where there are no more than that.
     """

@@ -91,18 +91,8 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     ----------
     model
         The process; there must be a partition for each node count.
-    seed
-        Seed of samples and simulation.
     **parameters
         `rounds`, `samples` of `fit`, `kept` of `restrict`.
-
-    Examples
-    --------
-    >>> from edrp.mdp.partitions import Tasks
-    >>> tasks = Tasks.of(np.ones(12), np.ones(12))
-    >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.8)
-    >>> recommend(model, 0, rounds=3, samples=20, kept=20).name in ("ssm", "fitted", "restricted")
-    True
     """
     samples, simulation = np.random.SeedSequence(seed).spawn(2)
     generator = np.random.default_rng(samples)

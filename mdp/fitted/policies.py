@@ -17,7 +17,7 @@ from edrp.mdp.fitted.priced import PricedClass
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import CELL, settle
+from edrp.mdp.single_step.ties import CELL, STEP, settle
 
 GAIN = 3e-9
 """Units of work per interval of two partitions, for the state that stays between them."""
@@ -28,7 +28,6 @@ class PartitionPolicy(Protocol):
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """The partition to go to from `before`, with the node count of index `target`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class SingleStep:
         """The optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
         chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-        spend(CELL * tasks.work.size * nodes)
+        spend(STEP + CELL * tasks.work.size * nodes)
         settle(
             tasks.work_before,
             tasks.state_before,
@@ -61,8 +60,6 @@ class Fitted:
 
     Attributes
     ----------
-    model
-        The process.
     weights : by node count, shape (features,)
         Weights of C, in bytes.
     """
@@ -100,8 +97,6 @@ class Restricted:
 
     Attributes
     ----------
-    model
-        The process.
     partitions : by node count, shape (kept, n + 1)
     values : by node count, shape (kept,)
         C in bytes.

@@ -19,12 +19,9 @@ class PricedClass:
 
     Attributes
     ----------
-    graph
-        Places and arcs of the class.
-    price : shape (arcs,)
-        In bytes.
-    constant
-        In bytes.
+    graph : places and arcs of the class.
+    price : shape (arcs,), in bytes.
+    constant : in bytes.
     """
 
     graph: Trie
@@ -45,14 +42,6 @@ class PricedClass:
         -------
         tuple of arrays
             Values in bytes, shape (rows,), and boundaries, shape (rows, n + 1).
-
-        Examples
-        --------
-        >>> graph = Trie.unnumbered(np.arange(6.0), 2, 3.0, allow_empty=False)
-        >>> free = PricedClass(graph, np.zeros(graph.arc_target.size))
-        >>> values, chosen = free.best_responses(np.arange(6.0), np.array([[0, 1, 5]]))
-        >>> values.tolist(), chosen.tolist()
-        ([1.0], [[0, 2, 5]])
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)

@@ -24,10 +24,8 @@ class MigrationPolicy:
 
     Attributes
     ----------
-    model
-        The process that the costs were computed for.
-    costs
-        C of every partition.
+    model : the process that the costs were computed for.
+    costs : C of every partition.
 
     Examples
     --------
@@ -53,8 +51,6 @@ class MigrationPolicy:
         Parameters
         ----------
         intervals
-            Tasks [first, end) of each current node, None for one that does not exist.
-        nodes
             Number of nodes after the migration.
 
         Raises

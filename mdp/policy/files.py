@@ -53,8 +53,6 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
 
     Parameters
     ----------
-    path
-        Path of the file.
     classes
         Columns for each node count; from a generator, so that only one table is in memory twice.
 
@@ -103,13 +101,6 @@ class Checkpoints:
     """The last sweep of an iteration, in a folder of its own: `sweep-0003.parquet` and, written last, `sweep-0003.json`.
 
     The table holds C and the actions of every state, so that the iteration continues with exactly the same numbers.
-
-    Attributes
-    ----------
-    folder
-        Folder of the checkpoints.
-    model
-        The process that is solved.
     """
 
     folder: Path

@@ -75,18 +75,11 @@ class SweepEngine(Protocol):
 
     def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
         """Best responses of all states under `values`; `actions` of the sweep before help the search."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The engine of one machine: compiled kernels on several cores.
-
-    Attributes
-    ----------
-    count
-        Number of threads.
-    """
+    """The engine of one machine: compiled kernels on several cores."""
 
     count: int = 2
 
@@ -123,15 +116,7 @@ def state_work(model: PolicyModel, source: int) -> float:
 
 
 def sweep_work(model: PolicyModel) -> float:
-    """Units of work of a sweep.
-
-    Examples
-    --------
-    >>> from edrp.mdp.partitions import Tasks
-    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
-    >>> sweep_work(PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)) < 1
-    True
-    """
+    """Units of work of a sweep."""
     return sum(count * state_work(model, source) for source, count in enumerate(model.size.states))
 
 
@@ -214,8 +199,7 @@ class Iteration:
     ----------
     values : by node count, shape (states,)
         C so far, in bytes.
-    actions : by node count
-        Those of the last sweep, or None before the first.
+    actions : by node count, those of the last sweep, or None before the first.
     sweeps : number of sweeps so far.
     error_bound : largest possible error of `values`, in bytes; infinite before the first sweep.
     seconds : duration of each sweep.
@@ -254,10 +238,6 @@ def iterate(
 
     Parameters
     ----------
-    model
-        The process.
-    engine
-        Runs the sweeps.
     state
         Iteration to continue; by default a new one.
     accuracy, max_sweeps
@@ -276,16 +256,6 @@ def iterate(
         When the deadline passes during the first sweep; later ones are left undone.
     VerificationError
         A projected cost is NaN or infinite: nothing of it is passed on or written.
-
-    Examples
-    --------
-    Six equal tasks that are held by two or by three nodes in turn:
-
-    >>> from edrp.mdp.partitions import Tasks
-    >>> tasks = Tasks.of(np.ones(6), np.ones(6))
-    >>> model = PolicyModel(tasks, (2, 3), 0.5, False, np.array([[0.0, 1.0], [1.0, 0.0]]), 0.5)
-    >>> [float(costs.min().round(6)) for costs in iterate(model, Threads(1)).values]
-    [2.0, 2.0]
     """
     now = Iteration.start(model) if state is None else state
     target = accuracy * model.total_state

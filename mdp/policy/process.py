@@ -50,16 +50,11 @@ class PolicyModel:
 
     Attributes
     ----------
-    tasks
-        Work and state sizes.
-    counts
-        Numbers of nodes, ascending.
-    tolerance, allow_empty
-        Partitions that are allowed: τ, and whether intervals may be empty.
-    transitions : shape (counts, counts)
-        Rows sum to 1, in the order of `counts`.
-    discount
-        γ in [0, 1).
+    tasks : work and state sizes.
+    counts : numbers of nodes, ascending.
+    tolerance, allow_empty : partitions that are allowed: τ, and whether intervals may be empty.
+    transitions : shape (counts, counts), rows sum to 1, in the order of `counts`.
+    discount : γ in [0, 1).
 
     Examples
     --------

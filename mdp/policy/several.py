@@ -112,11 +112,6 @@ def precompute_policies(
     watch
         Called with the number of finished policies now and then.
 
-    Returns
-    -------
-    list of PolicyDone
-        In the order of the models.
-
     Raises
     ------
     InvalidInstanceError
@@ -153,15 +148,7 @@ def precompute_policies(
 
 
 def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyDone:
-    """Compute one of several policies; called in the workers, too.
-
-    Parameters
-    ----------
-    task
-        Which one, and where to.
-    engine
-        Runs its sweeps.
-    """
+    """Compute one of several policies; called in the workers, too."""
     model = build_model(json.loads(task.parameters))
     states = sum(model.size.states)
     if 0 in model.size.states:

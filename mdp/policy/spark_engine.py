@@ -51,12 +51,9 @@ class StateChunk(NamedTuple):
 
     Attributes
     ----------
-    source
-        Index of their node count.
-    first
-        Position of the first state in `model.orders[source]`.
-    before : shape (states, successors)
-        Actions of the sweep before, −1 where there are none.
+    source : index of their node count.
+    first : position of the first state in `model.orders[source]`.
+    before : shape (states, successors), actions of the sweep before, −1 where there are none.
     """
 
     source: int
@@ -69,12 +66,9 @@ class SweepJob(NamedTuple):
 
     Attributes
     ----------
-    model, values
-        The process, of which only the parameters are sent, and C.
-    sweep
-        Name of the sweep, and so of the values.
-    chunks
-        All chunks of the job; task t of n solves the chunks t, t + n, t + 2·n, …
+    model, values : the process, of which only the parameters are sent, and C.
+    sweep : name of the sweep, and so of the values.
+    chunks : all chunks of the job; task t of n solves the chunks t, t + n, t + 2·n, …
     """
 
     model: PolicyModel
@@ -181,13 +175,6 @@ def _search(job: SweepJob, tasks: int) -> WorkerFunction:
 
 def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
     """Search from the states of one chunk; called in the workers.
-
-    Parameters
-    ----------
-    order
-        The job that was sent; tables that this process derived from equal parameters before are used again.
-    run
-        One of its chunks.
 
     Returns
     -------

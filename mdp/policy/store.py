@@ -200,8 +200,6 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
 
     Parameters
     ----------
-    folder
-        Folder of the policy.
     problem
         If given, the policy must be one for its work, state sizes, node counts, transitions, discount and tolerance.
 
@@ -234,15 +232,6 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
 
 def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyModel) -> None:
     """Refuse a policy for other parameters; it may know more numbers of nodes than can come up in the problem.
-
-    Parameters
-    ----------
-    place
-        Folder of the policy, for the message.
-    stored
-        Its parameters.
-    wanted
-        The process of the problem.
 
     Raises
     ------

@@ -44,14 +44,10 @@ class PriceSearch:
 
     Attributes
     ----------
-    cost, path
-        Best known.
-    bound
-        No path costs less, in bytes.
-    proven
-        Whether the bound is within the gap that was asked for.
-    ended
-        Why the search ended; `iteration_limit` where further passes would close no more of the gap.
+    cost, path : best known.
+    bound : no path costs less, in bytes.
+    proven : whether the bound is within the gap that was asked for.
+    ended : why the search ended; `iteration_limit` where further passes would close no more of the gap.
     passes : over the course, so far.
     """
 
@@ -86,22 +82,6 @@ def search_by_prices(
         Relative gap at which the path counts as optimal.
     threads
         That search at the same time once all that is left is listed.
-    seed
-        Seed of the passes.
-    out_of_time
-        Asked now and then.
-    progress
-        Called with cost and bound after each pass.
-
-    Examples
-    --------
-    >>> from edrp.mdp.sequence.heuristic import greedy_path
-    >>> from edrp.mdp.partitions import Tasks
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> path = greedy_path(course)
-    >>> search = search_by_prices(course, course.costs(path).sum(), path)
-    >>> float(search.cost), search.ended
-    (6.0, 'finished')
     """
     search = PriceSearch(cost, path)
     try:

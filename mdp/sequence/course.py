@@ -31,8 +31,7 @@ class PartitionClass:
     Attributes
     ----------
     work_before : shape (m + 1,)
-    nodes, limit, allow_empty
-        Number of intervals, most work of each, whether they may hold no task.
+    nodes, limit, allow_empty : number of intervals, most work of each, whether they may hold no task.
     """
 
     work_before: Floats
@@ -100,16 +99,7 @@ class Course:
 
     Attributes
     ----------
-    start
-        Boundaries of the current partition.
-    steps
-        In order.
-
-    Examples
-    --------
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> course.costs([np.array([0, 9, 11, 20]), np.array([0, 7, 9, 13, 20])]).tolist()
-    [4.0, 4.0]
+    start : boundaries of the current partition.
     """
 
     start: Boundaries

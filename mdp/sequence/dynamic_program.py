@@ -91,16 +91,8 @@ def best_path(
 
     Parameters
     ----------
-    start
-        Current partition.
     stages
         All steps but the last, in order; steps may share tries.
-    last
-        The last step.
-    threads
-        That search at the same time.
-    out_of_time
-        Asked now and then, by the calling thread.
 
     Returns
     -------
@@ -208,8 +200,6 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
     ----------
     course
         Feasible at every step.
-    threads, out_of_time
-        As for `best_path`.
 
     Returns
     -------
@@ -222,17 +212,6 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
         When `out_of_time` says so.
     ProblemTooLargeError
         When the partitions do not fit into memory.
-
-    Examples
-    --------
-    The sequence of Table 3 moves 6 tasks at least:
-
-    >>> import numpy as np
-    >>> from edrp.mdp.partitions import Tasks
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> cost, path = enumerate_path(course)
-    >>> cost, [boundaries.tolist() for boundaries in path]
-    (6.0, [[0, 4, 13, 20], [0, 4, 6, 13, 20]])
     """
     what = f"all partitions of {len(course.steps) - 1} steps"
     refuse_beyond_memory(enumeration_needs(course)[1], what, "prove by prices instead (way='prices')")

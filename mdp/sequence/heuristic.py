@@ -30,20 +30,12 @@ RECOMBINED = 5e-9
 NEIGHBOUR = 1e-6
 """Units of work per neighbour of a partition."""
 
-PLACE = 1e-8
-"""Units of work per place and task of an interval, to choose a partition between two others."""
+CHOICE, PLACE = 1e-5, 1.5e-8
+"""Units of work to choose a partition between two others, and in addition per place and task of an interval."""
 
 
 class Pools:
-    """Partitions of each step that are worth to be recombined.
-
-    Parameters
-    ----------
-    course
-        To which they belong.
-    largest
-        How many are kept for a step.
-    """
+    """Partitions of each step that are worth to be recombined."""
 
     def __init__(self, course: Course, largest: int = MAX_POOL) -> None:
         self.course = course
@@ -130,14 +122,6 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
     ------
     ValueError
         When a step has no partition within its load limit.
-
-    Examples
-    --------
-    Table 3, where the best first steps, of equal cost, differ in what the second then costs:
-
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> course.costs(greedy_path(course)).tolist()
-    [4.0, 2.0]
     """
     before, path = course.start, []
     for step in course.steps:
@@ -152,14 +136,7 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
 
 
 def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
-    """Choose each partition again between its neighbours, exactly, until none of them gets better.
-
-    Examples
-    --------
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> course.costs(improved(course, (np.array([0, 9, 11, 20]), np.array([0, 6, 9, 14, 20])))).tolist()
-    [4.0, 2.0]
-    """
+    """Choose each partition again between its neighbours, exactly, until none of them gets better."""
     steps, best = course.steps, list(path)
     costs = course.costs(best)
     stale = [True] * len(best)
@@ -189,7 +166,7 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
         alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
-        spend(PLACE * members.places * here.tasks.work.size / members.nodes)
+        spend(CHOICE + PLACE * members.places * here.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
             here.state_before,
@@ -236,16 +213,8 @@ def search_path(
         Greedy paths of a round, made with state sizes that are off by random factors.
     patience
         Rounds without success after which the search ends.
-    seed
-        Seed of the factors.
     out_of_time
         Asked now and then; at least one greedy path is made.
-
-    Examples
-    --------
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> search_path(course, Pools(course))[0]
-    6.0
     """
     generator = np.random.default_rng(seed)
     best = improved(course, greedy_path(course), out_of_time)

@@ -33,12 +33,9 @@ class Side(NamedTuple):
 
     Attributes
     ----------
-    boundary, arc_start, arc_target
-        As in `Trie`.
-    level : shape (places,)
-        Position of each place.
-    reach : shape (places,)
-        Greatest boundary at which an interval that begins there can end.
+    boundary, arc_start, arc_target : as in `Trie`.
+    level : shape (places,), position of each place.
+    reach : shape (places,), greatest boundary at which an interval that begins there can end.
     """
 
     boundary: Ints
@@ -141,8 +138,6 @@ def least_pair(
 
     Parameters
     ----------
-    pairs
-        States of the two classes.
     left_price, right_price
         Shape (arcs,) of the left and of the right class.
     state_before

@@ -44,8 +44,6 @@ class PriceRelaxation:
     ----------
     course
         Feasible at every step.
-    seed
-        Seed of the strides.
     out_of_time
         Asked now and then; when it says so, any method may raise.
 
@@ -56,20 +54,8 @@ class PriceRelaxation:
 
     Attributes
     ----------
-    graphs
-        Graph of what is left of each class; the first is the current partition alone.
-    bound
-        In bytes: no path through what is left costs less.
-
-    Examples
-    --------
-    >>> from edrp.mdp.partitions import Tasks
-    >>> course = Course.constant(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), (3, 4), (0.4, 0.4), allow_empty=True)
-    >>> relaxation = PriceRelaxation(course)
-    >>> for _ in range(5):
-    ...     relaxation.ascend()
-    >>> bool(5.5 < relaxation.bound < 6 + 1e-9)
-    True
+    graphs : graph of what is left of each class; the first is the current partition alone.
+    bound : in bytes: no path through what is left costs less.
     """
 
     def __init__(self, course: Course, seed: int = 0, out_of_time: Callable[[], bool] = lambda: False) -> None:

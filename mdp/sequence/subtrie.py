@@ -19,8 +19,6 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
 
     Parameters
     ----------
-    graph
-        Graph of the class, numbered or not.
     allowed
         Shape (arcs,).
 

@@ -21,10 +21,8 @@ class Bands(NamedTuple):
 
     Attributes
     ----------
-    reach : shape (m + 1,)
-        Greatest end of an interval that begins at a boundary.
-    low, high : shape (n′ + 1,)
-        Least and greatest boundary in layer k.
+    reach : shape (m + 1,), greatest end of an interval that begins at a boundary.
+    low, high : shape (n′ + 1,), least and greatest boundary in layer k.
     """
 
     reach: Boundaries

@@ -32,12 +32,9 @@ class Line(NamedTuple):
 
     Attributes
     ----------
-    work_before, state_before : shape (m + 1,)
-        Sums before each boundary.
-    old : shape (k + 1,)
-        Boundaries of the old intervals that hold tasks.
-    own : shape (m,)
-        Which of these intervals holds each task.
+    work_before, state_before : shape (m + 1,), sums before each boundary.
+    old : shape (k + 1,), boundaries of the old intervals that hold tasks.
+    own : shape (m,), which of these intervals holds each task.
     """
 
     work_before: Floats
@@ -66,8 +63,7 @@ class Layer(NamedTuple):
 
     Attributes
     ----------
-    gain, moves : shape (…, 2, m + 1)
-        First `OPEN`, then `TAKEN`.
+    gain, moves : shape (…, 2, m + 1), first `OPEN`, then `TAKEN`.
     """
 
     gain: Floats

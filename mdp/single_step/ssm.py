@@ -8,7 +8,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
-from edrp.mdp.single_step.ties import CELL, best_migration, settle
+from edrp.mdp.single_step.ties import CELL, STEP, best_migration, settle
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 
@@ -37,17 +37,9 @@ def ssm(
         Gain (bytes that stay), boundaries of shape (n′ + 1,) with empty intervals last, and the old interval that keeps
         each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Among several, the one with
         the fewest moves, then the one whose boundaries, read from the first, are smallest.
-
-    Examples
-    --------
-    The first step of state migration, Table 3: 20 equal tasks from two nodes to three with at most nine each.
-
-    >>> gain, boundaries, matched = ssm(Tasks.of([1] * 20, [1] * 20), np.array([0, 13, 20]), 3, 9.0, True)
-    >>> 20 - gain, boundaries.tolist(), matched.tolist()
-    (4.0, [0, 4, 13, 20], [-1, 0, 1])
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-    spend(CELL * tasks.work.size * nodes)
+    spend(STEP + CELL * tasks.work.size * nodes)
     work, state = tasks.work_before, tasks.state_before
     gain = settle(work, state, old_boundaries, limit, allow_empty, boundaries, matched, False)
     return None if np.isnan(gain) else (gain, boundaries, matched)

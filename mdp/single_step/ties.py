@@ -22,8 +22,8 @@ from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, 
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.migration.intervals import Assignment, load_limit
 
-CELL = 5e-8
-"""Units of work per task and node of a single step, all trial loads included."""
+STEP, CELL = 1e-5, 4e-8
+"""Units of work of a single step, and in addition per task and node, all trial loads included."""
 
 EQUAL_LOADS = 1e-12
 """Loads that differ by less than this share of all work are equal."""
@@ -36,32 +36,18 @@ def best_migration(
 
     Parameters
     ----------
-    tasks
-        Work and state.
-    old
-        Current assignment of `nodes_before` nodes.
-    nodes
-        Number of nodes afterwards, n′.
     tolerance
         Tolerance of the load, τ in state migration, Definition 3.1.
-    allow_empty
-        Whether nodes may hold no task afterwards.
 
     Returns
     -------
     tuple or None
         Gain (bytes that stay), and the interval of each node as `matching.assign` gives it; None where no assignment
         keeps to the load limit.
-
-    Examples
-    --------
-    >>> tasks, old = Tasks.of([1] * 20, [1] * 20), OldNodes.of([(0, 13), (13, 20)])
-    >>> best_migration(tasks, old, 2, 3, 0.4, True)
-    (16.0, ((4, 13), (13, 20), (0, 4)))
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)
-    spend(CELL * tasks.work.size * nodes)
+    spend(STEP + CELL * tasks.work.size * nodes)
     gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
     if np.isnan(gain):
         return None

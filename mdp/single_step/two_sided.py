@@ -23,10 +23,8 @@ class NeighbourMigration(NamedTuple):
 
     Attributes
     ----------
-    line
-        Tasks, with the nodes of the neighbouring partition.
-    stay : shape (m + 1, 2, 2)
-        Working array for `_list_gains`.
+    line : tasks, with the nodes of the neighbouring partition.
+    stay : shape (m + 1, 2, 2), working array for `_list_gains`.
     """
 
     line: Line
@@ -62,15 +60,6 @@ def two_sided(
     tuple or None
         Cost of both migrations in bytes, and boundaries of shape (n′ + 1,), empty intervals last; of several, those that
         are smallest, read from the first. None where no partition keeps to the limit.
-
-    Examples
-    --------
-    From 13 + 7 tasks to 13 + 7 tasks by way of three nodes with at most nine each:
-
-    >>> tasks, ends = np.arange(21.0), np.array([0, 13, 20])
-    >>> cost, boundaries = two_sided(tasks, tasks, ends, tasks, ends, 3, 9.0, True)
-    >>> cost, boundaries.tolist()
-    (8.0, [0, 2, 11, 20])
     """
     boundaries = np.empty(nodes + 1, np.int64)
     gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)

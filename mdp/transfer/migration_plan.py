@@ -21,12 +21,9 @@ class PlanStep:
 
     Attributes
     ----------
-    moves
-        In the order of the tasks.
-    schedule
-        When each transfer runs, counted from the begin of the step.
-    largest_load
-        Work of the fullest node after the step.
+    moves : in the order of the tasks.
+    schedule : when each transfer runs, counted from the begin of the step.
+    largest_load : work of the fullest node after the step.
     """
 
     moves: tuple[Move, ...]
@@ -40,10 +37,8 @@ class MigrationPlan:
 
     Attributes
     ----------
-    roles : by node
-        Tasks to stay, to move out, to move in.
-    steps
-        In order; a single one unless move-ins are limited.
+    roles : by node, tasks to stay, to move out, to move in.
+    steps : in order; a single one unless move-ins are limited.
     """
 
     roles: tuple[NodeRoles, ...]

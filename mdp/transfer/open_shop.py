@@ -26,20 +26,13 @@ class OpenShop(NamedTuple):
 
     Attributes
     ----------
-    source, target : shape (edges,)
-        Sender and receiver of each transfer.
-    remaining : shape (edges,)
-        Ticks that are left of each transfer.
-    left : shape (2n,)
-        Ticks that are left of each vertex.
-    first_edge, incident
-        Edges of each vertex, from `_incident_edges`.
-    match : shape (2n,)
-        Edge that each vertex is matched by, or −1.
-    reached_by : shape (2n,)
-        Working array: edge by which a search has reached each vertex.
-    queue : shape (n,)
-        Working array: vertices to search from.
+    source, target : shape (edges,), sender and receiver of each transfer.
+    remaining : shape (edges,), ticks that are left of each transfer.
+    left : shape (2n,), ticks that are left of each vertex.
+    first_edge, incident : edges of each vertex, from `_incident_edges`.
+    match : shape (2n,), edge that each vertex is matched by, or −1.
+    reached_by : shape (2n,), working array: edge by which a search has reached each vertex.
+    queue : shape (n,), working array: vertices to search from.
     """
 
     source: Ints

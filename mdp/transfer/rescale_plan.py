@@ -183,12 +183,6 @@ def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferS
 
     Where one transfer at a time per card is as fast, as with equal cards, it is in phases of these; else all transfers run
     together, each at a constant rate that ends it with the schedule. Rates may be infinite.
-
-    Examples
-    --------
-    >>> schedule = schedule_on_cards([[0, 6, 6], [0, 0, 0], [0, 0, 0]], np.array([2.0, 1, 1]), np.array([np.inf, 1, np.inf]))
-    >>> schedule.total_seconds
-    6.0
     """
     sizes = np.asarray(traffic, float)
     fluid = max((sizes.sum(axis=1) / up).max(initial=0.0), (sizes.sum(axis=0) / down).max(initial=0.0))

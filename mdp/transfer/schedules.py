@@ -42,14 +42,10 @@ class TransferSchedule(NamedTuple):
 
     Attributes
     ----------
-    phases
-        In order of time.
-    total_seconds
-        When the last phase ends.
-    bound_seconds
-        No schedule of this kind can be shorter.
-    fluid_seconds
-        max over nodes of (bytes out / uplink, bytes in / downlink): no schedule of any kind can be shorter.
+    phases : in order of time.
+    total_seconds : when the last phase ends.
+    bound_seconds : no schedule of this kind can be shorter.
+    fluid_seconds : max over nodes of (bytes out / uplink, bytes in / downlink): no schedule of any kind can be shorter.
     """
 
     phases: tuple[Phase, ...]

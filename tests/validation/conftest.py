@@ -1,4 +1,4 @@
-"""Reports on papers and benchmarks take minutes."""
+"""Reports on benchmarks take minutes; tests of papers say themselves which of them are slow."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-LONG = tuple(Path(__file__).parent / folder for folder in ("papers", "benchmark"))
-SMOKE = ("test_demo.py", "test_own_instances.py")
+LONG = Path(__file__).parent / "benchmark"
+SMOKE = "test_own_instances.py"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of them, `make test` makes the demo and a comparison on own instances."""
+    """Of them, `make test` makes a comparison on own instances."""
     for item in items:
-        if item.path.name not in SMOKE and any(folder in item.path.parents for folder in LONG):
+        if item.path.name != SMOKE and LONG in item.path.parents:
             item.add_marker(pytest.mark.slow)

@@ -83,6 +83,20 @@ def control_days(
             yield _day_rows(seed, clusters[turn:] + clusters[:turn], settings, pool, tell)
 
 
+def short_rows(seconds: float, data: Path | None, tell: Callable[[str], object]) -> Iterator[dict[str, Any]]:
+    """Rows of one day of so many seconds under every policy.
+
+    Raises
+    ------
+    EngineError
+        There is no Java or no Flink, or a cluster does not start.
+    InvalidInstanceError
+        There is no taxi stream in the folder.
+    """
+    for rows in control_days([1], ControlSettings(seconds=seconds, data=data), tell):
+        yield from rows
+
+
 def _day_rows(
     seed: int,
     clusters: Sequence[LocalFlink],

@@ -101,8 +101,6 @@ class AutoscalerControl:
     ----------
     observations
         In a row that have to want fewer replicas; then as many remain as were wanted most among them.
-    max_replicas
-        Most replicas of an operator.
     """
 
     def __init__(self, observations: int, max_replicas: int) -> None:

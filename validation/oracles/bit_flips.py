@@ -32,14 +32,10 @@ class Flip:
 
     Attributes
     ----------
-    what
-        Kind of the file: results, journal, policy or checkpoint.
-    file
-        Name of the file.
-    bit
-        Number of the bit.
-    fault
-        Fault in how the flip was taken; empty where it was noticed and named, and all else was kept.
+    what : kind of the file: results, journal, policy or checkpoint.
+    file : name of the file.
+    bit : number of the bit.
+    fault : fault in how the flip was taken; empty where it was noticed and named, and all else was kept.
     """
 
     what: str
@@ -54,10 +50,7 @@ class Kept:
 
     Attributes
     ----------
-    folder
-        The sound folder.
-    take
-        Called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
+    take : called with a copy of the folder and with the damaged file; returns what is wrong with how it was taken, or "".
     """
 
     folder: Path
@@ -65,22 +58,7 @@ class Kept:
 
 
 def flip_bits(count: int, seed: int, place: Path) -> Iterator[Flip]:
-    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn.
-
-    Parameters
-    ----------
-    count
-        Number of flips.
-    seed
-        Seed of the choice of files and bits.
-    place
-        Empty folder to work in.
-
-    Yields
-    ------
-    Flip
-        One for each bit.
-    """
+    """Flip so many bits, one at a time, in results, journals, policies and checkpoints in turn."""
     generator = np.random.default_rng(seed)
     kept = _write_all(place / "sound")
     names = list(kept)

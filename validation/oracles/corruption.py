@@ -41,10 +41,6 @@ def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.G
 
     Parameters
     ----------
-    problem, solution
-        A problem, and a solution of it with a certificate.
-    count, random
-        Number of changes, each of the originals, and what draws them.
     is_true
         Whether what a solution document and a bound claim is true: the decision is feasible, worth what the
         document says, and nothing is below the bound − 1e-6; a bound of None claims that nothing is feasible.

@@ -4,14 +4,12 @@ from collections.abc import Iterable
 
 from edrp.placement.metrics.availability import Availability
 from edrp.placement.metrics.base import Expressions, Metric
-from edrp.placement.metrics.cost import Cost
+from edrp.placement.metrics.cost import Cost, NetworkUsage
 from edrp.placement.metrics.downtime import Downtime
-from edrp.placement.metrics.network_usage import NetworkUsage
 from edrp.placement.metrics.path_latency import PathLatency
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
-from edrp.placement.metrics.separation import Colocation, Events
-from edrp.placement.metrics.supervisors import Supervisors
+from edrp.placement.metrics.separation import Colocation, Events, Supervisors
 
 EDRP_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (ResponseTime(), Cost(), Downtime(), NetworkUsage(), Availability())

@@ -19,12 +19,10 @@ class MeasuredProblem(Protocol):
     @property
     def application(self) -> StreamGraph:
         """Operators and streams."""
-        ...
 
     @property
     def network(self) -> Network:
         """Nodes and links."""
-        ...
 
 
 class MetricArrays(Protocol):
@@ -33,42 +31,34 @@ class MetricArrays(Protocol):
     @property
     def problem(self) -> MeasuredProblem:
         """The problem that was compiled."""
-        ...
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """Names by index."""
-        ...
 
     @property
     def stream_rate(self) -> Floats:
         """Tuples/s, shape (streams,)."""
-        ...
 
     @property
     def replica_cost(self) -> Floats:
         """Money/h of one replica, shape (operators,)."""
-        ...
 
     @property
     def node_loss(self) -> Floats:
         """−ln of the availability, shape (nodes,)."""
-        ...
 
     @property
     def delay(self) -> Floats:
         """Seconds between nodes, shape (nodes, nodes); infinite without link."""
-        ...
 
     @property
     def link_cost(self) -> Floats:
         """Money/h per tuple/s between nodes, shape (nodes, nodes)."""
-        ...
 
     @property
     def link_availability(self) -> Floats:
         """Probability that a link works, shape (nodes, nodes)."""
-        ...
 
 
 class Expressions(Protocol):
@@ -83,31 +73,24 @@ class Expressions(Protocol):
 
     def replica_sum(self, weights: Floats) -> Linear:
         """Σ over operators i of `weights[i]` × number of replicas of i."""
-        ...
 
     def stream_pair_sum(self, weights: Floats) -> Linear:
         """Σ over streams e and nodes u, v of `weights[e, u, v]` × share of e that flows from u to v (EDRP, eq. 4)."""
-        ...
 
     def response_time(self) -> Linear:
         """A column that is at least every path's delay (EDRP, eqs. 5–7, 13)."""
-        ...
 
     def downtime(self) -> Linear:
         """A column that is at least every operator's downtime (EDRP, eqs. 10–11, 14; for Storm eq. 33)."""
-        ...
 
     def peak_load(self, resource: str | None) -> Linear:
         """A column that is at least every node's share of its capacity of a shared resource, or of any of them."""
-        ...
 
     def node_in_use(self) -> Ints:
         """Shape (nodes,): columns that are 1 where any replica runs."""
-        ...
 
     def link_in_use(self) -> Ints:
         """Shape (nodes, nodes): columns that are 1 where any stream flows from u to v; -1 on the diagonal."""
-        ...
 
 
 class Metric(Protocol):
@@ -118,15 +101,12 @@ class Metric(Protocol):
 
     def evaluate(self, problem: Any, deployment: Any) -> float:
         """The value in plain code, close to the source's equation; infinite where it has none."""
-        ...
 
     def linearise(self, expressions: Expressions) -> Linear:
         """The same quantity, on the scale of `scaled`, over the columns of a program."""
-        ...
 
     def scaled(self, value: float) -> float:
         """The value on the scale in which it enters a weighted sum (EDRP, eq. 12)."""
-        ...
 
 
 class PlainMetric:

@@ -16,17 +16,14 @@ class Reconfiguration(MeasuredProblem, Protocol):
     @property
     def current(self) -> Deployment | None:
         """Before; None for an initial placement."""
-        ...
 
     @property
     def synchronisation_time(self) -> float:
         """Seconds, t_syn."""
-        ...
 
     @property
     def reconfiguration(self) -> str:
         """Either "pause-and-resume" or "storm"."""
-        ...
 
 
 class Downtime(PlainMetric):

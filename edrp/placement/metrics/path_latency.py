@@ -15,10 +15,7 @@ Arrivals = dict[str, dict[str, float]]
 
 
 class PathLatency(PathMetric):
-    """Seconds that the links of the slowest path take; streams that close a cycle are left out.
-
-    A vertex of the graph is an instance: its arrival is the latest of a predecessor's arrival plus the link between them.
-    """
+    """Seconds that the links of the slowest path take; streams that close a cycle are left out."""
 
     name = "path_latency"
     unit = "s"

@@ -18,13 +18,7 @@ PEAK_LOADS = "peak_loads"
 
 
 class PeakLoad(PlainMetric):
-    """Largest share of a node's capacity that is asked for, of one shared resource or of any; above 1 replicas slow down.
-
-    Parameters
-    ----------
-    resource
-        The resource; None for all of them.
-    """
+    """Largest share of a node's capacity that is asked for, of one shared resource or of any; above 1 replicas slow down."""
 
     unit = "1"
 

@@ -35,20 +35,13 @@ class RangeColumns:
     Attributes
     ----------
     tasks : number of tasks, 0 without.
-    columns, nodes, counts : shape (columns,)
-        Index, node, and replicas that the column stands for.
-    first, end : shape (columns,)
-        Range of tasks; both 0 without tasks.
-    share : shape (columns,)
-        Share of the load of these replicas together.
-    seconds : shape (scenarios, columns)
-        Latency of each replica on its node at the load of each scenario.
-    layer : shape (columns,)
-        Index into `layers`.
-    layers : shape (layers, 2)
-        Fewest and most replicas of each layer.
-    chosen : shape (layers,)
-        Columns z.
+    columns, nodes, counts : shape (columns,), index, node, and replicas that the column stands for.
+    first, end : shape (columns,), range of tasks; both 0 without tasks.
+    share : shape (columns,), share of the load of these replicas together.
+    seconds : shape (scenarios, columns), latency of each replica on its node at the load of each scenario.
+    layer : shape (columns,), index into `layers`.
+    layers : shape (layers, 2), fewest and most replicas of each layer.
+    chosen : shape (layers,), columns z.
     """
 
     tasks: int

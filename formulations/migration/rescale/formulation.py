@@ -23,13 +23,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 
 @dataclass(frozen=True, slots=True)
 class RescaleFormulation(Formulation):
-    """A problem of kind `rescale` formulated as a program.
-
-    Attributes
-    ----------
-    expressions
-        Metrics and quantities as linear expressions.
-    """
+    """A problem of kind `rescale` formulated as a program."""
 
     expressions: RangeExpressions
 
@@ -96,8 +90,6 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
 
     Parameters
     ----------
-    problem
-        An infeasible problem.
     units
         Units of work; what is not examined by then stays in the list, which is then not minimal.
     """

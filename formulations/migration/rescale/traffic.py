@@ -17,11 +17,6 @@ class StreamShares:
 
     The end with fewer columns is split. Σ_v w = x; with tasks Σ_x w = φ[v] over the columns that hold any given task, of which
     one is chosen; without tasks w ≥ φ[v] + x − 1 for each of the nodes, and φ[v] is the mean over all.
-
-    Parameters
-    ----------
-    program, compiled, operators, stream
-        Where the columns go, and of which stream they are.
     """
 
     def __init__(self, program: Program, compiled: Compiled, operators: list[RangeColumns], stream: int) -> None:

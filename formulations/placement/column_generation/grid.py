@@ -25,16 +25,11 @@ class Grid:
 
     Attributes
     ----------
-    axis : shape (2,)
-        Resource of each axis, -1 for none.
-    unit : shape (2,)
-        Amount per cell.
-    cells : shape (2,)
-        One more than fit.
-    need : shape (operators, 2)
-        Cells that an instance needs.
-    exact : bool
-        Whether needs are whole numbers of cells on both axes, so that a finer grid would say the same.
+    axis : shape (2,), resource of each axis, -1 for none.
+    unit : shape (2,), amount per cell.
+    cells : shape (2,), one more than fit.
+    need : shape (operators, 2), cells that an instance needs.
+    exact : bool, whether needs are whole numbers of cells on both axes, so that a finer grid would say the same.
     """
 
     axis: Ints

@@ -45,16 +45,11 @@ class BoundTable(NamedTuple):
 
     Attributes
     ----------
-    axis, unit
-        Resource of each of the two axes (-1 for none), and the size of a cell.
-    rows, columns
-        Cells of both axes.
-    need
-        Cells that an instance needs, rounded down, shape (steps, 2).
-    start
-        Where the table of each step begins, shape (steps + 1,).
-    values
-        Flat, by step, state, room of the first and of the second resource.
+    axis, unit : resource of each of the two axes (-1 for none), and the size of a cell.
+    rows, columns : cells of both axes.
+    need : cells that an instance needs, rounded down, shape (steps, 2).
+    start : where the table of each step begins, shape (steps + 1,).
+    values : flat, by step, state, room of the first and of the second resource.
     """
 
     axis: np.ndarray

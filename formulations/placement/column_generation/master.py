@@ -24,13 +24,10 @@ class Relaxation:
     Attributes
     ----------
     value : float
-    worth : shape (operators,)
-        Worth of covering an instance.
-    fee : shape (classes,)
-        Cost of using a supervisor of the class besides its price.
+    worth : shape (operators,), worth of covering an instance.
+    fee : shape (classes,), cost of using a supervisor of the class besides its price.
     use : shape (patterns,)
-    uncovered : float
-        Total use of artificial columns; above 0 where the patterns at hand cannot cover all.
+    uncovered : float, total use of artificial columns; above 0 where the patterns at hand cannot cover all.
     """
 
     value: float

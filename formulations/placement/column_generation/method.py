@@ -90,22 +90,6 @@ class ColumnGeneration(Method):
     ----------
     heuristic
         Search by kicks that looks for a first placement, such as `iterated-local-search`; None for none.
-
-    Examples
-    --------
-    >>> problem = LatencyAwareProblem(
-    ...     application={
-    ...         "operators": [{"name": name, "resources": {"cpu": 0.5}} for name in ("read", "count", "write")],
-    ...         "streams": [{"source": "read", "target": "count", "rate": 9}, {"source": "count", "target": "write", "rate": 1}],
-    ...     },
-    ...     network={
-    ...         "nodes": [{"name": name, "resources": {"cpu": 1.2}} for name in "ab"],
-    ...         "links": [{"source": "a", "target": "b", "delay": 0.002}],
-    ...     },
-    ... )
-    >>> answer = ColumnGeneration().run(problem, Options())
-    >>> answer.status, round(answer.objective, 6), dict(answer.decision)
-    ('optimal', 1.600002, {'read': ('a',), 'count': ('a',), 'write': ('b',)})
     """
 
     name = "column-generation"

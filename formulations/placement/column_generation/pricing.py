@@ -61,7 +61,7 @@ class Pricer:
             counts=model.instances[operators] + 1,
             max_instances=supervisors.max_instances[operators],
             demand=np.ascontiguousarray(model.demand[operators]),
-            capacity=supervisors.capacity,
+            capacity=np.ascontiguousarray(supervisors.capacity),
             correction=_correction(model, order),
         )  # fmt: skip
         self.nodes = 0

@@ -14,18 +14,12 @@ class ChosenPatterns(NamedTuple):
 
     Attributes
     ----------
-    owner
-        Class of each pattern.
-    holders, holders_start
-        Patterns that hold instances of each operator, in CSR form.
-    source, target
-        Forward streams, sorted by source; operators are in topological order.
-    delay
-        Seconds between nodes.
-    from_class, to_class
-        Minimum of seconds from a member of each class to each node, and back, shape (classes, nodes).
-    between
-        Minimum of seconds between different members of two classes.
+    owner : class of each pattern.
+    holders, holders_start : patterns that hold instances of each operator, in CSR form.
+    source, target : forward streams, sorted by source; operators are in topological order.
+    delay : seconds between nodes.
+    from_class, to_class : minimum of seconds from a member of each class to each node, and back, shape (classes, nodes).
+    between : minimum of seconds between different members of two classes.
     """
 
     owner: np.ndarray

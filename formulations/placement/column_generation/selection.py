@@ -69,18 +69,12 @@ class Candidates:
 
     Attributes
     ----------
-    owner : shape (patterns,)
-        Class.
-    pattern : shape (patterns, operators)
-        Counts.
-    cost : shape (patterns,)
-        Price of the supervisor less what the pattern is worth at the prices of a proof.
-    excess : shape (patterns,)
-        The same above the least of the class.
-    fixed : float
-        Worth of all instances at these prices, plus all streams apart: the score is this plus the costs.
-    least, limit : float
-        Scores that matter: no choice scores less than one, and those above the other are not wanted.
+    owner : shape (patterns,), class.
+    pattern : shape (patterns, operators), counts.
+    cost : shape (patterns,), price of the supervisor less what the pattern is worth at the prices of a proof.
+    excess : shape (patterns,), the same above the least of the class.
+    fixed : float, worth of all instances at these prices, plus all streams apart: the score is this plus the costs.
+    least, limit : float, scores that matter: no choice scores less than one, and those above the other are not wanted.
     """
 
     owner: Ints

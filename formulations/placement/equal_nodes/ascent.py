@@ -182,16 +182,8 @@ def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float
 
     Parameters
     ----------
-    bounds
-        Bounds of a graph of states.
     start
         Columns to begin at; None for equal flows.
-    rounds
-        Relaxations at most.
-    enough
-        Bound at which to stop.
-    out_of_time
-        Asked between rounds.
     """
     planes = CuttingPlanes(bounds.quotient)
     centre = planes.even() if start is None else start

@@ -46,12 +46,6 @@ def add_boxes(program: Program, quotient: Quotient, boxes: Boxes, loads: Floats)
 
     Parameters
     ----------
-    program
-        To be added to.
-    quotient
-        With the capacity of nodes.
-    boxes
-        Of all owners.
     loads : shape (owners, resources), of one replica of each owner.
     """
     owners, nodes = loads.shape[0], boxes.most.shape[1]

@@ -16,12 +16,8 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
 
     Parameters
     ----------
-    quotient
-        Whose choices are split.
     share
         Share of each row in the mixture of placements that makes up the bound.
-    alive
-        Rows that are left.
     mirrored
         Whether all classes may be exchanged for one another. An operator on the second or third class alone then is one on the
         first.
@@ -48,8 +44,6 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
 def split_downtime(quotient: Quotient, mixture: tuple[Floats, Floats]) -> float | None:
     """Seconds at which downtimes are split, up to and above: the mean of the mixture's; None where its placements agree.
 
-    Parameters
-    ----------
     quotient
         Whose downtimes are split.
     mixture

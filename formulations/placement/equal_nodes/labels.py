@@ -75,17 +75,7 @@ class LabelResult:
 
 
 class LabelSearch:
-    """The tables of a search, for one graph of states and some relaxations of it.
-
-    Parameters
-    ----------
-    quotient, graph
-        The problem.
-    views
-        Relaxations whose bounds are all used.
-    alive
-        Rows of the choices that are left.
-    """
+    """The tables of a search, for one graph of states and some relaxations of it."""
 
     def __init__(self, quotient: Quotient, graph: StateGraph, views: list[Relaxation], alive: Bools) -> None:
         self.quotient, self.graph = quotient, graph
@@ -158,12 +148,8 @@ class LabelSearch:
 
         Parameters
         ----------
-        cutoff
-            Objective that placements have to stay below.
         beam
             Labels per layer; those with the least bounds are kept.
-        patterns
-            How many placements to return at most.
         out_of_time
             Asked between chunks; what is not looked at counts as dropped.
         room

@@ -184,8 +184,6 @@ def build_quotient(model: Model, number: Ints) -> Quotient:
 
     Parameters
     ----------
-    model
-        Over nodes.
     number
         Class of each node.
     """

@@ -57,8 +57,6 @@ class Moves:
 
     Parameters
     ----------
-    compiled
-        The problem.
     order : shape (operators,), operators of the problem in the order of the quotient.
     most : shape (operators, classes), replicas that a node of each class holds at most.
     """

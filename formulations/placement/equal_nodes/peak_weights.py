@@ -69,12 +69,8 @@ class PeakSearch:
     ----------
     problem
         With a weight of one peak load.
-    metric
-        Its name.
     prove
         Solves a problem without such a weight.
-    options
-        Those of the whole.
     """
 
     def __init__(

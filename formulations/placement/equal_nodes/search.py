@@ -271,13 +271,7 @@ class CaseSearch:
             self._labels_below(self.incumbent.objective, self.parameters.branch_beam if near else self.parameters.far_beam)
 
     def branches(self, allowed: Callable[[float], float]) -> list[CaseSearch]:
-        """Cases that together hold every placement of this one; none where no operator has a choice left.
-
-        Parameters
-        ----------
-        allowed
-            As for `prove`.
-        """
+        """Cases that together hold every placement of this one; none where no operator has a choice left."""
         self._eliminate()
         quotient = self.quotient
         split = split_downtime(quotient, self._downtimes) if self.shortened < SHORTENED else None

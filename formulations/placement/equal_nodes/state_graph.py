@@ -133,12 +133,8 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
 
     Parameters
     ----------
-    quotient
-        With the choices that are left.
     levels
         By which the room of a node is told apart, at most `MAX_LEVEL`.
-    max_transitions
-        Largest number of transitions of the whole graph.
     full
         Classes that have to be used in the end, as bits; 0 where that is not asked for.
     """

@@ -57,8 +57,6 @@ class Traffic:
 
         Parameters
         ----------
-        model
-            With the streams.
         operator, replicas
             Operator and number of replicas of the choices that are left, by row.
         """
@@ -113,10 +111,6 @@ def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capac
 
     Parameters
     ----------
-    model
-        Over nodes.
-    members
-        Nodes of each class.
     demand, capacity
         Demand of a replica of each operator, and capacity of a node of each class.
     """

@@ -40,18 +40,12 @@ class PatternRows(NamedTuple):
 
     Attributes
     ----------
-    arrays, tree
-        Operators in the order of the tree, and their streams.
-    most : shape (operators,)
-        Largest number of tasks of each operator on a node.
-    upper : shape (rows,)
-        Amount that a node has of each resource that tasks take, then the largest load of each that they share.
-    counted : shape (operators, rows), bool
-        Whether operators after this one can exceed the row.
-    taken : shape (operators, tasks + 1)
-        Units of the scarcest row that so many tasks take, rounded down.
-    units : int
-        Units that a node has of it; 0 for no such row.
+    arrays, tree : operators in the order of the tree, and their streams.
+    most : shape (operators,), largest number of tasks of each operator on a node.
+    upper : shape (rows,), amount that a node has of each resource that tasks take, then the largest load of each that they share.
+    counted : shape (operators, rows), bool, whether operators after this one can exceed the row.
+    taken : shape (operators, tasks + 1), units of the scarcest row that so many tasks take, rounded down.
+    units : int, units that a node has of it; 0 for no such row.
     """
 
     arrays: LoadArrays

@@ -29,27 +29,17 @@ class PeakSearch:
 
     Parameters
     ----------
-    tasks
-        Tasks to be placed.
     shared
         Shared resources whose largest load is minimised; none if any placement will do.
     limits : shape (shared,)
         Largest load of a node; infinite for none.
-    options
-        Limit of time, gap, seed.
-    report
-        Called now and then.
 
     Attributes
     ----------
-    counts : shape (nodes, operators) or None
-        The best placement so far.
-    value, bound
-        Its peak load, and that of any placement at least.
-    impossible : bool
-        Whether it is proven that nothing keeps room and limits.
-    patterns : int
-        Most patterns that were listed or found.
+    counts : shape (nodes, operators) or None, the best placement so far.
+    value, bound : its peak load, and that of any placement at least.
+    impossible : bool, whether it is proven that nothing keeps room and limits.
+    patterns : int, most patterns that were listed or found.
     """
 
     def __init__(

@@ -105,15 +105,7 @@ def anneal_ranges(
 
 
 class RangeSearch:
-    """The best replicas met so far, and annealing that goes on from them.
-
-    Parameters
-    ----------
-    arrays
-        The problem.
-    starts
-        What is known; all are rated at once.
-    """
+    """The best replicas met so far, and annealing that goes on from them."""
 
     def __init__(self, arrays: RangeArrays, starts: Sequence[Replicas]) -> None:
         self.arrays = arrays

@@ -49,10 +49,6 @@ def ranges_on(
 
     Parameters
     ----------
-    arrays, index
-        The problem, and the operator.
-    nodes
-        Node of each replica.
     tolerance
         How much more than the average a replica may have, next to what the problem demands.
     by_number

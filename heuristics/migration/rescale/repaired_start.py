@@ -71,8 +71,6 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
 
     Parameters
     ----------
-    arrays
-        The problem.
     present
         What runs, or another deployment to begin with; None for none.
     target

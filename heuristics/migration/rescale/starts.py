@@ -58,8 +58,6 @@ def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
 
     Parameters
     ----------
-    arrays
-        The problem.
     share
         0 for the fewest, 1 for the most.
     """

@@ -47,6 +47,9 @@ class ClimbingParameters:
 class ColonyParameters:
     """Parameters of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
 
+    Where co-location decides the score, ants fill node by node, and overload nodes only where nothing has room: "printed"
+    then leaves out the best placement's deposits alone, and `restrict_above` has no effect.
+
     Attributes
     ----------
     rule : "printed" lets ants overload nodes at any load and gives the best placement no pheromone of its own.
@@ -90,8 +93,8 @@ class KickParameters:
     Attributes
     ----------
     kicks : how often the placement is disturbed and climbed again.
-    tolerance : how much worse, in units of the objective, a placement may be to go on from; where instances are placed
-        one by one it is drawn for each kick, around this and mostly below.
+    tolerance : how much worse, in units of the objective, a placement may be to go on from; where every change is evaluated
+        whole, it falls from three times as much to nothing, again and again.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from edrp.datasets.enactment.manufacturing import manufacturing_snapshot
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.formulations.enactment.compositions import area_bound, compositions
+from edrp.formulations.enactment.compositions import compositions
 from edrp.formulations.enactment.packing import pack, pack_by_swaps
 from edrp.formulations.enactment.snapshot import formulate_enactment
 from edrp.formulations.enactment.snapshot_arrays import enactment_arrays
@@ -34,6 +34,11 @@ def two_sizes(**fields) -> EnactmentProblem:
 def solved(problem: EnactmentProblem, backend: str = "highs", **options):
     """The answer of a backend to the program of a snapshot."""
     return solve_formulation(formulate_enactment(problem), backend, **options)
+
+
+def area_bound(problem: EnactmentProblem) -> float:
+    """The least bound of any numbers of hosts, resources taken in aggregate; infinite where there are none."""
+    return compositions(enactment_arrays(problem)).bounds.min(initial=math.inf)
 
 
 def test_the_program_is_brute_force_on_70_random_problems() -> None:

@@ -6,8 +6,7 @@ import pytest
 import edrp
 from edrp.core.program import Linear
 from edrp.formulations.methods import solve_formulation
-from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_matching, formulate_migration
-from edrp.mdp.matching import match
+from edrp.formulations.migration.intervals import NOBODY, OPEN, formulate_migration
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.ties import best_migration
 from edrp.migration.intervals import moves_between
@@ -117,27 +116,6 @@ def test_ties_are_broken_by_moves() -> None:
             assert len(solution.moves) <= len(other.moves)
             compared += 1
     assert compared > 6
-
-
-def test_matching_of_a_fixed_partition() -> None:
-    """An assignment problem; the walk along both partitions finds the same gain."""
-    rng = np.random.default_rng(11)
-    for seed in range(30):
-        problem = random_migration(seed, 40).replace(tolerance=100.0, allow_empty=True)
-        tasks, old = Tasks.of(problem.work, problem.state_size), OldNodes.of(problem.intervals)
-        m = len(problem.work)
-        boundaries = np.array([0, *np.sort(rng.integers(0, m + 1, problem.nodes - 1)), m])
-        solution = solve_formulation(formulate_matching(problem, boundaries.tolist()))
-        matched = match(tasks.state_before, old.boundaries, boundaries)
-        kept = sum(
-            tasks.state_before[min(boundaries[i + 1], old.boundaries[j + 1])]
-            - tasks.state_before[max(boundaries[i], old.boundaries[j])]
-            for i, j in enumerate(matched)
-            if j >= 0
-        )
-        assert solution.objective == pytest.approx(sum(problem.state_size) - kept, rel=1e-9, abs=1e-3)
-        ends = {end for interval in solution.intervals if interval for end in interval if interval[0] < interval[1]}
-        assert ends == set(boundaries.tolist())
 
 
 def test_an_incumbent_that_leaves_intervals_to_nobody_claims_what_its_decision_costs():

@@ -104,15 +104,7 @@ class Bucket(NamedTuple):
 
 
 class LabRun:
-    """A lab's job that runs, over all its starts; tuples are due by one schedule throughout.
-
-    Parameters
-    ----------
-    flink
-        The cluster.
-    settings
-        The job.
-    """
+    """A lab's job that runs, over all its starts; tuples are due by one schedule throughout."""
 
     def __init__(self, flink: LocalFlink, settings: LabSettings) -> None:
         self._flink = flink

@@ -43,14 +43,10 @@ class ClairvoyantBound:
 
     Attributes
     ----------
-    total
-        Money: the least expected price of leases and penalties.
-    lease_cost
-        Money for leases in the plan that reaches it, or comes closest in the time.
-    hosts
-        Leased in each round of that plan.
-    proven
-        Whether no plan of the model is cheaper than this one; `total` is a bound in any case.
+    total : money: the least expected price of leases and penalties.
+    lease_cost : money for leases in the plan that reaches it, or comes closest in the time.
+    hosts : leased in each round of that plan.
+    proven : whether no plan of the model is cheaper than this one; `total` is a bound in any case.
     """
 
     total: float
@@ -69,26 +65,12 @@ def clairvoyant_bound(
 
     Parameters
     ----------
-    scenario
-        Scenario that policies would run in.
     level
         Compliance level; the scenario's own where None.
     all_in_time
         Whether the bound is only for policies that never let items wait so long that they are late.
     time_limit
         Seconds for the second program.
-
-    Examples
-    --------
-    Eight busy instances, four to a host, for ten minutes:
-
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 15.9, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}],
-    ...     load=[1.0] * 10, load_step=60.0, service="constant", penalty=0.01,
-    ... )
-    >>> round(clairvoyant_bound(scenario).total, 9)
-    2.0
     """
     model = _RoundModel.of(scenario, level or scenario.objective_level, all_in_time)
     penalties = _Penalties(model)

@@ -94,10 +94,7 @@ class QueueingCheck:
 
     Attributes
     ----------
-    operator
-        Operator that was simulated, in Kendall's notation.
-    formula, simulated
-        Mean wait, s.
+    formula, simulated : mean wait, s.
     """
 
     operator: str
@@ -164,20 +161,7 @@ CASES = (
 
 
 def queueing_check(items: int = ITEMS, seed: int = 0) -> tuple[QueueingCheck, ...]:
-    """Simulate operators with a fixed number of instances and compare mean waits with their formulas.
-
-    Parameters
-    ----------
-    items
-        Approximate number of items in each run.
-    seed
-        Seed of the runs.
-
-    Examples
-    --------
-    >>> [check.operator for check in queueing_check(items=1000)][:3]
-    ['M/M/1', 'M/M/4', 'M/M/10']
-    """
+    """Simulate operators with a fixed number of instances and compare mean waits with their formulas."""
     return tuple(_checked(case, items, seed) for case in CASES)
 
 

@@ -14,13 +14,6 @@ from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 class ReferenceClock:
     """The clock of one run, with the scenario, the random numbers and the log.
 
-    Parameters
-    ----------
-    scenario, seed
-        Scenario that is simulated, and the seed of its random numbers.
-    log
-        Where every event is noted; None for nowhere.
-
     Raises
     ------
     BackendUnavailableError

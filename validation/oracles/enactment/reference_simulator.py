@@ -31,19 +31,6 @@ def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *
     ------
     BackendUnavailableError
         When SimPy is not installed.
-
-    Examples
-    --------
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1, 2], load_step=120.0)
-    >>> class Idle:
-    ...     name = "idle"
-    ...     def observe(self, state):
-    ...         return ()
-    >>> from edrp.validation.simulation.enactment.simulator import simulate
-    >>> simulate_reference(scenario, Idle(), seed=1) == simulate(scenario, Idle(), seed=1)
-    True
     """
     run = _ReferenceRun(ReferenceClock(scenario, seed, record), policy)
     run.clock.environment.run(until=scenario.duration)

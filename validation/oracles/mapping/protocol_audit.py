@@ -25,17 +25,6 @@ def audit(exchange: Exchange) -> Iterator[str]:
 
     Every task must have ended its mapping and be decided exactly once, with as many acknowledgements as maps and nothing
     remembered of it. Servers must hold what accepted tasks take that have not ended, nothing less and nothing more.
-
-    Examples
-    --------
-    >>> network = ServerNetwork(nodes=[{"name": "a", "capacity": 1}])
-    >>> exchange = Exchange(network)
-    >>> task = exchange.submit(PathTask(source="a", delivery="a", components=[{"name": "f", "capacity": 1}], bandwidths=[1, 1]))
-    >>> list(audit(exchange))
-    ['task 0: terminated 0 times', 'task 0: decided 0 times']
-    >>> exchange.run()
-    >>> list(audit(exchange))
-    []
     """
     for number, result in enumerate(exchange.results):
         for what, times in (("terminated", result.terminated), ("decided", result.decided)):

@@ -25,14 +25,10 @@ class ReferenceOptimum:
     Attributes
     ----------
     problem : LatencyAwareProblem
-    name : str
-        Name of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
-    load : float
-        Need of all instances, as a share of the cluster's cores.
-    operators : int
-        Number of instances, as Table 1 counts them.
-    optimum : float
-        Proven minimum of the objective (latency-aware placement, eq. 1) with the paper's weights.
+    name : str, name of the topology: "T-R7" as in Table 1, or "seed 3" of `random_problem`.
+    load : float, need of all instances, as a share of the cluster's cores.
+    operators : int, number of instances, as Table 1 counts them.
+    optimum : float, proven minimum of the objective (latency-aware placement, eq. 1) with the paper's weights.
     deployment : Deployment
     """
 
@@ -46,14 +42,7 @@ class ReferenceOptimum:
 
 @cache
 def latency_aware_optima() -> tuple[ReferenceOptimum, ...]:
-    """All reference optima.
-
-    Examples
-    --------
-    >>> known = {(optimum.name, optimum.load): optimum for optimum in latency_aware_optima()}
-    >>> known["T-R7", 0.7].operators
-    42
-    """
+    """All reference optima."""
     text = files("edrp.datasets.placement").joinpath("reference", NAME).read_text(encoding="utf-8")
     return tuple(_read(entry) for entry in json.loads(text)["optima"])
 

@@ -1,6 +1,9 @@
-"""Path latency of one placement, as everything that computes it sees it: evaluation, program and the arrays of searches."""
+"""Path latency of one placement (latency-aware placement, section 4.2): by enumeration, and as its users see it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,16 +21,7 @@ from edrp.placement.metrics.path_latency import MILLISECONDS
 
 
 def path_latencies(problem: LatencyAwareProblem, deployment: Deployment) -> dict[str, float]:
-    """Seconds by what computes them; resources play no part.
-
-    Examples
-    --------
-    >>> from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
-    >>> problem = random_latency_aware_problem(3, operators=(2, 3), nodes=(2, 3))
-    >>> everything_on_one = {o.name: [(o.candidates or ["n0"])[0]] * o.instances for o in problem.application.operators}
-    >>> len(path_latencies(problem, Deployment(everything_on_one)))
-    4
-    """
+    """Seconds by what computes them; resources play no part."""
     roomy = [node.replace(resources=None) for node in problem.network.nodes]
     free = problem.replace(network=problem.network.replace(nodes=roomy), current=None)
     compiled = compile_problem(free)
@@ -58,3 +52,30 @@ def _counts(compiled: Compiled, counts: Ints) -> float:
     for a, s in zip(*np.nonzero(counts), strict=True):
         put(arrays, state, a, s, counts[a, s])
     return float(path_latency(paths, state.counts, NOBODY, 0, 0, 0))
+
+
+Instance = tuple[str, str]
+"""An operator and the node of one of its instances; instances on one node are equal."""
+
+
+def slowest_instance_path(problem: LatencyAwareProblem, deployment: Deployment) -> float:
+    """Seconds on the links of the slowest path that a tuple can take.
+
+    Nothing is remembered between paths, so that the time grows with their number.
+    """
+    starts = [(operator, node) for operator in deployment for node in deployment[operator]]
+    return max(sum(_legs(problem, path)) for start in starts for path in _paths(problem, deployment, (start,)))
+
+
+def _paths(problem: LatencyAwareProblem, deployment: Deployment, path: tuple[Instance, ...]) -> Iterator[tuple[Instance, ...]]:
+    """The path, and all that go on from its end along streams that close no cycle."""
+    yield path
+    for stream in problem.application.streams:
+        if stream.source == path[-1][0] and (stream.source, stream.target) not in problem.application.feedback:
+            for node in deployment[stream.target]:
+                yield from _paths(problem, deployment, (*path, (stream.target, node)))
+
+
+def _legs(problem: LatencyAwareProblem, path: tuple[Instance, ...]) -> list[float]:
+    nodes = [node for _, node in path]
+    return [problem.network.delay(u, v) for u, v in pairwise(nodes)]

@@ -16,20 +16,6 @@ def min_nodes(compiled: Compiled) -> int:
 
     The larger of two: for each resource, the number of largest nodes whose capacities add up to the total need; and the
     number of replicas that need more than half the capacity of the largest node, as no two of them share a node.
-
-    Examples
-    --------
-    >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.latency_aware import LatencyAwareProblem
-    >>> hosts = [{"name": name, "resources": {"cpu": cores}} for name, cores in (("a", 8), ("b", 4), ("c", 4))]
-    >>> operators = [{"name": "small", "instances": 9, "resources": {"cpu": 1}}]
-    >>> problem = LatencyAwareProblem(
-    ...     application={"operators": operators},
-    ...     network={"nodes": hosts, "between_zones": {"delay": 0.001}},
-    ...     utilisation={"cpu": 1.0},
-    ... )
-    >>> min_nodes(compile_problem(problem))
-    2
     """
     replicas = compiled.max_replicas
     bound = 1
@@ -46,19 +32,6 @@ def min_cut(compiled: Compiled) -> float:
 
     Each sender of a stream shares its node with at most as many receivers as fit next to it on some node, and each
     receiver with at most as many senders; so that at least the rest of the stream's pairs are between nodes.
-
-    Examples
-    --------
-    >>> from edrp.placement.compilation import compile_problem
-    >>> from edrp.placement.latency_aware import LatencyAwareProblem
-    >>> operators = [{"name": name, "instances": 3, "resources": {"cpu": 1}} for name in ("read", "write")]
-    >>> problem = LatencyAwareProblem(
-    ...     application={"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 6.0}]},
-    ...     network={"nodes": [{"name": n, "resources": {"cpu": 2}} for n in "abc"], "between_zones": {"delay": 0.001}},
-    ...     utilisation={"cpu": 1.0},
-    ... )
-    >>> round(min_cut(compile_problem(problem)), 4)
-    0.6667
     """
     application = compiled.problem.application
     index = {name: i for i, name in enumerate(compiled.operators)}

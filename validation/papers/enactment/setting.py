@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from edrp.core.document import named_resources
 from edrp.core.methods import read_parameters
-from edrp.enactment.containers import named_resources
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import POLICIES
 from edrp.report.setting import COLUMNS, OURS, PAPER, constant_rows, value_text

@@ -12,16 +12,11 @@ class Event(NamedTuple):
 
     Attributes
     ----------
-    time
-        Seconds since the start.
-    what
-        "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
-    subject
-        The operator, or the host.
-    instance
-        Number of the instance, in the order of placement from 0; -1 where none is concerned.
-    host
-        Where the instance is.
+    time : seconds since the start.
+    what : "arrive", "begin", "depart" (an item), "up", "down" (an instance), "lease", "release" (a host).
+    subject : the operator, or the host.
+    instance : number of the instance, in the order of placement from 0; -1 where none is concerned.
+    host : where the instance is.
     """
 
     time: float
@@ -33,16 +28,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class EventLog:
-    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not.
-
-    Examples
-    --------
-    >>> log = EventLog()
-    >>> log.note(2.0, "depart", "ocr")
-    >>> log.note(1.0, "arrive", "ocr")
-    >>> [event.what for event in log.sorted()]
-    ['arrive', 'depart']
-    """
+    """Events in the order in which they were noted, which differs between simulators; that of `sorted` does not."""
 
     events: list[Event] = field(default_factory=list)
 

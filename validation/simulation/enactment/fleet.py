@@ -56,17 +56,7 @@ class FleetInstance:
 
 
 class Fleet:
-    """Keeps hosts and instances, checks actions before it carries them out, and reports changes to operators.
-
-    Parameters
-    ----------
-    scenario
-        Scenario that is simulated.
-    random_streams
-        Random numbers for start-ups.
-    record
-        Log in which leases, releases and instances that come and go are noted; None for no log.
-    """
+    """Keeps hosts and instances, checks actions before it carries them out, and reports changes to operators."""
 
     def __init__(self, scenario: EnactmentScenario, random_streams: RandomStreams, record: EventLog | None) -> None:
         self._scenario = scenario

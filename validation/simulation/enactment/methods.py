@@ -15,16 +15,7 @@ SUFFIX = "-policy"
 
 
 class PolicyMethod(Method):
-    """A policy as a method: the simulator follows it through a scenario.
-
-    Examples
-    --------
-    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-    >>> scenario = manufacturing_scenario("stepwise", duration=240.0)
-    >>> run = PolicyMethod("threshold").run(scenario, Options(seed=1)).decision
-    >>> scenario.evaluate(run).feasible
-    True
-    """
+    """A policy as a method: the simulator follows it through a scenario."""
 
     kinds = ("enactment-scenario",)
     interpreted_first = True
@@ -42,8 +33,6 @@ class PolicyMethod(Method):
         if hasattr(parameters, "knowing"):  # a policy for a load that is known: here it is
             parameters = parameters.knowing(problem.load)
         run = simulate(problem, self._policy(parameters), options.seed, until=options.started + options.limit)
-        if run is None:
-            return Answer("none", "time_limit", notes=("the limit came before the end of the run",))
         late = sum(record.completed - getattr(record, problem.objective_level) for record in run.operators)
         objective = sum(lease.units * problem.types[lease.type].price for lease in run.leases) + problem.penalty * late
         items = sum(record.arrived for record in run.operators)

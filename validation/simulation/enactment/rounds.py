@@ -21,16 +21,7 @@ class Round(NamedTuple):
 
 
 def rounds(scenario: EnactmentScenario) -> Iterator[Round]:
-    """All rounds of a run; where one ends with a sample, both are at exactly the same time.
-
-    Examples
-    --------
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1], load_step=80.0)
-    >>> [(each.start, each.end, each.samples) for each in rounds(scenario)]
-    [(0.0, 60.0, (15.0, 30.0, 45.0, 60.0)), (60.0, 80.0, (75.0,))]
-    """
+    """All rounds of a run; where one ends with a sample, both are at exactly the same time."""
     interval, between, duration = scenario.provisioning_interval, scenario.monitoring_interval, scenario.duration
     count = ceil(duration / interval - ROUNDING)
     for index in range(count):

@@ -34,13 +34,6 @@ class Stall(NamedTuple):
 class RandomStreams:
     """The random numbers of a run.
 
-    Parameters
-    ----------
-    scenario
-        Scenario that is simulated.
-    seed
-        Seed, not negative.
-
     Examples
     --------
     >>> scenario = EnactmentScenario(

@@ -28,14 +28,10 @@ class Crew(NamedTuple):
 
     Attributes
     ----------
-    free
-        Seconds: when each instance is free.
-    order
-        Number of its last beginning, which settles ties.
-    instance
-        Number of the instance.
-    counts, sums
-        See `SIZE` and `OPEN_SINCE`.
+    free : seconds: when each instance is free.
+    order : number of its last beginning, which settles ties.
+    instance : number of the instance.
+    counts, sums : see `SIZE` and `OPEN_SINCE`.
     """
 
     free: Floats
@@ -50,12 +46,9 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    arrivals, processing
-        Seconds: when each item arrived, and X, how long it will be processed.
-    begins, ends
-        Seconds: when it was begun, and when it leaves (written).
-    instances
-        Number of the instance that took it (written).
+    arrivals, processing : seconds: when each item arrived, and X, how long it will be processed.
+    begins, ends : seconds: when it was begun, and when it leaves (written).
+    instances : number of the instance that took it (written).
     """
 
     arrivals: Floats
@@ -70,12 +63,9 @@ class Happenings(NamedTuple):
 
     Attributes
     ----------
-    times
-        Seconds.
-    codes
-        `START`, `STOP`, `HOLD`, `RESUME` or `SAMPLE`.
-    subjects
-        Number of the instance that comes or goes.
+    times : seconds.
+    codes : `START`, `STOP`, `HOLD`, `RESUME` or `SAMPLE`.
+    subjects : number of the instance that comes or goes.
     """
 
     times: Floats

@@ -11,10 +11,10 @@ then items move.
 from __future__ import annotations
 
 from math import inf
-from typing import overload
 
 from edrp.core import budget
 from edrp.core.arrays import Floats
+from edrp.core.errors import OutOfTimeError
 from edrp.enactment import Action, EnactmentState, Policy
 from edrp.enactment.run import EnactmentRun, emitted
 from edrp.enactment.scenario import EnactmentScenario
@@ -28,25 +28,13 @@ OBSERVED = 1e-4
 """Units of work per operator that a policy observes."""
 
 
-@overload
-def simulate(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun: ...
-
-
-@overload
-def simulate(
-    scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float, record: EventLog | None = None
-) -> EnactmentRun | None: ...
-
-
 def simulate(
     scenario: EnactmentScenario, policy: Policy, seed: int, *, until: float = inf, record: EventLog | None = None
-) -> EnactmentRun | None:
+) -> EnactmentRun:
     """Simulate one run.
 
     Parameters
     ----------
-    scenario
-        Scenario that is simulated.
     policy
         Policy, called at time 0 and then once per provisioning interval; the object must be new.
     seed
@@ -56,32 +44,16 @@ def simulate(
     record
         Log for small runs, in which every item, instance and host is noted.
 
-    Returns
-    -------
-    EnactmentRun or None
-        The run; None when `until` came first.
-
     Raises
     ------
+    OutOfTimeError
+        When `until` came first.
     PolicyError
         When an action of the policy is impossible; no action of that round is carried out.
     InvalidInstanceError
         When the limits of the host types leave no room for the initial instances.
     VerificationError
         When items appear or vanish, which is checked at every round with actions and at the end.
-
-    Examples
-    --------
-    >>> scenario = EnactmentScenario(
-    ...     application={"operators": [{"name": "f", "processing_duration": 0.5, "external_rate": 2.0, "resources": 1}]},
-    ...     host_types=[{"name": "small", "resources": 4, "price": 1.0, "billing_time": 600.0}], load=[1, 2], load_step=120.0)
-    >>> class Idle:
-    ...     name = "idle"
-    ...     def observe(self, state):
-    ...         return ()
-    >>> run = simulate(scenario, Idle(), seed=1)
-    >>> run.operators[0].arrived, run.leases[0].units, len(run.instances)
-    (720, 1, 2)
     """
     run = _RunState(scenario, seed, record)
     for current in rounds(scenario):
@@ -89,7 +61,7 @@ def simulate(
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
         if budget.now() > until:
-            return None
+            raise OutOfTimeError("the limit came before the end of the run")
     return run.document()
 
 

@@ -39,17 +39,9 @@ REMEMBERED = 20
 class Station:
     """The queue of an operator, its running instances and its counts.
 
-    Parameters
-    ----------
-    scenario, operator
-        Scenario and operator that are simulated.
-    random_streams
-        Random numbers for arrivals from outside, service and stalls.
-
     Attributes
     ----------
-    arrived, brought, completed
-        Items so far: that arrived, those of them that came from outside, and that left.
+    arrived, brought, completed : items so far: that arrived, those of them that came from outside, and that left.
     """
 
     def __init__(self, scenario: EnactmentScenario, operator: ContainerOperator, random_streams: RandomStreams) -> None:
@@ -82,12 +74,6 @@ class Station:
         ----------
         inflows
             Seconds, rising: items that each operator before this one sends in the round.
-        changes
-            Instances that come and go.
-        current
-            The round.
-        record
-            Where items are noted.
 
         Returns
         -------

@@ -22,14 +22,10 @@ class HostTimeline:
 
     Attributes
     ----------
-    time : shape (samples,)
-        Seconds, from 0 to the end in steps of the monitoring interval.
-    machines : shape (samples,)
-        Load, as a multiple of the external rates.
-    hosts : shape (samples,)
-        Hosts that are leased.
-    instances : shape (samples,)
-        Instances that hold resources, starting ones included.
+    time : shape (samples,), seconds, from 0 to the end in steps of the monitoring interval.
+    machines : shape (samples,), load, as a multiple of the external rates.
+    hosts : shape (samples,), hosts that are leased.
+    instances : shape (samples,), instances that hold resources, starting ones included.
     """
 
     time: Floats
@@ -39,18 +35,7 @@ class HostTimeline:
 
 
 def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
-    """Sample a run at every monitoring interval.
-
-    Examples
-    --------
-    >>> from edrp.datasets.enactment.manufacturing import manufacturing_scenario
-    >>> from edrp.enactment.run import LeaseRecord
-    >>> lease = LeaseRecord(host="a", type="docker-host", start=30.0, ready=75.0, end=None, units=1)
-    >>> run = EnactmentRun(leases=(lease,), instances=(), operators=())
-    >>> line = timeline(manufacturing_scenario("two-level", duration=60.0), run)
-    >>> line.time.tolist(), line.hosts.tolist(), line.machines.tolist()
-    ([0.0, 15.0, 30.0, 45.0, 60.0], [0, 0, 1, 1, 1], [2.0, 2.0, 2.0, 2.0, 2.0])
-    """
+    """Sample a run at every monitoring interval."""
     time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
     step = np.minimum((time / scenario.load_step + 1e-9).astype(np.int64), len(scenario.load) - 1)
     return HostTimeline(

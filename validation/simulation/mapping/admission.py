@@ -43,8 +43,6 @@ class Admissions:
 
     Parameters
     ----------
-    scenario
-        The scenario to simulate.
     cost
         Which map is best.
     max_empty_hops
@@ -53,20 +51,6 @@ class Admissions:
         Whether maps that have passed different numbers of servers are compared apart.
     message_delays
         Whether maps take the delays of links and of the public network on their way.
-
-    Examples
-    --------
-    The server has room for one of two tasks:
-
-    >>> task = {"arrival": 0, "source": "a", "delivery": "a", "services": ["f"], "rate": 1e5, "data": 1e6}
-    >>> admissions = Admissions(
-    ...     BimodalScenario(
-    ...         network={"nodes": [{"name": "a", "capacity": 1}]}, services=[{"name": "f", "capacity": 1}], tasks=[task, task]
-    ...     ),
-    ...     "public-hops", max_empty_hops=1,
-    ... )
-    >>> admissions.admit(0).map.nodes, admissions.admit(1).short
-    (('a',), 'capacity: component 1 needs 1, the servers that host it have 0 free at most')
     """
 
     def __init__(

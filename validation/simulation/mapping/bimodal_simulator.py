@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Annotated, overload
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from edrp.core import budget
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.mapping.reallocation import reallocate
@@ -27,33 +27,6 @@ from edrp.mapping.costs import CostName
 from edrp.mapping.mapping_arrays import route_names
 from edrp.validation.simulation.mapping.admission import Admissions
 from edrp.validation.simulation.mapping.running_tasks import Running
-
-
-@overload
-def simulate(
-    scenario: BimodalScenario,
-    cost: CostName,
-    seed: int,
-    *,
-    reallocation: bool = True,
-    max_empty_hops: int | None = None,
-    split_by_hops: bool = False,
-    message_delays: bool = True,
-) -> BimodalRun: ...
-
-
-@overload
-def simulate(
-    scenario: BimodalScenario,
-    cost: CostName,
-    seed: int,
-    *,
-    reallocation: bool = True,
-    max_empty_hops: int | None = None,
-    split_by_hops: bool = False,
-    message_delays: bool = True,
-    until: float,
-) -> BimodalRun | None: ...
 
 
 def simulate(
@@ -66,13 +39,11 @@ def simulate(
     split_by_hops: bool = False,
     message_delays: bool = True,
     until: float = inf,
-) -> BimodalRun | None:
+) -> BimodalRun:
     """Simulate one run, until the last task has ended.
 
     Parameters
     ----------
-    scenario
-        The scenario to simulate.
     cost
         Which map a task takes, of those that are found: the name of one of `edrp.mapping.costs.COSTS`.
     seed
@@ -90,30 +61,19 @@ def simulate(
     until
         When to give up, on the clock of limits (`edrp.core.budget.now`). It is looked at between events.
 
-    Returns
-    -------
-    BimodalRun or None
-        The run; None when `until` came first.
-
-    Examples
-    --------
-    >>> scenario = BimodalScenario(
-    ...     network={"nodes": [{"name": "a", "capacity": 2, "uplink": 2e5}, {"name": "b", "capacity": 2, "uplink": 2e5}]},
-    ...     services=[{"name": "decode", "capacity": 1, "shrinkage": 0.5}], variation=0,
-    ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": ["decode"], "rate": 1e5, "data": 1e7}],
-    ... )
-    >>> served = simulate(scenario, "public-hops", seed=1).tasks[0]
-    >>> served.nodes, served.public, served.finish, served.delivered
-    (('b',), (True, False), 100.0, 5000000.0)
+    Raises
+    ------
+    OutOfTimeError
+        When `until` came first.
     """
     most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
     admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
     run = _SimulatedRun(scenario, admissions, seed, reallocation=reallocation)
     for task, described in enumerate(scenario.tasks):
-        if not run.advance(described.arrival, until):
-            return None
+        run.advance(described.arrival, until)
         run.admit(task)
-    return run.document() if run.advance(inf, until) else None
+    run.advance(inf, until)
+    return run.document()
 
 
 class _SimulatedRun:
@@ -130,21 +90,21 @@ class _SimulatedRun:
         self._routes: dict[tuple[str, ...], int] = {}
         self._changes: list[tuple[float, int, int, int]] = []
 
-    def advance(self, until: float, deadline: float) -> bool:
-        """Let tasks flow, end and change links until some time, or until none is left; False when the deadline comes first."""
+    def advance(self, until: float, deadline: float) -> None:
+        """Let tasks flow, end and change links until some time, or until none is left, unless the deadline comes first."""
         while budget.now() <= deadline:
             if not self._running.count:
                 self._now = until
-                return True
+                return
             epoch = self._next_epoch()
             self._now, row = self._running.flow(self._now, min(until, epoch))
             if row >= 0:
                 self._end(row)
             elif self._now == until:
-                return True
+                return
             elif self._now == epoch:
                 self._reallocate()
-        return False
+        raise OutOfTimeError("the limit came before the end of the run")
 
     def admit(self, task: int) -> None:
         """Admit or refuse a task that arrives."""
@@ -254,16 +214,7 @@ class SimulationParameters:
 
 
 class MappingChoice(Method):
-    """A choice among maps, made for every task of a scenario by the simulator.
-
-    Examples
-    --------
-    >>> from edrp.datasets.families.mapping.platforms import bimodal_scenario
-    >>> scenario = bimodal_scenario(servers=20, links=19, tasks=5)
-    >>> run = MappingChoice("public-hops").run(scenario, Options(seed=1)).decision
-    >>> scenario.evaluate(run).feasible
-    True
-    """
+    """A choice among maps, made for every task of a scenario by the simulator."""
 
     kinds = ("bimodal-scenario",)
     interpreted_first = True
@@ -288,8 +239,6 @@ class MappingChoice(Method):
             message_delays=parameters.message_delays,
             until=options.started + options.limit,
         )
-        if run is None:
-            return Answer("none", "time_limit", notes=("the limit came before the end of the run",))
         size = {"messages": sum(record.messages for record in run.tasks), "reallocations": len(run.changes.time)}
         return Answer("feasible", "finished", decision=run, objective=lost_revenue(problem, run), size=size)
 

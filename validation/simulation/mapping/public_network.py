@@ -10,7 +10,6 @@ it are drawn at once, and only what falls outside of the next layer, one in seve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtr
@@ -85,15 +84,7 @@ def normal(key: np.uint64, counter: int) -> float:
 
 @inner_loop
 def normals(seed: int, task: int, hop: int, out: Floats) -> None:
-    """Write the first numbers of the stream of a hop of a task to `out`.
-
-    Examples
-    --------
-    >>> drawn = np.empty(10_000)
-    >>> normals(1, 2, 3, drawn)
-    >>> abs(float(drawn.mean())) < 0.04, abs(float(drawn.std()) - 1) < 0.03
-    (True, True)
-    """
+    """Write the first numbers of the stream of a hop of a task to `out`."""
     key = stream(seed, task, hop)
     for counter in range(out.size):
         out[counter] = normal(key, counter)
@@ -148,29 +139,8 @@ _NOTHING = 40.0
 """Exponents beyond which an exponential is nothing."""
 
 
-def expected_fraction(shares: Sequence[float], variation: float = 1.0, base: float = 2.0) -> float:
-    """Return the mean of the least of 1 and `share * base ** (variation * Z)` over the hops, Z standard normal.
-
-    Parameters
-    ----------
-    shares
-        Share of its rate that each hop gets, above 0.
-    variation, base
-        How far rates depart from their mean.
-
-    Examples
-    --------
-    One hop loses a fifth, ten hops nearly two thirds:
-
-    >>> [round(expected_fraction([1.0] * hops), 3) for hops in (0, 1, 10)]
-    [1.0, 0.81, 0.372]
-    """
-    levels = np.log(np.array([shares], float).reshape(1, len(shares)))
-    return float(expected_fractions(levels, variation * math.log(base))[0])
-
-
 def expected_fractions(levels: Floats, scale: float) -> Floats:
-    """Return the same means for many tasks at once.
+    """Return the mean of the least of 1 and exp(level + scale * Z) over the hops of each task, Z standard normal.
 
     The mean of a number between 0 and 1 is the integral of the probability that it exceeds x; with x = exp(-y), that is
     exp(-y) times the product over the hops of the normal distribution function at (level + y) / scale. Below the range in

@@ -68,33 +68,7 @@ class Ended:
 
 
 class Running:
-    """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number.
-
-    Parameters
-    ----------
-    scenario
-        The scenario to simulate.
-    network
-        The network that tasks may use, all of it free.
-    seed
-        Seed of the public network.
-
-    Examples
-    --------
-    A task of 100 s without components, on the first arc of its network:
-
-    >>> from edrp.mapping.mapping_arrays import network_arrays
-    >>> scenario = BimodalScenario(
-    ...     network={"nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 0}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 1e5}]}, services=[],
-    ...     tasks=[{"arrival": 0, "source": "a", "delivery": "b", "services": [], "rate": 1e5, "data": 1e7}],
-    ... )
-    >>> running = Running(scenario, network_arrays(scenario.network), seed=0)
-    >>> start, end, one = (np.array([value], np.int32) for value in (0, 1, 1))
-    >>> running.add(0, Hops(start, end, np.array([1e5]), one, np.array([[0]])), now=5.0)
-    >>> running.flow(5.0, until=20.0), running.flow(20.0, until=200.0)
-    ((20.0, -1), (105.0, 0))
-    """
+    """Tasks that run, in the order in which they were admitted, as rows of arrays that grow with their number."""
 
     def __init__(self, scenario: BimodalScenario, network: NetworkArrays, seed: int) -> None:
         self._scenario, self._seed = scenario, seed

@@ -116,8 +116,6 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
 
     Parameters
     ----------
-    course
-        To plan for.
     known_ways
         Runs of policies on partitions; a search takes their paths into account and ends with none worse.
     max_states

@@ -25,12 +25,9 @@ class NodeCountCourse(NamedTuple):
 
     Attributes
     ----------
-    tasks
-        Work and state; they stay the same.
-    counts : shape (p + 1,)
-        The first is held at the start.
-    tolerance
-        τ of every migration.
+    tasks : work and state; they stay the same.
+    counts : shape (p + 1,), the first is held at the start.
+    tolerance : τ of every migration.
     """
 
     tasks: Tasks
@@ -50,16 +47,11 @@ class Followed:
 
     Attributes
     ----------
-    name
-        Name of the policy.
-    moved_share : shape (p,)
-        State that moved, as a share of all.
-    broken : shape (p,)
-        1 where the load limit was broken, 0 where not.
-    seconds : shape (p,)
-        To decide.
-    path
-        The p + 1 partitions that it went through; empty for rules on tasks.
+    name : name of the policy.
+    moved_share : shape (p,), state that moved, as a share of all.
+    broken : shape (p,), 1 where the load limit was broken, 0 where not.
+    seconds : shape (p,), to decide.
+    path : the p + 1 partitions that it went through; empty for rules on tasks.
     """
 
     name: str

@@ -54,28 +54,11 @@ def end_to_end_latencies(
         Factor on the rates of the sources.
     transfer
         Cost h of sending or receiving a tuple, relative to processing a mean one.
-    seed
-        Seed of the random number generator.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (tuples that reach a sink,).
 
     Raises
     ------
     BackendUnavailableError
         When SimPy is not installed.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> problem = paper_problem("T-M3", 0.2)
-    >>> together = {operator.name: ["w1"] for operator in problem.application.operators}
-    >>> apart = {operator.name: [f"w{3 + i}"] for i, operator in enumerate(problem.application.operators)}
-    >>> means = [end_to_end_latencies(problem, p, tuples=100, rate_share=0.1).mean() for p in (together, apart)]
-    >>> bool(means[0] < means[1])
-    True
     """
     try:
         import simpy

@@ -94,10 +94,6 @@ def run_day(
 
     Parameters
     ----------
-    day
-        Steps of the day.
-    strategy
-        Decides at each step.
     policy
         Definition and worth of downtime; the same for all strategies.
     progress

@@ -77,12 +77,6 @@ def daily_curve(seed: int) -> Floats:
     -------
     numpy.ndarray
         Shape (145,), one value per step of ten minutes.
-
-    Examples
-    --------
-    >>> curve = daily_curve(1)
-    >>> round(float(curve.min()), 2), float(curve.max()), curve.shape
-    (0.35, 1.0, (145,))
     """
     hour = np.arange(0, 24 * 60 + 1, MINUTES) / 60
     shape = np.exp(-(((hour - 12) / 3.0) ** 2)) + 0.9 * np.exp(-(((hour - 19.5) / 2.0) ** 2))

@@ -91,10 +91,6 @@ def replay(
     ----------
     rates
         Source rate of every step in tuples/s; the first one is met by `start` as it is.
-    problem_at
-        Gives the problem of a step.
-    start
-        Initial deployment.
     decide
         Solves a problem. Where it finds nothing, the deployment stays for that step.
     progress
@@ -134,14 +130,7 @@ def solver(method: str, program: str = "compact") -> Solver:
 
 
 def in_words(action: Action, before: Deployment) -> str:
-    """Describe an action in words.
-
-    Examples
-    --------
-    >>> before, after = Deployment({"parser": ["a"]}), Deployment({"parser": ["a", "a"]})
-    >>> in_words(before.actions_to(after)[0], before)
-    'parser scaled out on the same node'
-    """
+    """Describe an action in words."""
     held = set(before[action.operator])
     if action.kind == "scale-out" and not action.removed:
         where = "on the same node" if set(action.added) <= held else f"to {_names(action.added)}"

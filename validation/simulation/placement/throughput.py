@@ -50,24 +50,6 @@ def carried(problem: LatencyAwareProblem, deployment: DeploymentLike, *, transfe
         Any placement of all operators; a plain dict will do.
     transfer
         h, relative to the cores that a mean tuple takes.
-
-    Examples
-    --------
-    >>> need = {"resources": {"cpu": 1.0}}
-    >>> problem = LatencyAwareProblem(
-    ...     application={
-    ...         "operators": [{"name": "read", "external_rate": 100.0, **need}, {"name": "count", **need}],
-    ...         "streams": [{"source": "read", "target": "count", "rate": 100.0}],
-    ...     },
-    ...     network={
-    ...         "nodes": [{"name": name, "resources": {"cpu": 2.0}} for name in "ab"],
-    ...         "links": [{"source": "a", "target": "b", "delay": 0.001}],
-    ...     },
-    ... )
-    >>> carried(problem, {"read": ["a"], "count": ["a"]}).throughput
-    100.0
-    >>> carried(problem, {"read": ["a"], "count": ["b"]}, transfer=0.25).throughput
-    160.0
     """
     needed = cores_needed(problem, deployment, transfer=transfer)
     sources = sum(operator.external_rate for operator in problem.application.operators)

@@ -93,8 +93,6 @@ def list_alternatives(values: OperatorValues, prices: OperatorPrices, room: Floa
 
     Parameters
     ----------
-    values, prices
-        The operator, and what it pays.
     room
         Shape (states,): the highest cost of each state, as of `OperatorValues.by_state`; -inf for none.
     """

@@ -26,8 +26,6 @@ class Ascent:
 
     Parameters
     ----------
-    relaxation
-        What is evaluated.
     objective
         Of the best answer known, or of the worst that is feasible.
     before

@@ -29,12 +29,6 @@ def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[flo
         Shape (operators, states), infinite where an operator cannot be.
     pairs
         Tables of shape (states, states) by two operators, the first one smaller.
-
-    Examples
-    --------
-    >>> value, states = least_states(np.array([[0.0, 1.0], [1.0, 0.5]]), {(0, 1): np.array([[2.0, 2.0], [0.0, 0.0]])})
-    >>> value, states.tolist()
-    (1.5, [1, 1])
     """
     size, states = own.shape
     tables = [_Table((i,), own[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]

@@ -29,18 +29,12 @@ class NodeSets:
 
     Attributes
     ----------
-    inside : shape (states, nodes)
-        Nodes that may be used.
-    several : shape (states,)
-        Whether more than one node is used.
-    delay : shape (states, states)
-        No stream from an operator in the first to one in the second state takes less, in seconds.
-    part : shape (nodes,)
-        The first part of the nodes.
-    low, high : shape (states,)
-        Range of the share of the first part.
-    ranged : shape (states,)
-        Number of the state's range of shares, -1 where the share is given or may be any.
+    inside : shape (states, nodes), nodes that may be used.
+    several : shape (states,), whether more than one node is used.
+    delay : shape (states, states), no stream from an operator in the first to one in the second state takes less, in seconds.
+    part : shape (nodes,), the first part of the nodes.
+    low, high : shape (states,), range of the share of the first part.
+    ranged : shape (states,), number of the state's range of shares, -1 where the share is given or may be any.
     """
 
     inside: Bools

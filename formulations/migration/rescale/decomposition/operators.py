@@ -24,11 +24,9 @@ class OperatorPrices:
 
     Attributes
     ----------
-    replica, share, leaving, arriving : shape (nodes,)
-        Per replica, for the whole load, per byte that leaves and that arrives.
+    replica, share, leaving, arriving : shape (nodes,), per replica, for the whole load, per byte that leaves and that arrives.
     moved, latency : per byte that moves anywhere, per second of latency.
-    tilt : shape (ranges,)
-        Per share of the first part of the nodes, in states with a range of it.
+    tilt : shape (ranges,), per share of the first part of the nodes, in states with a range of it.
     """
 
     replica: Floats
@@ -66,15 +64,7 @@ class OperatorChoice:
 
 
 class OperatorValues:
-    """Least costs of one operator by state.
-
-    Parameters
-    ----------
-    model
-        The problem.
-    index
-        The operator.
-    """
+    """Least costs of one operator by state."""
 
     def __init__(self, model: BoundModel, index: int) -> None:
         self.model, self.index = model, index

@@ -54,13 +54,7 @@ class PricedProblem:
 
 
 class Relaxation:
-    """Evaluates prices.
-
-    Parameters
-    ----------
-    model
-        The problem.
-    """
+    """Evaluates prices."""
 
     def __init__(self, model: BoundModel) -> None:
         self.model = model

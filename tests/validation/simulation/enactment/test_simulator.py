@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from edrp.core.budget import now
-from edrp.core.errors import InvalidInstanceError, PolicyError, VerificationError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, PolicyError, VerificationError
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario
 from edrp.enactment import Lease, Migrate, Place, Release, Remove
 from edrp.enactment.scenario import EnactmentScenario
@@ -274,7 +274,8 @@ def test_items_that_vanish_are_found_when_the_policy_acts(monkeypatch):
 
 
 def test_a_run_whose_time_is_up_is_given_up():
-    assert simulate(scenario(), Script(), 0, until=now()) is None
+    with pytest.raises(OutOfTimeError, match="before the end of the run"):
+        simulate(scenario(), Script(), 0, until=now())
     assert simulate(scenario(), Script(), 0, until=now() + 60) is not None
 
 

@@ -12,7 +12,7 @@ from edrp.core.methods import Options
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS, MappingChoice, simulate
-from edrp.validation.simulation.mapping.public_network import expected_fraction, normals
+from edrp.validation.simulation.mapping.public_network import expected_fractions, normals
 
 RATE = 1e5
 """Bytes/s of every task below, so that data is a hundred thousand times its seconds."""
@@ -199,6 +199,11 @@ def test_draws_are_standard_normal_to_the_tail():
         expected = 2 * norm.sf(bound) * drawn.size
         assert (abs(drawn) > bound).sum() == pytest.approx(expected, abs=4 * expected**0.5)
     assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 4e-3
+
+
+def expected_fraction(shares, variation=1.0):
+    """Share of its rate that passes over hops with these shares, in the mean, where rates vary by powers of 2."""
+    return expected_fractions(np.log([shares]), variation * math.log(2))[0]
 
 
 @pytest.mark.parametrize("shares", [(1.0,), (1.0,) * 10, (0.3, 1.0, 0.7), (0.02, 0.03), (0.9,) * 11])

@@ -101,26 +101,8 @@ class MapAgent:
 
     Parameters
     ----------
-    server
-        Its own capacity, services and access to the public network.
     links
         Dedicated links by the neighbour that they lead to, in the order in which maps are sent.
-    directory
-        Who hosts which service.
-
-    Examples
-    --------
-    >>> from edrp.mapping.path_tasks import PathTask
-    >>> from edrp.heuristics.mapping.rules import Rules
-    >>> agent = MapAgent(
-    ...     Server(name="a", capacity=1), {"b": DataLink(source="a", target="b", bandwidth=9)}, Directory({"a": None, "b": None})
-    ... )
-    >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 1}], bandwidths=[5, 3])
-    >>> first = Map(1, "", "a", PartialMap((("a",),)), specification=Specification(task, Rules()), number=0)
-    >>> for message in agent.receive(first):
-    ...     print(message.kind, "to", message.receiver, message.map.routes)
-    map to b (('a', 'b'),)
-    map to b (('a',), ('a', 'b'))
     """
 
     def __init__(self, server: Server, links: Mapping[str, DataLink], directory: Directory) -> None:
@@ -136,8 +118,6 @@ class MapAgent:
 
         Parameters
         ----------
-        message
-            Addressed to this server.
         allowance
             Maps that may still be sent, where a mapping has a limit.
         """

@@ -102,8 +102,6 @@ class Exchange:
     ----------
     network
         The network with its free capacities and rates, before the tasks that are submitted here.
-    rules
-        Limits, cost and pruning of the tasks.
     jitter
         Between 0 and 1.
     seed
@@ -111,32 +109,11 @@ class Exchange:
     ask_delay
         Seconds that it takes to ask for a specification, and as many to answer. Zero is at once, so that when a map is handled
         does not depend on what it has overtaken.
-    agent
-        Class of the agents.
 
     Raises
     ------
     InvalidInstanceError
         For a jitter or a delay that cannot be.
-
-    Examples
-    --------
-    Two tasks want the same processor at the same time. The second hears only at the end that it has come too late, and finds
-    another way:
-
-    >>> network = ServerNetwork(
-    ...     nodes=[{"name": "a", "capacity": 0}, {"name": "b", "capacity": 1}, {"name": "c", "capacity": 1}],
-    ...     links=[{"source": "a", "target": "b", "bandwidth": 9, "cost": 1},
-    ...            {"source": "a", "target": "c", "bandwidth": 9, "cost": 2}],
-    ... )
-    >>> exchange = Exchange(network)
-    >>> task = PathTask(source="a", delivery="a", components=[{"name": "f", "capacity": 1}], bandwidths=[1, 1])
-    >>> first, second = exchange.submit(task), exchange.submit(task)
-    >>> exchange.run()
-    >>> exchange.result(first).decision.nodes, exchange.result(second).decision.nodes
-    (('b',), ('c',))
-    >>> exchange.result(second).messages["rollback"], exchange.reservations()["b"]
-    (1, {0: Reservation(capacity=1.0, rates={'a': 1.0}, uplink=0.0, downlink=0.0)})
     """
 
     def __init__(
@@ -176,11 +153,6 @@ class Exchange:
             When it ends and gives back what it holds.
         seed
             None: from that of the exchange and the number of the task.
-
-        Returns
-        -------
-        int
-            Number of the task, from 0.
 
         Raises
         ------
@@ -316,17 +288,7 @@ class Exchange:
 
 
 def build_agents(network: ServerNetwork, agent: type[MapAgent] = MapAgent) -> dict[str, MapAgent]:
-    """Build an agent for each server, by name, which knows the links that leave its server and who hosts which service.
-
-    Examples
-    --------
-    >>> network = ServerNetwork(
-    ...     nodes=[{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
-    ...     links=[{"source": "a", "target": "b", "bandwidth": 5}],
-    ... )
-    >>> list(build_agents(network)["b"].links)
-    ['a']
-    """
+    """Build an agent for each server, by name, which knows the links that leave its server and who hosts which service."""
     directory = Directory({server.name: server.services for server in network.nodes})
     links: dict[str, dict[str, DataLink]] = {name: {} for name in network.by_name}
     place = {name: index for index, name in enumerate(links)}

@@ -23,13 +23,6 @@ class PartialMap:
         as it came counts as passed.
     cost, links, public_hops, dedicated_hops : as in `MapFacts`, the hop under way included.
     loads : sum of the loads of the servers that host a component.
-
-    Examples
-    --------
-    >>> start = PartialMap((("a",),))
-    >>> passed = start.hosting(load=0.5, empty_hops=0).over_link("b", cost=2.0)
-    >>> passed.nodes, passed.routes, passed.facts.links
-    (('a',), (('a',), ('a', 'b')), 1)
     """
 
     routes: tuple[tuple[str, ...], ...]

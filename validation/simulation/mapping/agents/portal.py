@@ -25,13 +25,6 @@ class Portal:
     It sends the first map to the source. Once that is acknowledged no map is under way any more, so it tells the delivery to
     select among what has arrived. Once it knows whether the task is accepted, it lets all servers forget the mapping: the
     word goes to the source and from each server to those to whom it sent the specification, which reaches everyone.
-
-    Parameters
-    ----------
-    task
-        Number of the task, unique among those whose messages meet.
-    specification
-        The task and the rules by which it is mapped.
     """
 
     def __init__(self, task: int, specification: Specification) -> None:

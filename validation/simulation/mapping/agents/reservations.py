@@ -32,17 +32,7 @@ class Reservation:
 
     @classmethod
     def of(cls, server: str, partial: PartialMap, specification: Specification) -> Reservation:
-        """Compute a server's part of a map.
-
-        Examples
-        --------
-        >>> from edrp.mapping.path_tasks import PathTask
-        >>> from edrp.heuristics.mapping.rules import Rules
-        >>> task = PathTask(source="a", delivery="b", components=[{"name": "f", "capacity": 2}], bandwidths=[5, 3])
-        >>> partial = PartialMap((("a",), ("a", "b")), ("a",), (False, False))
-        >>> Reservation.of("a", partial, Specification(task, Rules()))
-        Reservation(capacity=2.0, rates={'b': 3.0}, uplink=0.0, downlink=0.0)
-        """
+        """Compute a server's part of a map."""
         bandwidths, together = specification.task.hop_bandwidths, specification.rules.together
         stops = partial.stops
         neighbours = {after for here, after in pairwise(stops) if here == server}

@@ -23,8 +23,6 @@ def run_protocol(
 
     Parameters
     ----------
-    problem
-        Network, task, limits and cost.
     seed, jitter, ask_delay, agent
         See `Exchange`.
     pruning
@@ -35,23 +33,6 @@ def run_protocol(
     ------
     InvalidInstanceError
         Naming each argument that cannot be.
-
-    Examples
-    --------
-    >>> problem = MappingProblem(
-    ...     network={
-    ...         "nodes": [{"name": "a", "capacity": 0}, {"name": "b", "capacity": 3}, {"name": "c", "capacity": 9}],
-    ...         "links": [{"source": "a", "target": "b", "bandwidth": 10, "cost": 1},
-    ...                   {"source": "b", "target": "c", "bandwidth": 10, "cost": 5}],
-    ...     },
-    ...     task={"source": "a", "delivery": "c", "bandwidths": [4, 2, 1],
-    ...           "components": [{"name": "decode", "capacity": 3}, {"name": "join", "capacity": 3}]},
-    ... )
-    >>> result = run_protocol(problem)
-    >>> problem.evaluate(result.decision).objective
-    6.0
-    >>> result.messages["map"], result.messages["ack"], len(result.terminated)
-    (12, 12, 1)
     """
     rules = Rules.of(problem, **pruning)
     exchange = Exchange(problem.network, rules, jitter=jitter, seed=seed, ask_delay=ask_delay, agent=agent)
