@@ -81,7 +81,6 @@ class Remedy:
 
     Attributes
     ----------
-    what : the change in words.
     evaluation : of the best deployment found; None where there is none.
     gain : objective of the explained problem's best known answer less that of the changed one; None where either has none.
     proven : whether the changed problem was solved to optimality.

@@ -233,16 +233,7 @@ class MappingProblem(Problem):
 
 
 def mapping_arrays(problem: MappingProblem) -> MappingArrays:
-    """Compile a problem to arrays.
-
-    >>> problem = MappingProblem(
-    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},
-    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "capacity": 1}], "bandwidths": [1, 1]},
-    ... )
-    >>> mapping_arrays(problem).network.target
-    array([1, 0], dtype=int32)
-    """
+    """Compile a problem to arrays."""
     network = network_arrays(problem.network)
     return MappingArrays(
         network=network,

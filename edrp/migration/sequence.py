@@ -128,11 +128,6 @@ class MigrationSequence(Problem):
         """Number of tasks, m."""
         return len(self._rows("work")[0][1])
 
-    @property
-    def constant_loads(self) -> bool:
-        """Whether work and state sizes are the same at every step."""
-        return not isinstance(self.work[0], tuple) and not isinstance(self.state_size[0], tuple)
-
     def work_at(self, step: int) -> Row:
         """Work of each task when a step happens, shape (m,)."""
         rows = self._rows("work")

@@ -31,10 +31,6 @@ class Finding(NamedTuple):
     ----------
     where
         Quantity and place.
-    value
-        Our estimate.
-    unit
-        How it is written.
     minimum, maximum
         Ends of the range, which belong to it.
     strict
@@ -91,8 +87,6 @@ class Statement:
 
     Attributes
     ----------
-    sentence, section
-        The sentence, and the section that holds it.
     findings
         The statement holds where all of them do.
     certain

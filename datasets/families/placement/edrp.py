@@ -106,11 +106,7 @@ def _maker(make_shape: ShapeMaker, make_network: NetworkMaker) -> Callable[[int,
 def placement_problem(shape: Shape, network: Network, random: np.random.Generator) -> EdrpProblem:
     """A problem of kind `edrp` with random figures: from idle to overloaded, some with an application that already runs.
 
-    Source and sink are pinned. At full load the bottleneck's queue (M/M/1) is just not stable with all its replicas;
-    the load of the problem is 10 to 104 % of that. Node resources are drawn around what all replicas need together.
-    The limit on the response time is 0.9 to 1.6 times what the longest path takes with all replicas and mean delays,
-    or what some deployment reaches, so that few problems but the overloaded ones are infeasible.
-    A third of the problems reconfigure a deployment that was made for half to one and a half times the load.
+    Source and sink are pinned. Limits are such that few problems but the overloaded ones are infeasible.
 
     Parameters
     ----------

@@ -36,17 +36,6 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     ------
     ValueError
         For hosts without price, while filling them counts and nothing limits their number: there may be no optimum.
-
-    Examples
-    --------
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
-    ...         "resources": {"cpu": 1, "memory": 2}}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
-    ... )
-    >>> best, hosts = brute_force_enactment(problem)
-    >>> best, [host.instances for host in hosts]
-    (2.5, [{'filter': 2}, {'filter': 2}])
     """
     names = list(problem.application.by_name)
     fewest, operators = problem.minimum_instances, problem.application.operators

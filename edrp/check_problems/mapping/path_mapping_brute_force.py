@@ -33,16 +33,6 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
     objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
     each by itself.
-
-    >>> problem = MappingProblem(
-    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 9}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 8, "cost": 3}]},
-    ...     task={"source": "a", "delivery": "a", "bandwidths": [4, 4, 4],
-    ...           "components": [{"name": "f", "capacity": 2}, {"name": "g", "capacity": 1}]},
-    ... )
-    >>> best, maps = brute_force_mapping(problem)
-    >>> best, [each.nodes for each in maps]
-    (6.0, [('b', 'a'), ('b', 'b')])
     """
     ways = _ways(problem)
     best = math.inf

@@ -110,8 +110,6 @@ class PolicyBruteForce:
 def brute_force_sequence(problem: MigrationSequence) -> float | None:
     """Least state that moves in all steps of a small problem, in bytes; None where a step has no partition.
 
-    Shares nothing with the methods that it checks.
-
     Table 3 of state migration, whose own answer moves 9 tasks:
 
     >>> problem = MigrationSequence(

@@ -59,15 +59,7 @@ class Configurations:
 
 
 def brute_force_rescale(problem: RescaleProblem) -> tuple[float | None, KeyedDeployment | None]:
-    """Least objective over all feasible deployments, and one that has it; None where none is feasible.
-
-    >>> work = {"name": "work", "external_rate": 3.0, "max_replicas": 2, "cost": 1.0,
-    ...         "latency": {"model": "mm1", "service_rate": 3.0}, "tasks": {"work": [2, 1], "state_size": [5, 7]}}
-    >>> problem = RescaleProblem(application={"operators": [work]}, network={"nodes": [{"name": "a"}]},
-    ...                          weights={"cost": 1}, limits={"cost": 4})
-    >>> brute_force_rescale(problem)[0]
-    0.5
-    """
+    """Least objective over all feasible deployments, and one that has it; None where none is feasible."""
     try:
         search = _Search(problem)
     except _NothingStableError:

@@ -41,12 +41,7 @@ class BestMigration(NamedTuple):
 
 
 def brute_force_migration(problem: MigrationProblem) -> BestMigration | None:
-    """The best of all partitions of a small problem with whole sizes; None where none is feasible.
-
-    >>> problem = MigrationProblem(work=[1, 1], state_size=[3, 5], intervals=[[0, 2]], nodes=2, tolerance=0.0)
-    >>> brute_force_migration(problem)
-    BestMigration(cost=3.0, largest_load=1.0, moves=1, boundaries=(0, 1, 2), kept=(None, 0))
-    """
+    """The best of all partitions of a small problem with whole sizes; None where none is feasible."""
     tasks = len(problem.work)
     best = None
     limit = (1 + problem.tolerance) * sum(problem.work) / problem.nodes * (1 + LIMIT_SLACK)

@@ -33,18 +33,6 @@ def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, .
     -------
     tuple
         (None, ()) when the problem is infeasible.
-
-    Examples
-    --------
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
-    ...     network={"nodes": [{"name": "a"}, {"name": "b"}]},
-    ...     weights={"cost": 1.0},
-    ...     limits={"cost": 4.0},
-    ... )
-    >>> best, optima = brute_force(problem)
-    >>> best, [deployment["work"] for deployment in optima]
-    (0.25, [('a',), ('b',)])
     """
     steps = [_step(problem, depth) for depth in range(len(problem.application.operators))]
     search = _Search(problem, steps)

@@ -29,22 +29,6 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     -------
     tuple
         (None, ()) when the problem is infeasible.
-
-    Examples
-    --------
-    >>> problem = LatencyAwareProblem(
-    ...     application={
-    ...         "operators": [{"name": "read", "resources": {"cpu": 0.6}}, {"name": "count", "resources": {"cpu": 0.6}}],
-    ...         "streams": [{"source": "read", "target": "count", "rate": 1.0}],
-    ...     },
-    ...     network={
-    ...         "nodes": [{"name": name, "resources": {"cpu": 1.0}} for name in "ab"],
-    ...         "links": [{"source": "a", "target": "b", "delay": 0.002}],
-    ...     },
-    ... )
-    >>> best, optima = brute_force_latency_aware(problem)
-    >>> round(best, 9), [dict(deployment) for deployment in optima]
-    (3.000002, [{'read': ('a',), 'count': ('b',)}, {'read': ('b',), 'count': ('a',)}])
     """
     search = _Search(problem)
     search.place(0, 0.0)
