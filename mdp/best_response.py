@@ -93,8 +93,8 @@ class Workspace(NamedTuple):
 def response_work(targets: float) -> float:
     """Units of work that it takes to find the best response to a partition among so many others.
 
-    >>> response_work(1e6)
-    5.2e-05
+    >>> f"{response_work(1e6):.1e}"
+    '5.2e-05'
     """
     return RESPONSE + RESPONSE_AMONG * targets
 
