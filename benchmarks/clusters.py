@@ -6,7 +6,6 @@
     python benchmarks/clusters.py searches                    # how far heuristics end from the optimum: minutes
     python benchmarks/clusters.py tiny --count 1000           # agreement with brute force: two minutes
     python benchmarks/clusters.py middle --count 300          # with HiGHS or eliminate, and with three heuristics: an hour
-    python benchmarks/clusters.py tasks --data FOLDER         # CAPSys's queries side by side, 250 tasks on 16 x 16: ten minutes
 
 Times are of one core, from the problem to the checked answer, the median of three runs where these are short; kernels are
 compiled before.
@@ -29,7 +28,6 @@ from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES, SIZES, WEIGHTINGS, cluster
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape, sequential
-from edrp.datasets.placement.capsys import capsys_together
 
 METHOD = "equal-nodes"
 OPERATORS = (5, 10, 15, 20)
@@ -181,23 +179,6 @@ def middle(count: Count = 300, first: First = 0, limit: Limit = 10.0) -> None:
                 compared, proven = compared + 1, True
     console.print(f"{count} problems, {compared} proven by another method, {still_open} not by {METHOD}, {alarms} alarms")
     sys.exit(alarms > 0)
-
-
-@application.command()
-def tasks(
-    data: Annotated[str | None, typer.Option(help="Folder that holds capsys/queries_4x8.json.")] = None,
-    seconds: Annotated[float, typer.Option(help="Seconds for each stage.")] = 60.0,
-) -> None:
-    """Gaps of all stages where queries run side by side: 20 operators, 250 tasks, 16 nodes of 16 slots, 1 % slack."""
-    problems = capsys_together(data)
-    edrp.solve(next(iter(problems.values())), "fixed-tasks", time_limit=3.0)  # compiles the kernels
-    table = Table("queries", "peak", "least", "bound", "gap", "s")
-    for name, problem in problems.items():
-        solution = edrp.solve(problem, "fixed-tasks", time_limit=seconds * len(problem.priorities))
-        for stage in solution.stages:
-            peak = stage.metric.removeprefix("peak_loads.")
-            table.add_row(name, peak, f"{stage.value:.6f}", f"{stage.bound:.6f}", f"{stage.gap:.3%}", f"{stage.seconds:.0f}")
-    console.print(table)
 
 
 if __name__ == "__main__":

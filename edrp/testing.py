@@ -17,8 +17,8 @@ from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Method, Options, run_method
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked, checked_solution
+from edrp.core.tolerances import SAME_VALUE
 
-TOLERANCE = 1e-9
 SEARCHED = 0.1
 """Units of work of a method that proves nothing, on problems with a known optimum."""
 
@@ -173,7 +173,7 @@ def _check_against_brute_force(method: Method, problems: CheckProblems, problem:
     answer = _run(method, problem)
     optimum = problems.optimum(problem)
     assert optimum is not None
-    slack = TOLERANCE * max(1.0, abs(optimum))
+    slack = SAME_VALUE * max(1.0, abs(optimum))
     if method.exact and problems.provable:
         assert answer.status == "optimal", f"{method.name} says {answer.status!r} of the feasible problem {label!r}"
     assert answer.status in ("optimal", "feasible", "none"), f"{method.name} calls the feasible problem {label!r} {answer.status}"

@@ -14,8 +14,9 @@ from edrp.core.budget import running, units_left
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options, Progress
-from edrp.core.solution import GAP, Answer
+from edrp.core.solution import Answer
 from edrp.core.solve import MAX_EXPLANATION, Seconds, check_limits, checked_solution
+from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program
 from edrp.formulations.formulation import Formulation, best_feasible, to_answer
@@ -81,10 +82,6 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
     return formulation
 
 
-TIE_SLACK = 1e-9
-"""By how much a later stage of tie-breaking may worsen the value of an earlier one."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProgramParameters:
     """`tie_break`: whether to choose among equal optima by the formulation's tie breaks.
@@ -148,7 +145,7 @@ class ProgramMethod(Method):
         for number, (held, wanted) in enumerate(pairwise(stages)):
             assert best.values is not None
             value = held.value(best.values)
-            program.add_row(f"tie {number}", held, upper=value + TIE_SLACK * max(1.0, abs(value)))
+            program.add_row(f"tie {number}", held, upper=value + STAGE_SLACK * max(1.0, abs(value)))
             program.minimise(wanted)
             result = self._solve(formulation, options, formulation.decode(best.values))
             if result.values is None:
@@ -159,7 +156,7 @@ class ProgramMethod(Method):
         last = rounded(program.arrays(), best)
         assert first.objective is not None
         assert last.objective is not None
-        if last.objective > first.objective + TIE_SLACK * max(1.0, abs(first.objective)):
+        if last.objective > first.objective + STAGE_SLACK * max(1.0, abs(first.objective)):
             return first
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
 
@@ -223,5 +220,5 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
         if answer.status == "infeasible":
             clashes = explain_infeasible_program(formulation, backend, min(MAX_EXPLANATION, max(0.0, units_left())))
     method = f"{backend} ({formulation.name} program)"
-    seed, gap = options.get("seed", 0), options.get("gap", GAP)
+    seed, gap = options.get("seed", 0), options.get("gap", OPTIMALITY_GAP)
     return checked_solution(formulation.problem, method, answer, Seconds(seconds), seed, clashes, gap)

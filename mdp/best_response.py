@@ -20,6 +20,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
@@ -90,8 +91,8 @@ class Workspace(NamedTuple):
 def response_work(targets: float) -> float:
     """Units of work that it takes to find the best response to a partition among so many others.
 
-    >>> round(response_work(1e6), 9)
-    5.2e-05
+    >>> f"{response_work(1e6):.1e}"
+    '5.2e-05'
     """
     return RESPONSE + RESPONSE_AMONG * targets
 
@@ -148,7 +149,7 @@ def best_responses(
 def _search_all(trie: Trie, prepared: PreparedValues, state_before: np.ndarray, searches: Searches, space: Workspace) -> None:
     partitions, rows, incumbents, values, responses = searches
     total = state_before[-1]
-    slack = prepared.slack + 1e-12 * total
+    slack = prepared.slack + EQUAL_GAINS * total
     last = partitions.shape[1] - 1
     for index in range(rows.size):
         row = rows[index]

@@ -12,11 +12,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
+from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.migration.intervals import Assignment, give_out
-
-EQUAL_GAINS = 1e-12
-"""Gains that differ by less than this share of all state are equal: rounding must not decide between them."""
 
 
 @inner_loop

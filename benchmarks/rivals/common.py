@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from edrp.core.arrays import Bools, Floats
+from edrp.core.tolerances import LIMIT_SLACK
 
 if TYPE_CHECKING:
     from edrp.placement.edrp import EdrpProblem
@@ -61,7 +62,6 @@ def tables_of(problem: EdrpProblem) -> Tables:
     from edrp.formulations.placement.literal import latencies, longest_delays, mean_over_pairs
     from edrp.placement.compilation import compile_problem
     from edrp.placement.compiled import degrees, multisets, replica_counts
-    from edrp.placement.metrics.base import LIMIT_SLACK
 
     compiled = compile_problem(problem)
     members = [multisets(compiled.candidates(i), int(k)) for i, k in enumerate(compiled.max_replicas)]

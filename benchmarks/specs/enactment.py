@@ -11,7 +11,7 @@ from registry import BenchSpec, register
 from specs.programs import program_phases
 
 from edrp.datasets.enactment.manufacturing import manufacturing_scenario, manufacturing_snapshot
-from edrp.enactment.lease_plan import cheapest_leases, hosts_needed
+from edrp.enactment.lease_plan import cheapest_units
 from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment import ThresholdParameters, ThresholdPolicy
@@ -39,10 +39,9 @@ def horizon(periods: int) -> LeasingProblem:
 
 
 def planned(problem: LeasingProblem) -> Callable[[], object]:
-    """Leases for the instances that each period needs, first fit in each."""
-    operators, kind = problem.application.by_name, problem.host_types[0]
-    needed = [hosts_needed(instances, operators, kind) for instances in problem.minimum_instances]
-    return partial(cheapest_leases, needed, round(kind.billing_time / problem.period), kind.price)
+    """Leases where each instance of a period needs a host of its own."""
+    needed = [sum(instances.values()) for instances in problem.minimum_instances]
+    return partial(cheapest_units, needed, round(problem.host_types[0].billing_time / problem.period))
 
 
 SNAPSHOTS = {"18 instances": 2.0, "57 instances": 8.0}

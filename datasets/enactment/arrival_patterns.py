@@ -132,13 +132,6 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
     InvalidInstanceError
         For an unknown pattern, which is named with the known ones, a duration that is no positive whole number of seconds, and a
         negative seed.
-
-    Examples
-    --------
-    >>> arrivals("stepwise", 960.0)
-    ([2.0, 5.0, 8.0, 5.0], 240.0)
-    >>> arrivals("two-level", 600.0)
-    ([2.0, 2.0, 2.0, 2.0, 8.0], 120.0)
     """
     faults = []
     if pattern not in PATTERNS:

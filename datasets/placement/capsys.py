@@ -11,11 +11,11 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import TASK_QUOTA_SLACK
 from edrp.datasets.traces.data_folder import data_file
 from edrp.placement.edrp import EdrpProblem
 
@@ -54,9 +54,6 @@ CORES = 8
 BANDWIDTH = 1250.0
 """MB/s that a worker can send: 10 Gbit/s."""
 
-ROUNDING = 1e-6
-"""Below a whole number of tasks by so much counts as that number."""
-
 DELAY = 1e-4
 """Seconds between two workers, an assumption; it matters little next to processing."""
 
@@ -92,8 +89,6 @@ def capsys_queries(
     scale
         The number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured numbers;
         what a task uses stays.
-    workers, slots
-        Size of the cluster.
 
     Raises
     ------
@@ -103,42 +98,6 @@ def capsys_queries(
 
     def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
         return {name: _problem(_scaled(query, scale), workers, slots) for name, query in content.items()}
-
-    return _read(QUERIES, data, QUERIES_FORM, problems)
-
-
-def capsys_together(
-    data: str | Path | None = None,
-    *,
-    operators: int = 20,
-    tasks: int = 250,
-    workers: int = 16,
-    slots: int = 16,
-    slack: float = 0.01,
-) -> dict[str, EdrpProblem]:
-    """Queries that run side by side: every choice of them that has so many operators, by their names joined with "+".
-
-    Parameters
-    ----------
-    operators, tasks
-        Operators of a choice, and its tasks, which are shared out in proportion to the measured numbers.
-    slack
-        Share by which each peak may be above its least value for the sake of the next one.
-
-    Raises
-    ------
-    InvalidInstanceError
-        The file is missing or of another form.
-    """
-
-    def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
-        found = {}
-        for names in chain.from_iterable(combinations(content, count) for count in range(1, len(content) + 1)):
-            queries = [operator for name in names for operator in content[name]]
-            if len(queries) == operators:
-                measured = sum(operator["parallelism"] for operator in queries)
-                found["+".join(names)] = _problem(_scaled(queries, tasks / measured), workers, slots, slack)
-        return found
 
     return _read(QUERIES, data, QUERIES_FORM, problems)
 
@@ -243,7 +202,7 @@ def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
     """The query with more or fewer tasks: at least one of each operator, the rest by largest remainders."""
     quotas = [operator["parallelism"] * scale for operator in query]
     numbers = [max(1, int(quota)) for quota in quotas]
-    missing = max(0, int(sum(quotas) + ROUNDING) - sum(numbers))
+    missing = max(0, int(sum(quotas) + TASK_QUOTA_SLACK) - sum(numbers))
     for i in sorted(range(len(query)), key=lambda i: numbers[i] - quotas[i])[:missing]:
         numbers[i] += 1
     return [{**operator, "parallelism": number} for operator, number in zip(query, numbers, strict=True)]
@@ -253,7 +212,7 @@ def _workers(workers: int, slots: int, capacity: dict[str, float]) -> list[dict[
     return [{"name": f"tm{u}", "resources": slots, "capacity": capacity} for u in range(workers)]
 
 
-def _problem(query: list[dict[str, Any]], workers: int, slots: int, slack: float = 0.0) -> EdrpProblem:
+def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProblem:
     """A node's capacity of each resource is what the whole query uses, so that a load is a share of the query."""
     totals = [sum(operator[field] * operator["parallelism"] for operator in query) for field in FIELDS]
     used = [name for name, total in zip(RESOURCES, totals, strict=True) if total]
@@ -290,6 +249,6 @@ def _problem(query: list[dict[str, Any]], workers: int, slots: int, slack: float
                 "nodes": _workers(workers, slots, capacity),
                 "between_zones": {"delay": 0.0},
             },
-            "priorities": [{"metric": f"peak_loads.{name}", "slack": slack} for name in used],
+            "priorities": [{"metric": f"peak_loads.{name}", "slack": 0.0} for name in used],
         }
     )

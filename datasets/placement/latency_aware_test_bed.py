@@ -145,12 +145,6 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
     ------
     InvalidInstanceError
         For a negative seed, fewer than 3 operations (4 with a cycle), or a load that is not above 0 and at most 1.
-
-    Examples
-    --------
-    >>> problem = random_problem(1, operations=7)
-    >>> len(problem.application.operators), sum(operator.instances for operator in problem.application.operators)
-    (7, 12)
     """
     min_operations = MIN_OPERATIONS + cyclic
     if seed < 0:

@@ -9,7 +9,7 @@ nothing are documented at `instance_document` and `assumed_rates`, and are const
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,13 +19,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import invalid, suggestion
-from edrp.datasets.placement import storm_components as storm
-from edrp.datasets.placement.production_clusters import BETWEEN_RACKS, CLUSTERS, network_document
-from edrp.datasets.placement.storm_components import SPOUT_RATE, assumed_rates, topology_document
+from edrp.datasets.placement.production_clusters import BETWEEN_RACKS, CLUSTERS, MEBIBYTE, network_document
 from edrp.datasets.traces.data_folder import data_file
+from edrp.placement.ordering import topological_layers
 
 FILE = "storm_production_topologies.json"
 """Name of the file in the data folder."""
+
+SPOUT_RATE = 1.0
+"""Tuples/s that each executor of a spout emits. All rates scale with it."""
 
 TO_EVERY_TASK = 3
 """Number of the grouping `all` in Storm's interface: every task of the consumer gets every tuple."""
@@ -49,6 +51,11 @@ class ProductionComponent(Document):
     onheap_mb: NonNegative | None = Field(description="memory per executor", json_schema_extra={"unit": "MB"})
     offheap_mb: NonNegative | None = Field(description="further memory per executor", json_schema_extra={"unit": "MB"})
     tasks: int = Field(description="not used: an executor runs all of its tasks", json_schema_extra={"unit": "1"})
+
+    @property
+    def executors(self) -> int:
+        """Number of instances."""
+        return self.parallelism or 1
 
 
 class ProductionTopology(Document):
@@ -74,19 +81,6 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     ------
     InvalidInstanceError
         When the file is not there, or is something else, or for another kind.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> sizes = {"parallelism": 2, "cpu_pcore": None, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 2}
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> reader = {"kind": "spout", "inputs": [], **sizes}
-    >>> with TemporaryDirectory() as folder:
-    ...     topology = {"id": "largeCluster03/one", "components": {"reader": reader}, **defaults}
-    ...     _ = Path(folder, FILE).write_text(json.dumps([topology]))
-    ...     [(name, text)] = production_instances(folder)
-    >>> name, json.loads(text)["application"]["operators"][0]["resources"]
-    ('largeCluster03/one', {'cpu': 0.1, 'memory': 536870912.0})
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
@@ -108,17 +102,6 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
     ------
     InvalidInstanceError
         When the id names none of the `CLUSTERS`.
-
-    Examples
-    --------
-    >>> sizes = {"parallelism": 4, "cpu_pcore": 50.0, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 4}
-    >>> reader = {"kind": "spout", "inputs": [], **sizes}
-    >>> writer = {"kind": "bolt", "inputs": [{"from": "reader", "stream": "default", "grouping_field": [2]}], **sizes}
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> topology = ProductionTopology(id="largeCluster03/one", components={"reader": reader, "writer": writer}, **defaults)
-    >>> document = instance_document(topology)
-    >>> document["application"]["streams"], len(document["network"]["nodes"])
-    ([{'source': 'reader', 'target': 'writer', 'rate': 4.0}], 80)
     """
     described = _application(topology)
     rates = {(stream["source"], stream["target"]): stream["rate"] for stream in described["streams"]}
@@ -145,16 +128,6 @@ def latency_aware_document(topology: ProductionTopology) -> dict[str, Any]:
     ------
     InvalidInstanceError
         When the id names none of the `CLUSTERS`.
-
-    Examples
-    --------
-    >>> sizes = {"parallelism": 4, "cpu_pcore": 50.0, "onheap_mb": 512.0, "offheap_mb": None, "tasks": 4}
-    >>> again = [{"from": "reader", "stream": "default", "grouping_field": [2]}]
-    >>> defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    >>> reader = {"kind": "spout", "inputs": again, **sizes}
-    >>> document = latency_aware_document(ProductionTopology(id="largeCluster03/one", components={"reader": reader}, **defaults))
-    >>> document["application"]["streams"], document["application"]["operators"][0]["instances"]
-    ([{'source': 'reader', 'target': 'reader', 'rate': 4.0}], 4)
     """
     return {"kind": "latency-aware", "application": _application(topology), "network": _network(topology.id)}
 
@@ -182,20 +155,55 @@ def _read(path: Path) -> list[ProductionTopology]:
 
 def _application(topology: ProductionTopology) -> dict[str, Any]:
     """Operators with instances and streams with rates; where an input names no component, no rate is known."""
-    components = {name: _component(topology, component) for name, component in topology.components.items()}
+    components = topology.components
     pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
-    if not {source for source, _ in pairs} <= set(components):
-        return topology_document(components, dict.fromkeys(pairs), {})
-    brought = {name: component.executors * SPOUT_RATE for name, component in components.items() if component.spout}
-    return topology_document(components, dict(assumed_rates(components)), brought)
+    known = {source for source, _ in pairs} <= set(components)
+    rates = assumed_rates(components) if known else dict.fromkeys(pairs)
+    operators = [
+        {
+            "name": name,
+            "resources": _needs(topology, component),
+            "instances": component.executors,
+            "external_rate": component.executors * SPOUT_RATE if known and component.kind == "spout" else 0.0,
+        }
+        for name, component in components.items()
+    ]
+    streams = [{"source": source, "target": target, "rate": rate} for (source, target), rate in rates.items()]
+    return {"operators": operators, "streams": streams}
 
 
-def _component(topology: ProductionTopology, component: ProductionComponent) -> storm.StormComponent:
+def _needs(topology: ProductionTopology, component: ProductionComponent) -> dict[str, float]:
+    """Cores and bytes of an executor."""
     cpu = topology.comp_cpu_default if component.cpu_pcore is None else component.cpu_pcore
     on_heap = topology.comp_onheap_default if component.onheap_mb is None else component.onheap_mb
-    received = [storm.StormInput(i.source, i.stream, TO_EVERY_TASK in i.grouping_field) for i in component.inputs]
-    needs = {storm.CPU_PERCENT: cpu, storm.ON_HEAP_MB: on_heap, storm.OFF_HEAP_MB: component.offheap_mb or 0.0}
-    return storm.StormComponent(component.kind == "spout", component.parallelism or 1, tuple(received), **storm.needs(needs))
+    return {"cpu": cpu / 100, "memory": (on_heap + (component.offheap_mb or 0.0)) * MEBIBYTE}
+
+
+def assumed_rates(components: Mapping[str, ProductionComponent]) -> dict[tuple[str, str], float | None]:
+    """Rates where none were measured, in tuples/s between each two joined components, all named streams together.
+
+    Each spout executor brings `SPOUT_RATE`. A component sends on as many tuples as it receives (copies of a tuple count
+    once), in equal parts over those of its named streams that someone receives; every receiver of a stream gets all of
+    it, and with the grouping "all" each of its executors does. Where streams form cycles, tuples that come back are not
+    sent on again.
+    """
+    named: dict[str, set[str]] = {name: set() for name in components}
+    for component in components.values():
+        for received in component.inputs:
+            named[received.source].add(received.stream)
+    passed = {name: c.executors * SPOUT_RATE if c.kind == "spout" else 0.0 for name, c in components.items()}
+    pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
+    order = [name for layer in topological_layers(list(components), pairs) for name in layer]
+    position = {name: index for index, name in enumerate(order)}
+    for name in order:
+        forward = [received for received in components[name].inputs if position[received.source] < position[name]]
+        passed[name] += sum(passed[received.source] / len(named[received.source]) for received in forward)
+    rates = dict.fromkeys(pairs, 0.0)
+    for name, component in components.items():
+        for received in component.inputs:
+            copies = component.executors if TO_EVERY_TASK in received.grouping_field else 1
+            rates[received.source, name] += passed[received.source] / len(named[received.source]) * copies
+    return dict(rates)
 
 
 def _network(topology: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from edrp.datasets.placement.storm_components import MEBIBYTE
+MEBIBYTE = 2**20
+"""Bytes that Storm calls a MB, as the options of the Java machine do."""
 
 WITHIN_RACK = 5e-5
 """One-way delay in seconds between hosts of one rack: a usual figure of data centres."""

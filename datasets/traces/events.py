@@ -50,7 +50,7 @@ def prepare_trace(
     Parameters
     ----------
     events
-        As `keyed_events` or `zipf_events` give them: columns `time` (s), `key` and perhaps `bytes`.
+        As `keyed_events` gives them: columns `time` (s), `key` and perhaps `bytes`.
     keep_loads
         Bring the load by interval and task as well, T·m numbers.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -16,10 +14,6 @@ from edrp.core.wording import suggestion
 from edrp.datasets.migration.node_counts import NodeRule
 from edrp.datasets.traces.data_folder import data_file
 from edrp.datasets.traces.rates import taxi_rates
-from edrp.datasets.traces.zipf_stream import EVENTS_PER_PARTITION, uniform_column, zipf_key
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 TWITTER_STEP = 300.0
 COMPANIES = ("AAPL", "AMZN", "GOOG")
@@ -62,22 +56,6 @@ class LoadSeries:
         """
         loads = self.per(interval)
         return NodeRule.normalised(loads, low, high, outliers)(loads)
-
-    def events(self, spark: SparkSession, *, keys: int = 10_000, exponent: float = 1.1, seed: int = 0) -> DataFrame:
-        """As many events as were counted, spread over each step at random, with Zipf keys: columns `time` (s) and `key`.
-
-        The same events every time, whatever Spark's partitions.
-        """
-        import pyspark.sql.functions as sf
-
-        steps = np.flatnonzero(self.counts)
-        numbers = self.counts[steps].astype(np.int64)
-        table = spark.createDataFrame(pyarrow.table({"step": steps, "number": numbers}))
-        table = table.repartition(max(2, int(numbers.sum()) // EVENTS_PER_PARTITION))
-        rows = table.select("step", sf.explode(sf.sequence(sf.lit(1).cast("bigint"), "number")).alias("within"))
-        time = (sf.col("step") + uniform_column(seed, sf.col("step"), sf.col("within"))) * sf.lit(self.step)
-        key = zipf_key(uniform_column(seed + 1, sf.col("step"), sf.col("within")), keys, exponent)
-        return rows.select(time.alias("time"), key.alias("key"))
 
 
 def taxi_series(data: str | Path | None = None) -> LoadSeries:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, Backend, ProgramResult, SolverOptions, bound_of_columns
+from edrp.backends.base import Backend, ProgramResult, SolverOptions, bound_of_columns
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend, solve_arrays
@@ -22,6 +22,7 @@ from edrp.core.budget import deadline, look, now, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
 from edrp.core.solution import StoppedBecause, relative_gap, within_gap
+from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 from edrp.core.wording import suggestion
 
 BACKENDS: dict[str, Backend] = {

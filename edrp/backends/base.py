@@ -18,13 +18,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Progress
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
-
-FEASIBILITY_TOLERANCE = 1e-9
-"""How far a solver may miss a row, a bound or integrality.
-
-A solver's usual 1e-6 would let a limit be missed by more than the evaluator's slack, and it is also the
-step by which branch and bound improves an incumbent.
-"""
+from edrp.core.tolerances import FEASIBILITY_TOLERANCE, OPTIMALITY_GAP
 
 HIGHS_TOLERANCES = {
     "mip_feasibility_tolerance": FEASIBILITY_TOLERANCE,
@@ -55,7 +49,7 @@ ROOT, NODE = 3e-6, 5e-9
 MAX_NODES = 2**31 - 2
 """The largest number that HiGHS takes as a limit."""
 
-PATIENCE = 0.4
+SOLVER_PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""
 
 
@@ -70,7 +64,7 @@ class SolverOptions:
     """
 
     work_limit: float | None = None
-    gap: float = 1e-9
+    gap: float = OPTIMALITY_GAP
     threads: int = 1
     seed: int = 0
     start: Floats | None = None
@@ -201,9 +195,9 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     the function's result awaited; without it, or the second time (HiGHS is deaf inside a long linear program),
     the interrupt goes on to the caller.
 
-    A solver is deaf to its time limit in some of its phases: one that has not ended `PATIENCE` after the time limit of the run
-    is cancelled and left to itself. When the interpreter ends first it would end a solver in the midst of C++, which aborts the
-    process: it is awaited then.
+    A solver is deaf to its time limit in some of its phases: one that has not ended `SOLVER_PATIENCE` after the time limit of the
+    run is cancelled and left to itself. When the interpreter ends first it would end a solver in the midst of C++, which aborts
+    the process: it is awaited then.
 
     Raises
     ------
@@ -228,7 +222,7 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     cancelled = False
     while not finished.is_set():
         try:
-            left = clock().seconds_left() + PATIENCE
+            left = clock().seconds_left() + SOLVER_PATIENCE
             finished.wait(min(0.2, max(0.0, left)))
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it

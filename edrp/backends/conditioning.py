@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE, SolverOptions
+from edrp.backends.base import SolverOptions
 from edrp.core.arrays import Floats
 from edrp.core.program import Arrays
+from edrp.core.tolerances import COST_NOISE, FEASIBILITY_TOLERANCE
 
 USUAL = (1e-3, 1e9)
 """Range of the largest coefficient of an objective that solvers get as it is."""
@@ -22,9 +23,6 @@ MIN_COST = 1e3 * FEASIBILITY_TOLERANCE
 
 MAX_COST = 2.0**24
 """Largest coefficient of an objective for the sake of smaller costs than that, up to a factor of two."""
-
-NOISE = 1e-14
-"""Share of the largest cost below which one is rounding."""
 
 TINY, TINY_WHOLE = 1e-5, 1e-4
 """Shares of a row's largest coefficient below which one is tiny, in any row and in one of integer columns alone."""
@@ -65,7 +63,7 @@ def raised(costs: Floats, aim: float, least: float) -> float:
     40.0
     """
     largest = float(costs.max())
-    smallest = float(costs[costs >= NOISE * largest].min())
+    smallest = float(costs[costs >= COST_NOISE * largest].min())
     return max(aim, min(MAX_COST, least * (largest / smallest)))
 
 

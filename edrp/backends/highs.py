@@ -11,7 +11,7 @@ import highspy
 import numpy as np
 
 from edrp.backends.base import (
-    PATIENCE,
+    SOLVER_PATIENCE,
     ProgramResult,
     SolverOptions,
     above,
@@ -29,6 +29,7 @@ from edrp.core.budget import now, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import Status, StoppedBecause
+from edrp.core.tolerances import EXACT_FEASIBILITY
 
 _Status: Any = highspy.HighsModelStatus  # whose stub lacks a member
 
@@ -57,9 +58,6 @@ STOPPED: Final[dict[Any, StoppedBecause]] = {
 """Why HiGHS stopped, by its model status."""
 
 LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit passed, and was left to itself"
-
-EXACT = 1e-12
-"""By how much, relative to the largest row, a point may break a program that it proves feasible."""
 
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
@@ -195,7 +193,7 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
     rows = np.maximum(arrays.row_lower - used, used - arrays.row_upper)
     columns = np.maximum(arrays.lower - point, point - arrays.upper)
     broken = max(rows.max(initial=0.0), columns.max(initial=0.0))
-    return bool(broken <= EXACT * max(1.0, np.abs(used).max(initial=0.0)))
+    return bool(broken <= EXACT_FEASIBILITY * max(1.0, np.abs(used).max(initial=0.0)))
 
 
 def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
@@ -287,7 +285,7 @@ def _run(solver: Any, brake: Brake, at_once: bool) -> Any:
     """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
     seconds = seconds_for_solver()
     if seconds is not None:  # the values of an answer that was found in time are still computed
-        solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if brake.mixed else PATIENCE))
+        solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if brake.mixed else SOLVER_PATIENCE))
     brake.attach(solver)
     outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
     brake.release(solver)

@@ -17,12 +17,10 @@ from edrp.backends.highs import hand_over, new_solver
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look
 from edrp.core.program import Arrays
+from edrp.core.tolerances import FEASIBILITY_TOLERANCE, INTEGRALITY
 
 PLACES = 40
 """Multipliers are multiples of 2^-PLACES."""
-
-INTEGRAL = 1e-6
-"""How far a value may be from an integer in a linear program's solution and still count as one."""
 
 MARGIN = 0.5
 """Share of the tolerance within which a leaf counts as closed; the rest is for rounding."""
@@ -251,7 +249,7 @@ class Tree:
     def _candidates(self, point: Floats) -> list[tuple[Branch, tuple[float, float]]]:
         """Fractional integer columns, and groups with several of them, with their distances to both sides."""
         fraction = np.abs(point - np.round(point))
-        fractional = self.arrays.integer & (fraction > INTEGRAL)
+        fractional = self.arrays.integer & (fraction > INTEGRALITY)
         found: list[tuple[Branch, tuple[float, float]]] = []
         for column in np.flatnonzero(fractional).tolist():
             floor = math.floor(point[column])
@@ -277,8 +275,8 @@ def _solver(arrays: Arrays, *, objective: bool) -> Any:
 SETTINGS: Final[dict[str, Any]] = {
     "presolve": "off",  # so that a basis fits, and infeasible programs have a ray
     "solver": "simplex",
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
+    "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+    "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
 }
 
 

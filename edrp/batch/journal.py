@@ -35,8 +35,6 @@ class Journal:
         Folder of results; all writers see it under this path.
     name
         Name of the journal and of the Parquet file that it becomes; no two writers share one.
-    batch
-        Fingerprint of the instances that the rows belong to.
 
     Attributes
     ----------

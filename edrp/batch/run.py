@@ -23,6 +23,7 @@ from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
 from edrp.batch.worker import Worker
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import OPTIMALITY_GAP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +101,7 @@ def solve_batch(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     work_limit: float | None = None,
-    gap: float = 1e-9,
+    gap: float = OPTIMALITY_GAP,
     certify: bool = False,
     seed: int | Iterable[int] = 0,
     kill_after: float | None = None,

@@ -26,13 +26,6 @@ def solve_task(task: Task) -> Row:
     -------
     dict
         Columns of `RESULT_SCHEMA` by name; those that have no value are missing.
-
-    Examples
-    --------
-    >>> from edrp.batch.tasks import Choice, Instance
-    >>> row = solve_task(Task(Instance("a", '{"kind": "edrp"}'), Choice.read("greedy"), 0))
-    >>> row["outcome"], row["error_place"]
-    ('failed', 'application')
     """
     row = task.identity
     begin = perf_counter()

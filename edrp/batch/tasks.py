@@ -15,6 +15,7 @@ from pydantic import Field
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kinds import program_names
 from edrp.core.methods import methods, read_parameters
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.core.wording import suggestion
 
 RESERVED = ("method", "seed", "start", "progress", "problem")
@@ -31,7 +32,7 @@ class Arguments:
     program: str | None = None
     time_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     work_limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-9
+    gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = OPTIMALITY_GAP
     threads: Annotated[int, Field(ge=1)] = 1
     certify: bool = False
 

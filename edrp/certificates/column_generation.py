@@ -16,9 +16,10 @@ from edrp.certificates import checker
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
+from edrp.core.tolerances import INTEGRALITY
 from edrp.formulations.placement.column_generation.model import Model, build_model
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
-from edrp.formulations.placement.column_generation.windows import WHOLE, Window
+from edrp.formulations.placement.column_generation.windows import Window
 from edrp.placement.compilation import compile_problem
 
 FEW_PARTS, MANY_PARTS = 20_000, 1_000_000
@@ -141,7 +142,7 @@ def _split(window: Window, use: Floats) -> tuple[int, int] | None:
 
 def _floor(lower: int, upper: int, value: float) -> int:
     """The floor of a broken value; next to a whole one, so that it is in the half that is left."""
-    near = math.floor(value + WHOLE)
+    near = math.floor(value + INTEGRALITY)
     return min(max(near if near < upper else near - 1, lower), upper - 1)
 
 

@@ -21,6 +21,7 @@ from edrp.cli.options import TimeLimit, WorkLimit, finite
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explorer.progress_bar import batch_count
 from edrp.report.progress import counting
 
@@ -55,7 +56,7 @@ def solve_many(
     work_limit: WorkLimit = None,
     gap: Annotated[
         float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
-    ] = 1e-9,
+    ] = OPTIMALITY_GAP,
     certify: Annotated[
         bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
     ] = False,

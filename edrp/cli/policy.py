@@ -25,8 +25,9 @@ from edrp.core.folders import refuse_folder
 from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
+from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
-from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, Threads, sweep_work
+from edrp.mdp.policy.pmc import Iteration, SweepEngine, Threads, sweep_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
@@ -71,7 +72,7 @@ def precompute(
     memory: Memory = "2g",
     accuracy: Annotated[
         float, typer.Option(min=0, callback=finite, help="Proven error of the costs at which to stop, relative to all state.")
-    ] = ACCURACY,
+    ] = PROJECTED_COST_ACCURACY,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
 ) -> None:

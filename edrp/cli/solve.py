@@ -25,6 +25,7 @@ from edrp.core.instances import load
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution, write_json
 from edrp.core.solve import solve
+from edrp.core.tolerances import OPTIMALITY_GAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def solve_files(
     work_limit: WorkLimit = None,
     gap: Annotated[
         float, typer.Option(min=0, callback=finite, help="Relative gap at which a solution counts as optimal.")
-    ] = 1e-9,
+    ] = OPTIMALITY_GAP,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Number of threads of a solver backend.")] = 1,
     out: Annotated[

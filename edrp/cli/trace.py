@@ -20,10 +20,8 @@ from edrp.core.wording import nearest, suggestion
 from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events
-from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
 from edrp.datasets.traces.trace import Measure, State, Trace, TraceSettings
 from edrp.datasets.traces.trace_files import save_trace
-from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.report.progress import working
 
@@ -38,8 +36,8 @@ trace = typer.Typer(
 TRACE_FILES = ("tasks.parquet", "intervals.parquet", "loads.parquet", "trace.json", "migration.json", "migration-policy.json")
 """Files that a trace is written to."""
 
-SOURCES = ("flights", "zipf", "taxi", "twitter")
-"""Logs that have a name; anything else is a path."""
+FLIGHTS = "flights"
+"""The log that has a name; anything else is a path."""
 
 FLIGHT_KEYS = ("", "route", "aircraft")
 """Keys of the flights, after a colon; route by default."""
@@ -54,8 +52,7 @@ Memory = Annotated[str, typer.Option("--memory", help="Memory of the Spark drive
 Events = Annotated[
     str,
     typer.Argument(
-        help="Parquet or CSV file, or flights, flights:aircraft, zipf:EVENTS, or with --data taxi or twitter:AAPL (AMZN, GOOG).",
-        show_default=False,
+        help="Parquet or CSV file, or flights or flights:aircraft for departures from New York in 2013.", show_default=False
     ),
 ]
 Interval = Annotated[
@@ -107,7 +104,6 @@ def prepare(
     tolerance: Tolerance = 0.2,
     discount: Discount = 0.8,
     loads: Annotated[bool, typer.Option("--loads", help="Also write the work of each task in each interval.")] = False,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of the taxi and Twitter series.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder for the trace and the problems.")] = None,
     force: ForceFolder = False,
     spark: SparkMaster = "local[2]",
@@ -135,12 +131,11 @@ def prepare(
         malformed_limit=malformed_limit,
     )
     _refuse_log(events, spark)
-    series = _load_series(events, data)
     columns = EventColumns(time_column, key_column, bytes_column)
     with working(errors(), f"preparing {events}") as tell:
         tell("starting Spark")
         with spark_session(spark, memory=memory) as session:
-            source = _source(session, events, columns) if series is None else series.events(session)
+            source = _source(session, events, columns)
             begin = perf_counter()
             prepared = prepare_trace(source, settings, keep_loads=loads, progress=tell)
             seconds = perf_counter() - begin
@@ -154,33 +149,21 @@ def prepare(
 def _refuse_log(events: str, master: str) -> None:
     """Refuse, before Spark starts, a log that is not there, and one whose name has a wrong detail."""
     name, _, detail = events.partition(":")
-    if name == "flights" and detail not in FLIGHT_KEYS:
+    if name == FLIGHTS and detail not in FLIGHT_KEYS:
         raise InvalidInstanceError([Fault("EVENTS", events, f"has no such key{suggestion(detail, FLIGHT_KEYS[1:])}")])
-    if name == "zipf" and (not detail.isdigit() or int(detail) == 0):
-        raise InvalidInstanceError([Fault("EVENTS", events, "must give a number of events, as in zipf:100000000")])
     # Paths of a cluster are not those of this machine.
     elsewhere = not master.startswith("local") or "HADOOP_CONF_DIR" in os.environ or "://" in events
-    if name in SOURCES or elsewhere or any(sign in events for sign in "*?[{"):
+    if name == FLIGHTS or elsewhere or any(sign in events for sign in "*?[{"):
         return
     if not Path(events).exists():
-        meant = nearest(name, SOURCES)
+        meant = nearest(name, [FLIGHTS])
         raise NoSuchFileError(events, f"did you mean {meant!r}?" if meant else "")
-
-
-def _load_series(events: str, data: Path | None) -> LoadSeries | None:
-    """The series of that name, read before Spark starts; None for other logs."""
-    if events == "taxi":
-        return taxi_series(data)
-    name, _, company = events.partition(":")
-    return twitter_series(company, data) if name == "twitter" else None
 
 
 def _source(session: SparkSession, events: str, columns: EventColumns) -> DataFrame:
     name, _, detail = events.partition(":")
-    if name == "flights":
+    if name == FLIGHTS:
         return flight_events(session, "aircraft" if detail == "aircraft" else "route")
-    if name == "zipf":
-        return zipf_events(session, int(detail))
     return keyed_events(read_events(session, events), columns)
 
 

@@ -13,15 +13,13 @@ from edrp.core.errors import VerificationError
 from edrp.core.methods import find_method
 from edrp.core.plugins import is_ours
 from edrp.core.solution import Answer, Proof, StageOutcome, Status, StoppedBecause
+from edrp.core.tolerances import CONTRADICTION
 
 HOLDING: Final = ("optimal", "feasible")
 """Statuses that claim a decision; every other one claims that there is none."""
 
 CERTIFIED: Final = "checked certificate"
 """Proof that no method claims by itself: the checker gives it."""
-
-CLEAR = 1e-6
-"""Relative difference, absolute below 1, above which a bound and a decision contradict one another whatever rounding did."""
 
 
 def contradiction(answer: object) -> str:
@@ -46,7 +44,7 @@ def refutation(answer: Answer, objective: float) -> str:
     """
     if answer.status == "infeasible":
         return "claims status 'infeasible', but a decision that it was given is feasible"
-    if answer.bound is not None and answer.bound > objective + CLEAR * max(1.0, abs(objective)):
+    if answer.bound is not None and answer.bound > objective + CONTRADICTION * max(1.0, abs(objective)):
         return f"bound {answer.bound!r} above the objective {objective!r} of a feasible decision that it was given"
     return ""
 

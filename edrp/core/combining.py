@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edrp.core.solution import GAP, Answer
+from edrp.core.solution import Answer
+from edrp.core.tolerances import CLOSED_GAP, OPTIMALITY_GAP
 
 PROVEN = ("optimal", "infeasible", "unbounded")
 """Statuses that leave nothing to be decided."""
 
-NOTHING = 1e-12
-"""Difference of an objective near 0 to its bound that counts as none."""
 
-
-def combined(held: Answer, answer: Answer, gap: float = GAP) -> Answer:
+def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answer:
     """One answer of two: a proof, else the lower objective, with the better bound of both.
 
     It is optimal where the bound of one meets the objective of the other. It says why the second one stopped, unless that failed:
@@ -42,7 +40,7 @@ def combined(held: Answer, answer: Answer, gap: float = GAP) -> Answer:
     bound = max((one.bound for one in (held, answer) if one.bound is not None), default=None)
     stopped = held.stopped_because if answer.stopped_because == "error" else answer.stopped_because
     best = replace(best, bound=bound, stopped_because=stopped, notes=tuple(dict.fromkeys((*best.notes, *_lasting(answer)))))
-    if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), NOTHING):
+    if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), CLOSED_GAP):
         return best
     return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))
 

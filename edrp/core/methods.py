@@ -19,6 +19,7 @@ from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, OutOfTimeEr
 from edrp.core.kernels import interpreted_first
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.core.wording import list_faults, nearest, shown, suggestion
 
 Parameters = TypeVar("Parameters")
@@ -114,7 +115,7 @@ class Options:
     """
 
     time_limit: float | None = None
-    gap: float = 1e-9
+    gap: float = OPTIMALITY_GAP
     seed: int = 0
     threads: int = 1
     program: str | None = None
@@ -160,9 +161,7 @@ class Options:
         """The same options for a sub-task that starts now and may take so many units of what remains."""
         left = min(units, self.remaining)
         limit = None if left == inf else left
-        return replace(
-            self, time_limit=None, work_limit=limit, started=budget.now(), began=perf_counter(), progress=None
-        )
+        return replace(self, time_limit=None, work_limit=limit, started=budget.now(), began=perf_counter(), progress=None)
 
 
 OPTION_NAMES = ("time_limit", "work_limit", "gap", "seed", "threads", "program", "start", "progress")

@@ -17,16 +17,11 @@ from edrp.core.document import Name, NonNegative, Outcome
 from edrp.core.errors import EdrpError
 from edrp.core.files import write_whole
 from edrp.core.plugins import own
+from edrp.core.tolerances import SAME_VALUE
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "none"]
 StoppedBecause = Literal["finished", "time_limit", "work_limit", "iteration_limit", "interrupted", "error"]
 Proof = Literal["checked certificate", "solver's word", "own algorithm, not certified"]
-
-ROUNDING = 1e-9
-"""Relative difference, absolute below 1, that rounding may make between two computations of the same number."""
-
-GAP = 1e-9
-"""Relative gap at which an incumbent counts as optimal unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +233,7 @@ def within_gap(objective: float, bound: float, gap: float) -> bool:
     >>> within_gap(100.0, 99.0, 0.01), within_gap(100.0, 98.0, 0.01)
     (True, False)
     """
-    return objective - bound <= gap * abs(objective) + ROUNDING * max(1.0, abs(objective))
+    return objective - bound <= gap * abs(objective) + SAME_VALUE * max(1.0, abs(objective))
 
 
 @cache

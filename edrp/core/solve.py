@@ -21,21 +21,13 @@ from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, find_method, resolve_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
-from edrp.core.solution import (
-    GAP,
-    ROUNDING,
-    Answer,
-    Solution,
-    Solved,
-    installed_versions,
-    relative_gap,
-    within_gap,
-)
+from edrp.core.solution import Answer, Solution, Solved, installed_versions, relative_gap, within_gap
 from edrp.core.stages import solve_in_stages
+from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 from edrp.core.wording import shown
 
 
-def checked(problem: Solvable[Any], answer: Answer, gap: float = GAP) -> tuple[Evaluation | None, str]:
+def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP) -> tuple[Evaluation | None, str]:
     """Evaluate an answer's decision independently and say what contradicts what, or an empty string.
 
     Parameters
@@ -70,8 +62,8 @@ def first_not_finite(solution: Solution) -> str:
 def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
     """How an answer with a decision disagrees with its evaluation, or an empty string."""
     objective, bound = evaluation.objective, answer.bound
-    slack = max(ROUNDING * max(1.0, abs(objective)), resolution)
-    if answer.objective is not None and abs(answer.objective - objective) > max(slack, ROUNDING * abs(answer.objective)):
+    slack = max(SAME_VALUE * max(1.0, abs(objective)), resolution)
+    if answer.objective is not None and abs(answer.objective - objective) > max(slack, SAME_VALUE * abs(answer.objective)):
         return f"claimed objective {answer.objective!r}, evaluated {objective!r}"
     if not evaluation.feasible:
         return f"claimed {answer.status}, but breaks {'; '.join(evaluation.broken)}"
@@ -140,7 +132,7 @@ def solve(
     program: str | None = None,
     time_limit: float | None = None,
     work_limit: float | None = None,
-    gap: float = GAP,
+    gap: float = OPTIMALITY_GAP,
     seed: int = 0,
     threads: int = 1,
     start: Any = None,
@@ -324,7 +316,7 @@ def checked_solution(
     seconds: Seconds,
     seed: int = 0,
     clashes: tuple[str, ...] = (),
-    gap: float = GAP,
+    gap: float = OPTIMALITY_GAP,
 ) -> SolutionType:
     """The solution that an answer makes once it contradicts neither itself nor the independent evaluator.
 

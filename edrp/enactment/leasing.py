@@ -16,9 +16,10 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.core.wording import suggestion
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, check_queues, overfull
-from edrp.enactment.snapshot import ROUNDING, count_faults, fewest_instances, hosting_clashes
+from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes
 
 MAX_PERIODS = 100_000
 """Largest number of periods in a forecast."""
@@ -130,7 +131,7 @@ class LeasingProblem(Problem):
         check_counts(self.application, max(self.forecast), self.utilisation, faults)
         for index, host_type in enumerate(self.host_types):
             periods = host_type.billing_time / self.period
-            if round(periods) < 1 or abs(periods - round(periods)) > 1e-9 * periods:
+            if round(periods) < 1 or abs(periods - round(periods)) > SAME_VALUE * periods:
                 why = f"must be a whole number of periods of {self.period:g} s"
                 faults.add(("host_types", index, "billing_time"), host_type.billing_time, why)
         names = [host.name for host in self.leased]
@@ -183,7 +184,7 @@ class LeasingProblem(Problem):
         for factor, count in zip(self.forecast, instances, strict=True):
             arriving = left + factor * rate * self.period
             left = arriving - count * self.period / described.occupied
-            left = left if left > ROUNDING * arriving else 0.0
+            left = left if left > LIMIT_SLACK * arriving else 0.0
             leftovers.append(left)
         return tuple(leftovers)
 

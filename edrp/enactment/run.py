@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from edrp.core.document import Name, NonNegative, Outcome
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import ContainerApplication, HostType, overfull
 
 Count = Annotated[int, Field(ge=0)]
@@ -69,9 +70,6 @@ class EnactmentRun(Outcome):
 LEVELS = ("real_time", "near_real_time", "relaxed")
 """Compliance levels, the strictest first (cost-efficient enactment, section "Metrics")."""
 
-ROUNDING = 1e-9
-"""Share of a unit by which the end of a lease may pass it and not begin another: rounding of times."""
-
 
 def units_paid(start: float, end: float, billing_time: float) -> int:
     """Billing time units (BTU) paid for a host leased from `start` to `end` (s): every started one, at least one.
@@ -79,7 +77,7 @@ def units_paid(start: float, end: float, billing_time: float) -> int:
     >>> units_paid(0.0, 600.0, 600.0), units_paid(0.0, 601.0, 600.0)
     (1, 2)
     """
-    return max(1, math.ceil((end - start) / billing_time - ROUNDING))
+    return max(1, math.ceil((end - start) / billing_time - WHOLE_NUMBER_SLACK))
 
 
 def run_metrics(run: EnactmentRun, types: dict[str, HostType], duration: float, penalty: float) -> dict[str, float]:
@@ -112,7 +110,7 @@ def emitted(departures: int, selectivity: float) -> int:
     >>> emitted(149, 0.02), emitted(150, 0.02), emitted(3, 1 / 3)
     (2, 3, 1)
     """
-    return math.floor(departures * selectivity + ROUNDING)
+    return math.floor(departures * selectivity + WHOLE_NUMBER_SLACK)
 
 
 def billed_units(lease: LeaseRecord, types: dict[str, HostType], duration: float) -> int:

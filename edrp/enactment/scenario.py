@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, NonNegative, Positive
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.tolerances import SAME_VALUE
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting
 from edrp.enactment.run import LEVELS, EnactmentRun, run_faults, run_metrics, units_paid
 
@@ -131,7 +132,7 @@ class EnactmentScenario(Problem):
         check_hosting(self.application, self.host_types, faults)
         check_counts(self.application, max(self.load), 1.0, faults)
         rounds = self.provisioning_interval / self.monitoring_interval
-        if round(rounds) < 1 or abs(rounds - round(rounds)) > 1e-9 * rounds:
+        if round(rounds) < 1 or abs(rounds - round(rounds)) > SAME_VALUE * rounds:
             why = f"must be a whole part of provisioning_interval, which is {self.provisioning_interval:g} s"
             faults.add(("monitoring_interval",), self.monitoring_interval, why)
         if self.instance_start_up[0] > self.instance_start_up[1]:

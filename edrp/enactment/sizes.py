@@ -10,7 +10,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.document import named_resources
-from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import ContainerOperator, HostType
 
 UNNEEDED = 100_000
 """Number of instances on one host that counts as unlimited: those that need no resources."""
@@ -28,13 +29,6 @@ class Sizes:
         Shape (K,): maximum number of hosts of a type, infinity for any number.
     room
         Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
-
-    Examples
-    --------
-    >>> work = ContainerOperator(name="work", processing_duration=1.0, resources={"cpu": 2})
-    >>> small = HostType(name="small", resources={"cpu": 5}, price=1.0, billing_time=600.0)
-    >>> Sizes.of([work], [small]).room
-    array([[2]])
     """
 
     operators: tuple[ContainerOperator, ...]
@@ -82,14 +76,8 @@ def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
         Free resources, and those of an empty host, against which rounding is judged.
     need : shape (resources,)
         Resources of one instance.
-
-    Examples
-    --------
-    >>> free = np.array([[4.0, 7.0], [0.5, 7.0]])
-    >>> fitting(free, free, np.array([1.0, 2.0])).tolist()
-    [3, 0]
     """
     used = need > 0
-    ratio = (free[:, used] + AMOUNT_SLACK * capacity[:, used]) / need[used]
+    ratio = (free[:, used] + LIMIT_SLACK * capacity[:, used]) / need[used]
     count: Ints = np.clip(np.floor(ratio.min(axis=1, initial=UNNEEDED)), 0, UNNEEDED).astype(np.int64)
     return count

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import (
     ContainerApplication,
     ContainerOperator,
@@ -24,9 +25,6 @@ from edrp.enactment.containers import (
     overfull,
     used_resources,
 )
-
-ROUNDING = 1e-9
-"""Excess of a load over the items served, in instances or relative to the items, that counts as rounding."""
 
 
 class EnactmentWeights(Document):
@@ -126,7 +124,7 @@ class EnactmentProblem(Problem):
         described: ContainerOperator = self.application.by_name[operator]
         arriving = self.queues.get(operator, 0.0) + self.application.load(operator) * self.horizon
         left = arriving - instances * self.horizon / described.occupied
-        return left if left > ROUNDING * arriving else 0.0
+        return left if left > LIMIT_SLACK * arriving else 0.0
 
     def _check_decision(self, decision: tuple[Host, ...], place: str, faults: Faults) -> None:
         check_hosts(decision, self.application, self.types, faults, place)
@@ -203,7 +201,7 @@ def fewest_instances(operator: ContainerOperator, load: float, utilisation: floa
     """
     if utilisation is None:
         return operator.min_instances
-    return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation - ROUNDING))
+    return max(operator.min_instances, math.ceil(load * operator.occupied / utilisation - WHOLE_NUMBER_SLACK))
 
 
 def count_faults(operator: ContainerOperator, instances: int, fewest: int) -> Iterator[str]:
@@ -238,7 +236,7 @@ def hosting_clashes(
     clashes = [
         f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
         for name, amount in needed.items()
-        if amount > offered[name] * (1 + ROUNDING)
+        if amount > offered[name] * (1 + LIMIT_SLACK)
     ]
     return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
 

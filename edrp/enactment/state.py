@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from edrp.core.document import named_resources
-from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, HostType
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import ContainerOperator, HostType
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +143,4 @@ def has_room(operator: ContainerOperator, host_type: HostType, free: dict[str, f
         return False
     capacity = host_type.capacity
     needs = named_resources(operator.resources).items()
-    return all(amount <= free.get(name, 0.0) + AMOUNT_SLACK * capacity.get(name, 0.0) for name, amount in needs)
+    return all(amount <= free.get(name, 0.0) + LIMIT_SLACK * capacity.get(name, 0.0) for name, amount in needs)

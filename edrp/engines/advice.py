@@ -45,7 +45,6 @@ class Advice:
 
     Attributes
     ----------
-    problem : the model.
     keyed : the model with key groups, whose ranges are even as engines run them, which decides then; None where the fit knows
         the key groups of no operator.
     solution : what was found for the model that decides.
@@ -53,8 +52,6 @@ class Advice:
         operator; of operators whose key groups are known.
     plan : the best deployment; what runs where nothing was found.
     verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), or "stuck" (it does, and no plan was found).
-    operators : now and proposed.
-    downtime : of going over to the plan.
     score, plan_score : of what runs and of the plan, price left out; None where it breaks a goal.
     price : of the downtime, as a score.
     broken : what is wrong with what runs, in words.

@@ -43,7 +43,6 @@ class Applied:
     Attributes
     ----------
     key : the engine's identifier of the job from now on.
-    deployment : where each replica runs.
     seconds : from the first request until all was read back.
     downtime : seconds without processing; None where the engine tells later.
     """

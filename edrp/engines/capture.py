@@ -51,7 +51,6 @@ class Capture:
     address : where it was asked, such as "http://localhost:8081"; a placeholder where hosts are masked.
     job : the engine's identifier of the job.
     answers : in the order in which they came.
-    source : the file that the capture was read from, for messages.
     """
 
     engine: str

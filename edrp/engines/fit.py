@@ -33,8 +33,6 @@ class OperatorFit:
 
     Attributes
     ----------
-    source : whether nothing flows in.
-    replicas : now.
     rate : tuples/s that all replicas receive now; of a source, that they send.
     busy : share of time that the busiest replica is busy now; None where the engine does not measure it, and for sources,
         whose waiting may count as busy.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import held_groups
@@ -14,9 +15,6 @@ from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, Rescal
 from edrp.placement.application import Operator
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import Network
-
-ROUNDING = 1e-9
-"""A replica may be as busy as the goal says: only from so much more on it counts as overloaded."""
 
 
 def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleProblem:
@@ -50,7 +48,7 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
         synchronisation_time=problem.synchronisation_time,
         ranges="even",
         transfer="direct",
-        utilisation=min(1.0, goals.busy_limit * (1.0 + ROUNDING)),
+        utilisation=min(1.0, goals.busy_limit * (1.0 + LIMIT_SLACK)),
         weights=RescaleWeights(response_time=problem.weights.response_time, cost=problem.weights.cost),
         limits=RescaleLimits(response_time=problem.limits.response_time, cost=problem.limits.cost),
         current=_running(fit),

@@ -26,10 +26,10 @@ LinkOrClass = TypeVar("LinkOrClass", bound=LinkClass | None)
 MAX_SLOT_RULES = 64
 """Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
 
-ROOM = 2
+MAX_REPLICAS_FACTOR = 2
 """Most replicas in the model, as a multiple of the fewest that carry the load, unless more run now."""
 
-SLACK = 2.0
+RESPONSE_TIME_FACTOR = 2.0
 """The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
 
 
@@ -213,7 +213,7 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
 def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]) -> dict[str, Any]:
     fewest, most = replica_bounds(fitted, seen, fit, goals)
     # More would cost without making the operator much faster, and every number that is allowed makes the problem larger.
-    most = min(most, max(ROOM * fewest, fitted.replicas))
+    most = min(most, max(MAX_REPLICAS_FACTOR * fewest, fitted.replicas))
     return {
         "name": fitted.name,
         "latency": _latency(fitted),
@@ -288,7 +288,7 @@ def _response_time_scale(
             load = times * received.get(operator.name, 0.0) / operator.min_replicas
             total += operator.latency.at(load, operator.min_replicas)
     delays = [link.delay for link in (*network.links, *network.classes)]
-    return SLACK * (total + max(delays, default=0.0) * len(streams)) or 1.0
+    return RESPONSE_TIME_FACTOR * (total + max(delays, default=0.0) * len(streams)) or 1.0
 
 
 def _refuse_unknown(fit: JobFit, goals: Goals) -> None:

@@ -19,7 +19,6 @@ class SubtaskWindow:
 
     Attributes
     ----------
-    node : where it ran.
     records_in, records_out, bytes_in, bytes_out : differences of counters.
     busy, idle, backpressured : seconds of the task's own clock; busy is None where the engine does not measure it.
     """
@@ -153,8 +152,6 @@ class Observation:
 
     Attributes
     ----------
-    engine, version : such as "flink" and "2.3.0".
-    job, key : name and identifier of the job.
     live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
     max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
     """

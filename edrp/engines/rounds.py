@@ -19,7 +19,6 @@ class CounterSample(NamedTuple):
     ----------
     attempt : tells starts of the subtask apart.
     started : when it started, in seconds by the clock of the rounds.
-    node : where it ran.
     counters : tuples in and out, bytes in and out, since the start.
     busy, idle, backpressured : seconds since the start; busy is None where the engine does not measure it.
     """

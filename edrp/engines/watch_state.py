@@ -22,11 +22,8 @@ class WatchState:
     Attributes
     ----------
     last_at : time of the newest line; None before the first.
-    job, key : name of the job, and the engine's identifier of it now.
-    round : number of the last observation.
     misses : predictions in a row that missed.
     widths : factors of intervals, by quantity.
-    prediction : of the next observation.
     acted_at : when the last change was made or tried.
     unfinished : lines of a change that has begun and not ended.
     stopped : the line that said that the job is being stopped or where its savepoint is, until it runs again.

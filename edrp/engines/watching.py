@@ -24,7 +24,7 @@ from edrp.placement.network import Network
 MAX_BELOW = 2
 """Observations in a row with a throughput below its interval, after which a change is rolled back."""
 
-PATIENCE = 60.0
+CHANGE_PATIENCE = 60.0
 """Least seconds to wait until a change runs, after those that the engine may wait by itself."""
 
 
@@ -174,7 +174,7 @@ class Watcher:
         advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
         wanted = advice.changes and advice.verdict in ("move", "repair")
         prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
-        change = Change(fit.observation, advice.plan, max(PATIENCE, aims.limits.max_downtime or 0.0))
+        change = Change(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
         blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if wanted else []
         if wanted and aims.limits.mode is not None:
             blocked += self._job.objections(change)
@@ -185,7 +185,7 @@ class Watcher:
         if applied is None:
             return None
         self._predict(prediction)
-        self._clock.sleep(min(self._aims.goals.policy.horizon, advice.downtime.catch_up.high, PATIENCE))
+        self._clock.sleep(min(self._aims.goals.policy.horizon, advice.downtime.catch_up.high, CHANGE_PATIENCE))
         return applied.deployment
 
     def _roll_back(self, fit: JobFit) -> Deployment | None:
@@ -193,7 +193,7 @@ class Watcher:
         probation = self.state.probation
         assert probation is not None
         before = Deployment(probation["before"])
-        applied = self._apply(Change(fit.observation, before, PATIENCE), rollback=True, throughput_low=0.0)
+        applied = self._apply(Change(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
         if applied is None:
             return None
         self._predict(predict(fit, before, self.state.widths))

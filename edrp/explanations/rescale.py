@@ -11,6 +11,7 @@ from edrp.core.document import named_resources
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.core.solve import solve
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.explanations.placement import CostPart, Margin, Share, cost_parts, limit_margins, node_margins, objective_shares
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
 from edrp.migration.rescale.documents import KeyedOperator
@@ -80,7 +81,6 @@ class Remedy:
 
     Attributes
     ----------
-    what : the change in words.
     evaluation : of the best deployment found; None where there is none.
     gain : objective of the explained problem's best known answer less that of the changed one; None where either has none.
     proven : whether the changed problem was solved to optimality.
@@ -149,7 +149,7 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
         *_split(problem, target, heaviest),
         *_faster_card(problem, target, longest),
     ]
-    if fullest is not None and fullest.used > 1 - 1e-9:
+    if fullest is not None and fullest.used > 1 - LIMIT_SLACK:
         found += _more_room(problem, target, critical, fullest)
     return RescaleExplanation(
         deployment=target,

@@ -11,7 +11,7 @@ from edrp.explorer.view import Box, Detail, Edge, Graph, State
 from edrp.placement.application import StreamGraph
 
 WIDTHS, HEIGHT = (150.0, 230.0), 46.0
-ROOM = 1000.0
+MAX_DRAWING_WIDTH = 1000.0
 """Width of a drawing whose texts are still large enough, in pixels."""
 
 StreamName = tuple[str, str]
@@ -85,4 +85,4 @@ def application_graph(
 def _box_width(names: Sequence[str], columns: int) -> float:
     """Wide enough for the longest name, as far as all columns stay legible side by side."""
     wanted = max(map(len, names)) * BOLD_LETTER + 30.0
-    return min(max(WIDTHS[0], min(wanted, ROOM / columns - GAP_X)), WIDTHS[1])
+    return min(max(WIDTHS[0], min(wanted, MAX_DRAWING_WIDTH / columns - GAP_X)), WIDTHS[1])

@@ -58,17 +58,7 @@ def explore(problem: Problem, solution: Solution, path: str | Path, *, title: st
 
 
 def explorer_page(problem: Problem, solution: Solution, title: str = "") -> str:
-    """The page as HTML.
-
-    >>> from edrp.core.instances import loads
-    >>> from edrp.core.solve import solve
-    >>> problem = loads(
-    ...     '{"kind": "migration", "work": [1, 1], "state_size": [4, 4], "intervals": [[0, 2]], "nodes": 2, "tolerance": 0}'
-    ... )
-    >>> page = explorer_page(problem, solve(problem, "ssm"), "<b>")
-    >>> page[:15], "<b>" in page
-    ('<!DOCTYPE html>', False)
-    """
+    """The page as HTML."""
     kind = find_kind(problem.kind)
     view: View = (table_view if kind is None or kind.view is None else kind.view)(problem, solution)
     name = title or problem.kind

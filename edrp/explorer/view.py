@@ -33,7 +33,6 @@ class Box:
     ----------
     id, label, note : `note` is a second line.
     share : in use, 0 to 1 and above; None for no bar.
-    muted : whether it is drawn with less ink.
     """
 
     id: str
@@ -190,7 +189,6 @@ class Rows:
     ----------
     title, rows, end, unit : the axis goes from 0 to `end`, in `unit`.
     timed : whether the axis is that of the slider.
-    note : a sentence above.
     """
 
     title: str

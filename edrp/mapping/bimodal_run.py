@@ -10,7 +10,8 @@ from typing import Annotated, Literal, NamedTuple, Protocol, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative, Outcome
-from edrp.mapping.path_mapping import SLACK, MappingProblem
+from edrp.core.tolerances import DELIVERED_DATA_SLACK, EQUAL_TIMES, LIMIT_SLACK
+from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import BimodalTask, PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
 
@@ -227,10 +228,6 @@ def _link_use(scenario: Scenario, run: BimodalRun, horizon: float) -> float:
     return used / whole if whole else 0.0
 
 
-DATA_SLACK = 1e-6
-"""Relative difference between data delivered and data due that counts as rounding."""
-
-
 def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
     """List faults of a run: maps that break limits, data from nowhere, servers and links that carried too much."""
     if len(run.tasks) != len(scenario.tasks):
@@ -273,12 +270,12 @@ def _record_faults(scenario: Scenario, usable: ServerNetwork, index: int, record
     yield from problem.evaluate(PathMap(nodes=record.nodes, routes=record.routes, public=record.public)).broken
     if (record.start or 0.0) < task.arrival:
         yield f"starts at {record.start:g} s, before its arrival at {task.arrival:g} s"
-    if run_time(record) < task.nominal * (1 - SLACK) - 1e-9:
+    if run_time(record) < task.nominal * (1 - LIMIT_SLACK) - EQUAL_TIMES:
         yield f"takes {run_time(record):g} s, less than its source needs, {task.nominal:g} s"
     due = scenario.delivered(index)
-    if abs(record.delivered - due) > DATA_SLACK * due:
+    if abs(record.delivered - due) > DELIVERED_DATA_SLACK * due:
         yield f"delivers {record.delivered:g} bytes of {due:g}"
-    if record.shortfall > record.windows * (1 + SLACK):
+    if record.shortfall > record.windows * (1 + LIMIT_SLACK):
         yield f"a shortfall of {record.shortfall:g} in {record.windows} windows"
 
 
@@ -331,7 +328,7 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
             held += amount
             peak = max(peak, held)
-        if peak > free * (1 + 1e3 * SLACK):  # sums of many reservations round more than one
+        if peak > free * (1 + 1e3 * LIMIT_SLACK):  # sums of many reservations round more than one
             yield f"{what[0]} of {' → '.join(what[1:])}: {peak:.9g} reserved of {free:.9g}"
 
 

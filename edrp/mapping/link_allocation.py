@@ -13,13 +13,8 @@ from pydantic import Field, model_validator
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
 from edrp.mapping.server_network import ServerNetwork
-
-SLACK = 1e-9
-"""Relative excess over a limit that counts as rounding."""
-
-ROUNDING_OF_VALUES = 4e-15
-"""Relative rounding of a difference of a few sums over all flows."""
 
 Route = tuple[Name, ...]
 
@@ -137,7 +132,7 @@ class LinkAllocationProblem(Problem):
     @property
     def resolution(self) -> float:
         """Rounding of the value of all flows: what is lost is what is left of it."""
-        return ROUNDING_OF_VALUES * sum(flow.rate * flow.price for flow in self.flows)
+        return SUM_ROUNDING * sum(flow.rate * flow.price for flow in self.flows)
 
     @cached_property
     def by_name(self) -> dict[str, Flow]:
@@ -239,7 +234,7 @@ class LinkAllocationProblem(Problem):
         if allocation.route is None:
             if self.keep and flow.route is not None:
                 yield f"keep: flow {flow.name} has a dedicated route and must keep one"
-            if allocation.public_rate > flow.rate * (1 + SLACK):
+            if allocation.public_rate > flow.rate * (1 + LIMIT_SLACK):
                 yield f"flow {flow.name}: {allocation.public_rate:.9g} on the public network against a rate of {flow.rate:.9g}"
             return
         if allocation.public_rate:
@@ -248,7 +243,7 @@ class LinkAllocationProblem(Problem):
         if links > self.max_links:
             yield f"max_links: flow {flow.name} has {links} links against {self.max_links}"
         price = (links - 1) * self.forwarding_price
-        if price > flow.price * (1 + SLACK):
+        if price > flow.price * (1 + LIMIT_SLACK):
             yield f"forwarding_price: flow {flow.name} would pay {price:.9g} of its price {flow.price:.9g}"
 
     def _broken_rates(self, allocated: list[tuple[Flow, FlowAllocation]]) -> Iterator[str]:
@@ -263,7 +258,7 @@ class LinkAllocationProblem(Problem):
                 uses.setdefault(("downlink", flow.target), []).append(allocation.public_rate)
         for (what, *servers), rates in uses.items():
             used, free = math.fsum(rates), self._rate(what, servers)
-            if used > free * (1 + SLACK):
+            if used > free * (1 + LIMIT_SLACK):
                 yield f"{what} of {' → '.join(servers)}: {used:.9g} used of {free:.9g}"
 
     def _rate(self, what: str, servers: list[str]) -> float:
@@ -289,13 +284,13 @@ class LinkAllocationProblem(Problem):
         """Return the links that a route of the flow may have, by number and price."""
         if not self.forwarding_price:
             return self.max_links
-        return int(min(self.max_links, 1 + flow.price * (1 + SLACK) // self.forwarding_price))
+        return int(min(self.max_links, 1 + flow.price * (1 + LIMIT_SLACK) // self.forwarding_price))
 
     def _routable(self, flow: Flow, max_links: int) -> bool:
         """Tell whether some route has room for the flow alone."""
         import networkx as nx
 
-        wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + SLACK) >= flow.rate])
+        wide = nx.DiGraph([arc for arc, link in self.network.arcs.items() if link.bandwidth * (1 + LIMIT_SLACK) >= flow.rate])
         return flow.source in wide and flow.target in nx.single_source_shortest_path_length(wide, flow.source, cutoff=max_links)
 
 

@@ -13,14 +13,12 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, Name, NonNegative
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.costs import CostName, MapFacts, objective
 from edrp.mapping.mapping_arrays import MappingArrays, network_arrays, task_arrays
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.mapping.shortage import shortage
-
-SLACK = 1e-9
-"""Relative excess over a limit that counts as rounding."""
 
 
 class MappingSolution(Solution):
@@ -235,16 +233,7 @@ class MappingProblem(Problem):
 
 
 def mapping_arrays(problem: MappingProblem) -> MappingArrays:
-    """Compile a problem to arrays.
-
-    >>> problem = MappingProblem(
-    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 1}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 5.0, "cost": 2.0}]},
-    ...     task={"source": "a", "delivery": "b", "components": [{"name": "f", "capacity": 1}], "bandwidths": [1, 1]},
-    ... )
-    >>> mapping_arrays(problem).network.target
-    array([1, 0], dtype=int32)
-    """
+    """Compile a problem to arrays."""
     network = network_arrays(problem.network)
     return MappingArrays(
         network=network,
@@ -265,5 +254,5 @@ def _passed(route: tuple[str, ...]) -> int:
 
 
 def _over(name: str, used: float, free: float) -> Iterator[str]:
-    if used > free * (1 + SLACK):
+    if used > free * (1 + LIMIT_SLACK):
         yield f"{name}: {used:.9g} used of {free:.9g}"

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, NonNegative, Outcome
+from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION
 
 Index = Annotated[int, Field(ge=0)]
 Interval = tuple[Index, Index]
@@ -16,17 +17,11 @@ Interval = tuple[Index, Index]
 Assignment = tuple[Interval | None, ...]
 """One interval per node, in the order of the nodes; None for a node that is removed."""
 
-LOAD_SLACK = 1e-9
-"""Relative rounding that a comparison with the load limit allows."""
-
 
 MAX_NODES = 10_000
 """Most nodes that an operator's tasks may be given to."""
 
 NodeCount = Annotated[int, Field(le=MAX_NODES)]
-
-RESOLUTION = 1e-9
-"""Share of all state below which differences of what moves are not told apart."""
 
 
 def load_limit(work: float, nodes: int, tolerance: float) -> float:
@@ -35,7 +30,7 @@ def load_limit(work: float, nodes: int, tolerance: float) -> float:
     >>> round(load_limit(20.0, 4, 0.4), 6)
     7.0
     """
-    return (1 + tolerance) * work / nodes * (1 + LOAD_SLACK)
+    return (1 + tolerance) * work / nodes * (1 + LIMIT_SLACK)
 
 
 class Move(Outcome):
@@ -188,7 +183,7 @@ class TaskIntervals(Document):
     @property
     def resolution(self) -> float:
         """1e-9 of all state: what moves is a difference of sums over it."""
-        return RESOLUTION * sum(self.state_size)
+        return STATE_RESOLUTION * sum(self.state_size)
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Self:

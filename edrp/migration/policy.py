@@ -11,14 +11,12 @@ from pydantic import Field, InstanceOf, model_validator
 from edrp.core.document import Faults, NonNegative
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING, UNIT_SUM_SLACK
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
 from edrp.migration.single_step import evaluate_migration, migration_clashes
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-
-ROUNDING = 1e-13
-"""Share of all state by which sums of state sizes may be wrong; projected costs are known no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         for index, row in enumerate(self.transitions):
             if len(row) != known:
                 faults.add(("transitions", index), row, f"must give one probability for each of {known} node_counts")
-            elif abs(sum(row) - 1) > 1e-9:
+            elif abs(sum(row) - 1) > UNIT_SUM_SLACK:
                 why = f"sums to {sum(row):.6g}; the probabilities of leaving for each count must sum to 1"
                 faults.add(("transitions", index), row, why)
         faults.raise_if_any()
@@ -189,7 +187,7 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]
-        slack = 1e-9 * max(1.0, abs(stored)) + ROUNDING * sum(self.state_size)
+        slack = SAME_VALUE * max(1.0, abs(stored)) + STATE_SUM_ROUNDING * sum(self.state_size)
         if abs(stored - decision.projected_cost) > slack:
             return [f"projected cost: claimed {decision.projected_cost!r}, the table says {stored!r}"]
         expected = costs.backup(boundaries, self.state_size, self.row(self.nodes), self.discount)

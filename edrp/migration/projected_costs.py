@@ -58,8 +58,6 @@ class ProjectedCosts:
 
         Parameters
         ----------
-        boundaries
-            The partition P.
         state_size
             Shape (m,), bytes.
         row

@@ -10,7 +10,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from edrp.core.document import Faults, NonNegative, Outcome
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
-from edrp.migration.intervals import RESOLUTION, Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
+from edrp.core.tolerances import STATE_RESOLUTION
+from edrp.migration.intervals import Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
 from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
@@ -93,7 +94,7 @@ class MigrationSequence(Problem):
     @property
     def resolution(self) -> float:
         """1e-9 of all state that there is in the steps: what moves is a difference of sums over it."""
-        return RESOLUTION * sum(sum(self.state_size_at(step)) for step in range(len(self.nodes)))
+        return STATE_RESOLUTION * sum(sum(self.state_size_at(step)) for step in range(len(self.nodes)))
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -126,11 +127,6 @@ class MigrationSequence(Problem):
     def tasks(self) -> int:
         """Number of tasks, m."""
         return len(self._rows("work")[0][1])
-
-    @property
-    def constant_loads(self) -> bool:
-        """Whether work and state sizes are the same at every step."""
-        return not isinstance(self.work[0], tuple) and not isinstance(self.state_size[0], tuple)
 
     def work_at(self, step: int) -> Row:
         """Work of each task when a step happens, shape (m,)."""

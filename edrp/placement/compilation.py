@@ -11,15 +11,13 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
+from edrp.core.tolerances import MIN_SPARE_CAPACITY
 from edrp.placement.compiled import Compiled, LinkArrays, count_replicas
 from edrp.placement.contention_arrays import contention_arrays
 from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency
 from edrp.placement.metrics import EDRP_METRICS
 from edrp.placement.network import Node
 from edrp.placement.problem import PlacementProblem
-
-ROUNDING = 1e-12
-"""Relative spare capacity below which an operator counts as overloaded here; the evaluator may round to either side."""
 
 
 @derived
@@ -144,6 +142,6 @@ def _curve_latencies(model: CapacityCurveLatency, load: float, max_replicas: int
     slope = (capacities[-1] - capacities[-2]) / (numbers[-1] - numbers[-2])
     capacity = np.interp(replicas, numbers, capacities) + slope * np.maximum(replicas - numbers[-1], 0)
     spare = capacity - load
-    stable = (spare > ROUNDING * capacity) & (spare * MAX_LATENCY > replicas)
+    stable = (spare > MIN_SPARE_CAPACITY * capacity) & (spare * MAX_LATENCY > replicas)
     latencies: Floats = np.divide(replicas, spare, out=np.full(max_replicas + 1, np.inf), where=stable)
     return latencies

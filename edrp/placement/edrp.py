@@ -14,6 +14,7 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive
 from edrp.core.errors import numbered
 from edrp.core.solution import Solution, StageOutcome
 from edrp.core.stages import Stage
+from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.placement.application import Application
 from edrp.placement.ceilings import ceiling
 from edrp.placement.deployment import Action, Deployment
@@ -55,7 +56,7 @@ class Weights(Document):
     @model_validator(mode="after")
     def _check(self) -> Self:
         total = sum(getattr(self, name) for name in EDRP_METRICS) + self.peak_load + sum(self.peak_loads.values())
-        if abs(total - 1.0) > 1e-9:
+        if abs(total - 1.0) > UNIT_SUM_SLACK:
             faults = Faults("weights")
             faults.add((), total, "must sum to 1")
             faults.raise_if_any()

@@ -16,18 +16,15 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, kernel
 from edrp.core.problem import derived
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 
 INSTEAD = "use highs"
-
-SAME = 1e-9
-"""Relative difference of loads that is rounding."""
 
 
 class LoadArrays(NamedTuple):
@@ -104,7 +101,9 @@ class FixedTasks:
         """Tasks of each operator that fit a node, shape (operators,)."""
         demand = self.arrays.demand
         with np.errstate(divide="ignore", invalid="ignore"):
-            fits = np.where(demand > 0, np.floor(self.room * (1 + SAME) / demand + SAME), np.inf).min(axis=1, initial=np.inf)
+            fits = np.where(demand > 0, np.floor(self.room * (1 + LIMIT_SLACK) / demand + WHOLE_NUMBER_SLACK), np.inf).min(
+                axis=1, initial=np.inf
+            )
         return np.asarray(np.minimum(self.arrays.totals, fits), np.int64)
 
     def users(self, shared: Sequence[int]) -> Ints:

@@ -10,18 +10,15 @@ from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
 from edrp.core.solution import Solution
+from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import LATENCY_AWARE_METRICS, Metric
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.network import Network
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
-
-ROUNDING_OF_WEIGHTS = 4e-15
-"""Relative rounding of a sum of a few numbers as large as a weight."""
 
 WEIGHTS_BY_METRIC = {"path_latency": "latency", "supervisors": "supervisors", "colocation": "colocation", "events": "events"}
 """Weight of each metric."""
@@ -90,7 +87,7 @@ class LatencyAwareProblem(PlacementProblem):
     @property
     def resolution(self) -> float:
         """Rounding of a number as large as the largest weight: shares of 1 are sums that end near it."""
-        return ROUNDING_OF_WEIGHTS * max(term.coefficient for term in self.terms)
+        return SUM_ROUNDING * max(term.coefficient for term in self.terms)
 
     def edrp_terms(self) -> EdrpTerms:
         """The objective (latency-aware placement, eq. 1) in the terms of EDRP.

@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from edrp.core.solve import solve
+from edrp.core.tolerances import FRONT_STEP, ZERO_METRIC
 from edrp.placement.edrp import EdrpProblem, EdrpSolution, Weights
 from edrp.placement.priorities import unscaled
-
-STEP = 1e-6
-"""Relative improvement of the second metric that the next point of a front has at least."""
-
-MIN_VALUE = 1e-9
-"""Value of the second metric, on its scale, that counts as 0: nothing is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +19,7 @@ class ParetoFront:
     ----------
     metrics : their names.
     points : solutions, from the best value of the first metric to the best one of the second; `stages` of each have its proofs.
-    complete : whether every point is proven and there are no others, up to `STEP`.
+    complete : whether every point is proven and there are no others, up to `FRONT_STEP`.
     infeasible : whether it is proven that there are no points, because nothing meets all limits.
     """
 
@@ -91,9 +86,9 @@ def pareto_front(
     metric = problem.metrics[second]
     best, value = metric.scaled(last.metrics[second]), metric.scaled(found[0].metrics[second])
     gap = 0.0 if points is None else (value - best) / (points - 1)
-    while value > max(MIN_VALUE, best * (1 + STEP)):
-        value = min(value * (1 - STEP), value - gap)
-        if value <= best * (1 + STEP):
+    while value > max(ZERO_METRIC, best * (1 + FRONT_STEP)):
+        value = min(value * (1 - FRONT_STEP), value - gap)
+        if value <= best * (1 + FRONT_STEP):
             found.append(last)
             break
         limited = start.replace(limits=start.limits.with_limit(second, unscaled(second, value)))

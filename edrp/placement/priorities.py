@@ -12,16 +12,10 @@ from edrp.core.document import Document, Faults, Name, NonNegative
 from edrp.core.problem import Evaluation
 from edrp.core.solution import StageOutcome
 from edrp.core.stages import Stage
+from edrp.core.tolerances import LIMIT_SLACK, MIN_STAGE_LIMIT, REACHED_LIMIT_ROOM
 from edrp.core.wording import suggestion
 from edrp.placement.metrics import EDRP_METRICS, Metric
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.problem import Term
-
-MIN_LIMIT = 1e-6
-"""Limit, in the unit of a metric, that later stages keep to where an earlier one has reached 0."""
-
-REACHED = 1e-6
-"""Relative room above the value of a known deployment where it is used as a limit on what is minimised."""
 
 
 class Priority(Document):
@@ -114,7 +108,7 @@ def stage_after(problem: PrioritisedProblem, done: Sequence[StageOutcome], decis
     single, factor = _single_problem(problem, {name: 1.0}, limits, decision)
 
     def limit(objective: float) -> float:
-        return unscaled(name, max(MIN_LIMIT, factor * objective * (1 + priority.slack) * (1 + LIMIT_SLACK)))
+        return unscaled(name, max(MIN_STAGE_LIMIT, factor * objective * (1 + priority.slack) * (1 + LIMIT_SLACK)))
 
     return Stage(
         metric=name,
@@ -143,9 +137,9 @@ def _single_problem(
     total = sum(coefficient * problem.metrics[name].scaled(known[name]) for name, coefficient in coefficients.items() if known)
     for name, coefficient in coefficients.items():
         if name in EDRP_METRICS:
-            reached = [total / coefficient * (1 + REACHED)] if known else []
+            reached = [total / coefficient * (1 + REACHED_LIMIT_ROOM)] if known else []
             far = [limits[name]] if name in limits else [] if reached else [problem.ceiling(name)]
-            within[name] = max(MIN_LIMIT, min([*reached, *far]))
+            within[name] = max(MIN_STAGE_LIMIT, min([*reached, *far]))
     parts = {name: coefficient * within.get(name, 1.0) for name, coefficient in coefficients.items()}
     factor = sum(parts.values())
     own = problem.limits

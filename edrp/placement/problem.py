@@ -13,11 +13,11 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, named_resources
 from edrp.core.problem import Evaluation, Problem
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.network import Network
 
 

@@ -10,13 +10,6 @@ import numpy as np
 
 from edrp.placement.compiled import Compiled
 
-TIE_COST = 5e-10
-"""Objective per unit of cost over its scale: among equal objectives the cheapest is taken."""
-TIE_MOVE = 2e-12
-"""Objective per moved replica: among equal objectives and costs the fewest moves are taken."""
-TIE_NODE = 1e-13
-"""Objective of the last node for the last operator: among all else equal, early nodes are taken."""
-
 
 def cost_scale(compiled: Compiled) -> float:
     """The cost that `TIE_COST` is relative to: its limit, or about the maximum cost of a deployment; 1 where nothing costs."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | None:

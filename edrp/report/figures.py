@@ -100,8 +100,6 @@ def draw_panels(
     ----------
     columns
         Diagrams side by side.
-    styles
-        By name of a curve; those without get a colour and a marker in their order.
     """
     rows = -(-len(panels) // columns)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))

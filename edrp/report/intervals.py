@@ -8,6 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import SAME_VALUE, WHOLE_NUMBER_SLACK
 from edrp.report.estimates import Estimate
 from edrp.report.formatting import Unit
 
@@ -59,8 +60,8 @@ def nice_ticks(low: float, high: float) -> list[float]:
         return [low - reach, low, low + reach]
     rough = (high - low) / TICKS
     size = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * size >= rough * (1 - 1e-9))
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    step = next(factor * size for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * size >= rough * (1 - SAME_VALUE))
+    first, last = math.floor(low / step + WHOLE_NUMBER_SLACK), math.ceil(high / step - WHOLE_NUMBER_SLACK)
     return [step * count for count in range(first, last + 1)]
 
 

@@ -97,20 +97,12 @@ class Section:
 
     Attributes
     ----------
-    heading, sentences
-        Text.
     verdicts
         Sentences that are set off, above all others.
     notes
         Sentences in less ink.
-    code
-        A command.
     figure, tables
         Long tables are folded up unless they are `open`.
-    terms
-        Explanations by term.
-    parts
-        Sections below it.
     label
         Its name in the table of contents; empty for the heading.
     alarming

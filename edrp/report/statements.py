@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
+from edrp.core.tolerances import PRINTED_MARGIN
 from edrp.report.estimates import Estimate
 from edrp.report.formatting import NONE, Unit
 from edrp.report.tables import Table
@@ -22,9 +23,6 @@ SEVERITY: tuple[Verdict, ...] = ("does not hold", "undecided", "holds")
 COLOURS: dict[Verdict, str] = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
 COUNTED: dict[Verdict, str] = {"holds": "hold", "undecided": "undecided", "does not hold": "do not"}
 
-ROUNDING = 1e-9
-"""A margin of 0 in a paper's rounded figures does not contradict its text."""
-
 
 class Finding(NamedTuple):
     """An estimate and the range that a statement requires of it.
@@ -33,10 +31,6 @@ class Finding(NamedTuple):
     ----------
     where
         Quantity and place.
-    value
-        Our estimate.
-    unit
-        How it is written.
     minimum, maximum
         Ends of the range, which belong to it.
     strict
@@ -93,8 +87,6 @@ class Statement:
 
     Attributes
     ----------
-    sentence, section
-        The sentence, and the section that holds it.
     findings
         The statement holds where all of them do.
     certain
@@ -126,7 +118,7 @@ class Statement:
     def paper_agrees(self) -> tuple[int, int]:
         """Number of findings in which the paper's own figures bear out its text, and number of those with figures."""
         printed = [finding.printed - finding.minimum for finding in self.findings if finding.printed is not None]
-        return sum(margin > -ROUNDING for margin in printed), len(printed)
+        return sum(margin > -PRINTED_MARGIN for margin in printed), len(printed)
 
     @property
     def decisive(self) -> Finding:

@@ -10,9 +10,9 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import units_left
 from edrp.core.program import Linear, Program
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
-from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective
+from edrp.formulations.enactment.compositions import Compositions, composition_objective
 from edrp.formulations.enactment.packing import pack_by_swaps, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -51,7 +51,7 @@ def sharpened(arrays: EnactmentArrays, compositions: Compositions, allowance: fl
             types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
-        useful &= bounds <= objective + allowance + NEAR * max(1.0, abs(objective))
+        useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
     order = np.flatnonzero(useful)[np.argsort(bounds[useful], kind="stable")]
     return Compositions(compositions.counts[order], bounds[order], types, contents, objective)
 
@@ -70,7 +70,7 @@ def best_counts(arrays: EnactmentArrays, hosts: Ints) -> tuple[float, Ints | Non
     resources = np.flatnonzero(offered)
     shares = sizes.needs[:, resources].T / offered[resources][:, None]
     rows = np.arange(resources.size)[:, None]
-    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + AMOUNT_SLACK)
+    program.add_rows("area", resources.size, [(rows, count[None, :], shares)], upper=1 + LIMIT_SLACK)
     constant = float(arrays.price @ hosts) + arrays.filling * resources.size
     program.minimise(Linear.of(count, -rewards(arrays, offered), constant) + late_items(program, arrays))
     result = solve_program(program, work_limit=MAX_WORK)
@@ -110,7 +110,7 @@ def add_host_rows(program: Program, sizes: Sizes, kinds: Ints, most: Floats | In
     rows = np.arange(slot.size)[:, None]
     shares = sizes.needs.T[resource] / capacity[slot, resource][:, None]
     entries = [(rows, instances[slot], shares), (rows, columns[slot], -leased[slot])]
-    program.add_rows("capacity", slot.size, entries, upper=AMOUNT_SLACK / 2)
+    program.add_rows("capacity", slot.size, entries, upper=LIMIT_SLACK / 2)
     slot, operator = np.nonzero((sizes.needs.sum(axis=1) == 0) & (sizes.room[kinds] > 0))
     rows = np.arange(slot.size)[:, None]
     used = np.where(leased[slot] > 0, -most[slot, operator][:, None], 0.0)

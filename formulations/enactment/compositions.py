@@ -15,7 +15,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import amount, look, refuse_beyond_memory
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import INCUMBENT_SLACK, LIMIT_SLACK
 from edrp.formulations.enactment.packing import Contents, fill, pack, pack_openly, rewards
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -27,9 +27,6 @@ MAX_COMBINATIONS = 20_000_000
 
 BYTES_PER_ENTRY = 100
 """Memory of an entry of the program's matrix, in all forms that it takes on its way to a solver."""
-
-NEAR = 1e-9
-"""Relative excess over an incumbent at which a composition is still looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ def compositions(arrays: EnactmentArrays, allowance: float = 0.0) -> Composition
                 types, contents, objective = kinds, packed, reached
     useful = np.isfinite(bounds)
     if math.isfinite(objective):
-        useful &= bounds <= objective + allowance + NEAR * max(1.0, abs(objective))
+        useful &= bounds <= objective + allowance + INCUMBENT_SLACK * max(1.0, abs(objective))
     return Compositions(counts[useful], bounds[useful], types, contents, objective)
 
 
@@ -89,7 +86,7 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     sizes = arrays.sizes
     offered = hosts @ sizes.capacity
     room = hosts @ sizes.room
-    left = offered * (1 + AMOUNT_SLACK) - arrays.min_counts @ sizes.needs
+    left = offered * (1 + LIMIT_SLACK) - arrays.min_counts @ sizes.needs
     most = np.minimum(arrays.max_counts, room)
     if (left < 0).any() or (most < arrays.min_counts).any():
         return math.inf
@@ -149,7 +146,9 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     most = math.inf if arrays.always_gains else arrays.max_counts.sum()
     least = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        affordable = np.where(arrays.price > 0, np.floor((objective - least) * (1 + NEAR) / arrays.price + NEAR), math.inf)
+        affordable = np.where(
+            arrays.price > 0, np.floor((objective - least) * (1 + INCUMBENT_SLACK) / arrays.price + INCUMBENT_SLACK), math.inf
+        )
     highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), most)
     if not np.isfinite(highest).all():
         names = ", ".join(name for name, count in zip(arrays.sizes.type_names, highest, strict=True) if math.isinf(count))
@@ -166,8 +165,8 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
             f"the {MAX_COMBINATIONS:,} that are looked at; give the host types limits"
         )
     grid = np.indices([int(count) + 1 for count in highest]).reshape(kinds, -1).T
-    enough = (grid @ arrays.sizes.capacity * (1 + AMOUNT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
-    slack = NEAR * max(1.0, abs(objective))
+    enough = (grid @ arrays.sizes.capacity * (1 + LIMIT_SLACK) >= arrays.min_counts @ arrays.sizes.needs).all(axis=1)
+    slack = INCUMBENT_SLACK * max(1.0, abs(objective))
     reached = grid[enough & (grid @ arrays.price + least <= objective + slack)]
     entries = float(len(reached)) * reached.max(axis=0, initial=0).sum() * arrays.sizes.capacity.shape[1]
     remedy = "give the host types limits, or give prices more weight relative to free resources"

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.leasing import LeasingProblem
 from edrp.formulations.enactment.leasing_arrays import LeasingArrays, leasing_arrays
 
@@ -62,10 +62,10 @@ def add_area_rows(program: Program, arrays: LeasingArrays) -> None:
         offered = sizes.capacity[:, resource] / largest[resource]
         entries = [(np.arange(periods)[:, None], count, shares[None, :]), (period, bought[begins], -offered[kind])]
         paid = offered @ arrays.paid
-        program.add_rows(f"area {sizes.resources[resource]}", periods, entries, upper=paid + AMOUNT_SLACK / 2)
+        program.add_rows(f"area {sizes.resources[resource]}", periods, entries, upper=paid + LIMIT_SLACK / 2)
     needed = arrays.min_counts @ sizes.needs
     shares = np.divide(needed, largest, out=np.zeros_like(needed), where=largest > 0)
-    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - AMOUNT_SLACK * (1 + len(shares))), arrays.min_counts.any(axis=1))
+    hosts = np.maximum(np.ceil(shares.max(axis=1, initial=0.0) - LIMIT_SLACK * (1 + len(shares))), arrays.min_counts.any(axis=1))
     program.add_rows("whole", periods, [(period, bought[begins], 1.0)], lower=hosts - arrays.paid.sum(axis=0))
 
 

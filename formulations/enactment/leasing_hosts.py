@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.enactment.lease_plan import cheapest_leases
+from edrp.enactment.lease_plan import cheapest_units
 from edrp.enactment.leasing import LeasingProblem, PaidHost, PlannedHost
 from edrp.formulations.enactment.leasing_arrays import LeasingArrays
 from edrp.formulations.enactment.packing import Contents, pack_openly
@@ -81,7 +81,7 @@ def packed_plan(problem: LeasingProblem, arrays: LeasingArrays, ranked: Sequence
     bought = []
     for kind, name in enumerate(arrays.sizes.type_names):
         paid = [host.paid_periods for host in problem.leased if host.type == name]
-        bought.append(cheapest_leases([len(rows) for rows in held[kind]], int(arrays.unit[kind]), paid=paid).bought)
+        bought.append(cheapest_units([len(rows) for rows in held[kind]], int(arrays.unit[kind]), paid))
     return np.array(bought, np.int64), held
 
 

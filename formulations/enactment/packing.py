@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, units_left
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
@@ -102,7 +102,7 @@ def _empty(sizes: Sizes, types: Sequence[int]) -> tuple[Contents, Floats]:
 
 
 def _with_slack(sizes: Sizes, types: Sequence[int]) -> Floats:
-    return sizes.capacity[list(types)] * (1 + AMOUNT_SLACK)
+    return sizes.capacity[list(types)] * (1 + LIMIT_SLACK)
 
 
 def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -> int | None:
@@ -143,7 +143,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     offered = np.where(sizes.capacity[kinds] > 0, sizes.capacity[kinds], 1.0)
     needs = np.vstack([sizes.needs, np.zeros(sizes.needs.shape[1])])  # the last stands for nothing
     contents = _placed(sizes, counts, kinds)
-    free = sizes.capacity[kinds] * (1 + AMOUNT_SLACK) - contents @ needs
+    free = sizes.capacity[kinds] * (1 + LIMIT_SLACK) - contents @ needs
     for _ in range(STEPS):
         if units_left() < until:
             return None
@@ -160,7 +160,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
         ranked = ranked[np.isfinite(change.flat[ranked])]
         if not ranked.size:
             return None
-        chosen = ranked[0] if change.flat[ranked[0]] < -AMOUNT_SLACK else generator.choice(ranked)
+        chosen = ranked[0] if change.flat[ranked[0]] < -LIMIT_SLACK else generator.choice(ranked)
         other, leaves, comes = (int(part) for part in np.unravel_index(chosen, change.shape))
         for here, operator, count in ((host, leaves, -1), (host, comes, 1), (other, comes, -1), (other, leaves, 1)):
             contents[here, operator] += count

@@ -16,10 +16,11 @@ import numpy as np
 from edrp.backends.conditioning import TINY
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import INCUMBENT_SLACK
 from edrp.enactment.containers import Host
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.enactment.aggregate import add_host_rows, late_items, sharpened
-from edrp.formulations.enactment.compositions import NEAR, Compositions, composition_objective, compositions
+from edrp.formulations.enactment.compositions import Compositions, composition_objective, compositions
 from edrp.formulations.enactment.packing import Contents
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays, enactment_arrays
 from edrp.formulations.formulation import Formulation, best_feasible
@@ -223,7 +224,7 @@ def _add_bound_row(program: Program, others: Linear, late: Linear, arrays: Enact
     """
     if np.isfinite(compositions.bounds).all() and compositions.bounds.size:
         scale = max(1.0, float(np.abs(compositions.bounds).max()))
-        known = Linear.of(program["composition"], compositions.bounds - NEAR / 2 * scale)
+        known = Linear.of(program["composition"], compositions.bounds - INCUMBENT_SLACK / 2 * scale)
         largest = float(np.abs(others.coefficients).max(initial=1.0))
         if arrays.late < TINY * largest:
             late = Linear.zero() + arrays.late * float(arrays.violations(arrays.min_counts).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import GUIDE_SUM_DIFFERENCE
 from edrp.formulations.mapping.label_arrays import Guide, Tracked
 from edrp.formulations.mapping.lagrangian import PricedRelaxation
 from edrp.formulations.mapping.layered_graph import MapLayers, ToGo
@@ -12,9 +13,6 @@ from edrp.formulations.mapping.relaxation import cost_to_go
 
 MAX_SUMS = 400
 """Sums of amounts that are listed for a resource."""
-
-EQUAL = 1e-14
-"""Difference, as a share of the limit, at which two sums are the same."""
 
 MAX_CELLS = 4_000_000
 """Maximum size of the tables of maps through tracked resources; larger ones are left out."""
@@ -89,7 +87,7 @@ def _sums(amounts: Floats, limit: float) -> list[Floats]:
         if amount > 0 and sums.size:
             both = np.concatenate([sums, sums + amount])
             both = np.sort(both[both <= limit])
-            sums = both[np.append(True, np.diff(both) > EQUAL * limit)]
+            sums = both[np.append(True, np.diff(both) > GUIDE_SUM_DIFFERENCE * limit)]
             sums = sums if sums.size <= MAX_SUMS else sums[:0]
         by_layer.append(sums)
     return by_layer[::-1]

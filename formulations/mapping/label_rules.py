@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LABEL_SUM_SLACK, LABEL_USE_SLACK, MAP_USE_SLACK
 from edrp.formulations.mapping.label_arrays import HEAP, MapLabels, Tracked
 from edrp.formulations.mapping.layered_graph import Graph
-from edrp.formulations.mapping.map_moves import CLOSE
 
 
 @inlined
@@ -87,13 +87,6 @@ def admitted(labels: MapLabels, new: int) -> bool:
     return True
 
 
-NEAR = 1e-11
-"""Relative excess over what is left that counts as rounding; below `CLOSE`."""
-
-SAME = 1e-13
-"""Relative difference at which two sums count as equal."""
-
-
 @inner_loop
 def used(graph: Graph, labels: MapLabels, label: int, resource: int) -> float:
     """Return the amount of a resource that a label's map uses."""
@@ -120,7 +113,7 @@ def used(graph: Graph, labels: MapLabels, label: int, resource: int) -> float:
 @inner_loop
 def _within(graph: Graph, labels: MapLabels, label: int, resource: int) -> bool:
     limit = graph.limit[resource]
-    return limit == np.inf or used(graph, labels, label, resource) <= limit * (1 + CLOSE)
+    return limit == np.inf or used(graph, labels, label, resource) <= limit * (1 + MAP_USE_SLACK)
 
 
 @inner_loop
@@ -150,7 +143,7 @@ def room(graph: Graph, tracked: Tracked, labels: MapLabels, label: int, resource
     if checked:
         return limit if limit == np.inf else limit - used(graph, labels, label, resource)
     slot = tracked.slot[resource]
-    return np.inf if slot < 0 else labels.residual[label, slot] + NEAR * limit
+    return np.inf if slot < 0 else labels.residual[label, slot] + LABEL_USE_SLACK * limit
 
 
 @inlined
@@ -167,7 +160,7 @@ def rounded(start: np.ndarray, sums: np.ndarray, j: int, value: float) -> float:
     low, high = start[j], start[j + 1]
     if low == high:
         return value
-    value += SAME * sums[high - 1]
+    value += LABEL_SUM_SLACK * sums[high - 1]
     while high - low > 1:
         middle = (low + high) >> 1
         if sums[middle] <= value:

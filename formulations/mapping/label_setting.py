@@ -10,6 +10,7 @@ import numpy as np
 from edrp.core.budget import memory_limit, spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import CLOSED_GAP, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
 from edrp.formulations.mapping.guides import build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
@@ -43,12 +44,6 @@ NARROW, WIDE = (2, 8), (32, 128)
 CHUNK = 2000
 """Labels looked at between two looks at the clock."""
 
-ROUNDING = 1e-12
-"""Relative difference between costs that counts as rounding; the least tolerance there is."""
-
-WEIGHTY = 1e-9
-"""Weight of a resource, as a share of all weights, from which it is tracked from the beginning."""
-
 
 @dataclass
 class MapLabelSearch:
@@ -65,7 +60,7 @@ class MapLabelSearch:
 
     Attributes
     ----------
-    tolerance : relative difference to the optimum that is allowed, at least `ROUNDING`.
+    tolerance : relative difference to the optimum that is allowed, at least `MAP_COST_DIFFERENCE`.
     bound : proven: no map costs less; infinite: there is none.
     cost, moves : cost and moves of the best map; infinite and None for none.
     resources : tracked ones.
@@ -90,7 +85,7 @@ class MapLabelSearch:
         max_cost = sum(
             float(np.where(costs < np.inf, costs, 0.0).max(axis=1, initial=0.0).sum()) for costs in (prices.arc, prices.up)
         )
-        self.max_cost = max_cost * (self.layers.graph.empty + 1) * (1 + WEIGHTY) + 1.0  # more than any map costs
+        self.max_cost = max_cost * (self.layers.graph.empty + 1) * (1 + SAME_VALUE) + 1.0  # more than any map costs
 
     @property
     def cutoff(self) -> float:
@@ -123,7 +118,7 @@ class MapLabelSearch:
         self._dive(*WIDE)
         self._rounds(None)
         if self.bound >= self.cutoff:
-            self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + ROUNDING))
+            self.bound = np.inf if self.moves is None else min(self.cost, self.bound * (1 + MAP_COST_DIFFERENCE))
 
     def _rounds(self, max_labels: int | None) -> None:
         """Run rounds until one proves the optimum, or examines more labels than it may."""
@@ -151,7 +146,7 @@ class MapLabelSearch:
         if ascent.moves is not None:
             self.offer(ascent.moves)
         self.priced = PricedRelaxation.of(self.layers, ascent.weights)
-        heavy = np.flatnonzero(ascent.weights > WEIGHTY * ascent.weights.sum())
+        heavy = np.flatnonzero(ascent.weights > MIN_TRACKED_WEIGHT * ascent.weights.sum())
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
     def _dive(self, *widths: int) -> None:
@@ -190,10 +185,6 @@ def _size(labels: MapLabels) -> float:
     return float(sum(array.nbytes for array in labels))
 
 
-EXACT = 1e-9
-"""Relative gap up to which the optimum itself is asked for."""
-
-
 class LabelSetting(Method):
     """Exact method for additive costs: every reading of empty hops and bandwidth, with and without the public network."""
 
@@ -211,7 +202,7 @@ class LabelSetting(Method):
         """Prove the optimum, or return the best map, bound and gap when time runs out."""
         self.read_parameters(options)
         tables = mapping_arrays(problem)
-        tolerance = options.gap if options.gap > EXACT else ROUNDING
+        tolerance = options.gap if options.gap > OPTIMALITY_GAP else MAP_COST_DIFFERENCE
         search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
@@ -250,7 +241,7 @@ def _answer(
         return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
     decision = moves_to_map(tables, search.moves)
     objective = problem.evaluate(decision).objective
-    proven = search.cost - search.bound <= max(options.gap * search.cost, ROUNDING)
+    proven = search.cost - search.bound <= max(options.gap * search.cost, CLOSED_GAP)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,

@@ -17,7 +17,7 @@ from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 STEPS = 25
 """More of them hardly raise the bound."""
 
-PATIENCE = 4
+MULTIPLIER_PATIENCE = 4
 """Steps without progress after which they are made shorter."""
 
 ENOUGH = 1e-3
@@ -82,7 +82,7 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
         stalled = 0 if value > best.bound + ENOUGH * abs(value) else stalled + 1
         if value > best.bound:
             best = Ascent(value, weights, best.moves, best.cost)
-        if stalled >= PATIENCE:
+        if stalled >= MULTIPLIER_PATIENCE:
             length, stalled = length / 1.6, 0
         excess = np.where((weights <= 0) & (use < 1), 0.0, use - 1)
         norm = float(excess @ excess)

@@ -9,11 +9,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import refuse_beyond_memory
+from edrp.core.tolerances import MAP_LAYER_SLACK
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem
-
-SLACK = 0.9e-9
-"""Relative excess over a limit that is allowed; the evaluator allows a little more."""
 
 TABLES = 8
 """Tables of the size of `ToGo` that a search holds at a time."""
@@ -124,7 +122,9 @@ def build_layers(tables: MappingArrays) -> MapLayers:
     size = 8.0 * hops * servers * (empty + 1) * (2 if tables.total_hops else 1)
     refuse_beyond_memory(TABLES * size, f"{servers} servers with {empty} empty hops", "allow fewer empty hops")
     rates, needs = task.bandwidths[:, None], task.needs[:, None]
-    free = [amounts * (1 + SLACK) for amounts in (network.capacity, network.bandwidth, network.uplink, network.downlink)]
+    free = [
+        amounts * (1 + MAP_LAYER_SLACK) for amounts in (network.capacity, network.bandwidth, network.uplink, network.downlink)
+    ]
     prices = UsePrices(
         arc=np.where(rates <= free[1], network.cost, np.inf),
         host=np.where(task.hosts & (needs <= free[0]), 0.0, np.inf),

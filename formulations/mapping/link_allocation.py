@@ -20,8 +20,9 @@ from scipy.sparse.csgraph import shortest_path
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.formulation import Formulation
-from edrp.mapping.link_allocation import SLACK, FlowAllocation, LinkAllocationProblem
+from edrp.mapping.link_allocation import FlowAllocation, LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, arc_numbers, flow_arrays, network_arrays, route_limits
 
 BYTES_PER_PAIR = 40
@@ -179,7 +180,7 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
     here = shortest_path(links, unweighted=True, indices=starts)[of_start]
     there = shortest_path(links.T, unweighted=True, indices=ends)[of_end]
     pairs: Bools = here[:, source] + 1 + there[:, target] <= limits[:, None]
-    pairs &= network.bandwidth * (1 + SLACK) >= flows.rate[:, None]
+    pairs &= network.bandwidth * (1 + LIMIT_SLACK) >= flows.rate[:, None]
     pairs &= (target != flows.source[:, None]) & (source != flows.target[:, None])
     reverse = _reverse(network)
     begins, finishes = source == flows.source[:, None], target == flows.target[:, None]
@@ -224,7 +225,7 @@ def _add_rate_rows(program: Program, network: NetworkArrays, flows: FlowArrays, 
     """Rows `bandwidth`, `uplink`, `downlink`: shares in use of arcs, and of what servers send and receive publicly."""
     used, rows = np.unique(arc, return_inverse=True)
     shares = flows.rate[flow] / network.bandwidth[arc]
-    program.add_rows("bandwidth", used.size, [(rows, program["arc"], shares)], upper=1 + SLACK / 2)
+    program.add_rows("bandwidth", used.size, [(rows, program["arc"], shares)], upper=1 + LIMIT_SLACK / 2)
     for name, ends, limits in (("uplink", flows.source, network.uplink), ("downlink", flows.target, network.downlink)):
         limited = np.flatnonzero(np.isfinite(limits[ends]))
         used, rows = np.unique(ends[limited], return_inverse=True)

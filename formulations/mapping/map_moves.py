@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import MAP_USE_SLACK
 from edrp.formulations.mapping.layered_graph import MapLayers
 from edrp.mapping.mapping_arrays import MappingArrays, path_map
 from edrp.mapping.path_tasks import PathMap
@@ -15,9 +16,6 @@ from edrp.mapping.path_tasks import PathMap
 HOST = -1
 """The move that puts the next component on the server where the map is. Other moves are arcs, and, from the number of arcs
 on, public hops by where they lead."""
-
-CLOSE = 5e-11
-"""Relative excess over `Graph.limit` that counts as rounding."""
 
 
 def cost_and_use(layers: MapLayers, moves: Sequence[int]) -> tuple[float, Floats]:
@@ -44,7 +42,7 @@ def cost_and_use(layers: MapLayers, moves: Sequence[int]) -> tuple[float, Floats
 
 def overloaded(used: Floats) -> list[int]:
     """Return the resources of which more than all is taken."""
-    return [int(resource) for resource in np.flatnonzero(used > 1 + CLOSE)]
+    return [int(resource) for resource in np.flatnonzero(used > 1 + MAP_USE_SLACK)]
 
 
 def moves_to_map(tables: MappingArrays, moves: Sequence[int]) -> PathMap:

@@ -19,8 +19,9 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import MAP_LAYER_SLACK
 from edrp.formulations.formulation import Formulation
-from edrp.formulations.mapping.layered_graph import SLACK, MapLayers, build_layers, refusal
+from edrp.formulations.mapping.layered_graph import MapLayers, build_layers, refusal
 from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves
 from edrp.mapping.mapping_arrays import MappingArrays, path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
@@ -240,7 +241,7 @@ def _add_capacity_rows(program: Program, layers: MapLayers) -> None:
     ):
         if block in program.column_blocks and share.any():
             columns = program[block].T
-            exact = np.where(_usable(layers, block), np.round(share * (1 + SLACK), DIGITS), 0.0)
+            exact = np.where(_usable(layers, block), np.round(share * (1 + MAP_LAYER_SLACK), DIGITS), 0.0)
             program.add_rows(name, len(columns), [(np.arange(len(columns))[:, None], columns, exact.T)], upper=1.0)
 
 

@@ -10,9 +10,10 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import amount
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.node_loads import Holdings, NodeLoads
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK, Expressions
+from edrp.placement.metrics.base import Expressions
 
 COLUMN_LIMIT = 20_000_000
 """Columns beyond which a program is refused before anything is allocated."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.builder import exceeds_capacity, share_of_room
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 SPLIT_LIMIT = 5
 """Maximum replicas for which splits are distinguished by their parts; above, by the number of replicas only."""

@@ -11,11 +11,11 @@ from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.application import Operator
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 MAX_WORK = 20.0
 """Seconds that the whole explanation may take."""

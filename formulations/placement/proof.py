@@ -10,6 +10,7 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import CLOSED_GAP
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
@@ -36,7 +37,7 @@ def answer_with_bound(
     """
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, gap)
-    proven = gap <= max(allowed * abs(objective), 1e-12)
+    proven = gap <= max(allowed * abs(objective), CLOSED_GAP)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,

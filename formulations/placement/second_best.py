@@ -10,7 +10,7 @@ from edrp.backends import solve_program
 from edrp.core.errors import ProblemTooLargeError
 from edrp.core.problem import derived_once
 from edrp.core.program import Linear
-from edrp.core.solution import ROUNDING
+from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 from edrp.formulations.placement.formulation import PlacementFormulation, formulate_placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
@@ -45,11 +45,11 @@ class SecondBest:
         """Whether it has a lower objective than the deployment explained, which then is not optimal or breaks limits."""
         if self.distance is None or self.objective is None:
             return False
-        return self.distance < -ROUNDING * max(1.0, abs(self.objective))
+        return self.distance < -SAME_VALUE * max(1.0, abs(self.objective))
 
 
 def second_best(
-    problem: PlacementProblem, deployment: DeploymentLike, *, time_limit: float | None = None, gap: float = 1e-9
+    problem: PlacementProblem, deployment: DeploymentLike, *, time_limit: float | None = None, gap: float = OPTIMALITY_GAP
 ) -> SecondBest | None:
     """Find the best deployment that differs from `deployment` in the configuration of at least one operator.
 

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from edrp.core.tolerances import REPLICAS_SLACK
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.heuristics.enactment.host_selection import CACHED_FACTOR, usable
 from edrp.heuristics.enactment.operator_selection import Utilities, spare_instances
 from edrp.heuristics.enactment.release import LeaseEnds
 from edrp.heuristics.enactment.threshold import place_first_fit, release_empty, remove_from_emptiest_host
 from edrp.heuristics.enactment.upscaling import scale_up
-from edrp.heuristics.placement.ds2 import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Ds2Policy:
         for name, target in target_rates(state).items():
             if name in self._rates:
                 needed = target / (self._rates[name] * self._parameters.utilisation)
-                wanted[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - ROUNDING)))
+                wanted[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - REPLICAS_SLACK)))
         return wanted
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look
 from edrp.core.document import named_resources
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment import TentativeState
-from edrp.enactment.containers import AMOUNT_SLACK
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
 
 CACHED_FACTOR = 0.01
@@ -40,7 +40,7 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
     difference = np.fmax.reduce(remaining, axis=1) - np.fmin.reduce(remaining, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of hosts without room, which are overwritten
         value = np.where(cached, cached_factor, 1.0) * difference / feasibility
-    return np.where((need <= free + AMOUNT_SLACK * capacity).all(axis=1), value, -1.0)
+    return np.where((need <= free + LIMIT_SLACK * capacity).all(axis=1), value, -1.0)
 
 
 def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], cached_factor: float = CACHED_FACTOR) -> str | None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
-from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
 from edrp.heuristics.placement.filling import filled
 
@@ -89,7 +90,7 @@ class Packing:
     @property
     def slack(self) -> Floats:
         """Shape (hosts, resources): use beyond capacity that counts as rounding."""
-        return AMOUNT_SLACK * self.capacity
+        return LIMIT_SLACK * self.capacity
 
     @property
     def totals(self) -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
-from edrp.enactment.containers import AMOUNT_SLACK
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
@@ -125,7 +125,7 @@ def _removable_instances(tentative: TentativeState, wanted: Mapping[str, float],
     free, here = tentative.free(host), tentative.on(host)
     gone = dict.fromkeys(here, 0)
     removed: list[str] = []
-    while any(amount > free.get(resource, 0.0) + AMOUNT_SLACK * capacity[resource] for resource, amount in need.items()):
+    while any(amount > free.get(resource, 0.0) + LIMIT_SLACK * capacity[resource] for resource, amount in need.items()):
         after = {operator: coverage(tentative, wanted, operator, -gone[operator] - 1) for operator in here if operator != name}
         able = [
             operator

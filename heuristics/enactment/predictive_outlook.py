@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.document import named_resources
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import HostType, fits
 from edrp.enactment.state import EnactmentState
 from edrp.enactment.tentative_state import TentativeState
@@ -117,5 +118,5 @@ def _left_over(busy: Floats, need: Floats) -> float:
     taking = largest > 1e-12
     size = np.minimum(largest[taking], 1.0)
     weight = busy[taking] * size
-    over = 1.0 - size * np.floor(1.0 / size + 1e-9)
+    over = 1.0 - size * np.floor(1.0 / size + WHOLE_NUMBER_SLACK)
     return float(weight @ over / weight.sum()) if weight.sum() > 0 else 0.0

@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, entries
 from edrp.core.kernels import inner_loop, kernel
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 
 TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by although no observed path leads there."""
@@ -211,7 +212,7 @@ def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Fl
             counts[x] = held[x]
             sent = min(sent, held[x] / occupied[x])
         else:
-            needed = np.ceil(sent * occupied[x] / utilisation - 1e-9)
+            needed = np.ceil(sent * occupied[x] / utilisation - WHOLE_NUMBER_SLACK)
             counts[x] = min(load.max_instances[x], max(load.min_instances[x], needed))
         for edge in range(first[x], first[x + 1]):
             inflow[target[edge]] += sent * load.factor[edge]

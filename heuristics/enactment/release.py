@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edrp.core.tolerances import EQUAL_TIMES
 from edrp.enactment import Migrate, TentativeState
 from edrp.enactment.containers import largest_share
 from edrp.heuristics.enactment.host_selection import best_host, usable
 from edrp.heuristics.enactment.operator_selection import Utilities
-
-ROUNDING = 1e-9
-"""Seconds by which times may differ that are meant to be equal."""
 
 
 def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple[str, ...]:
@@ -27,7 +25,7 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
     ending = []
     for host in tentative.hosts:
         within = max(window * tentative.type(host).billing_time, rounds * state.interval)
-        if host in state.hosts and tentative.paid_until(host) - state.time <= within + ROUNDING:
+        if host in state.hosts and tentative.paid_until(host) - state.time <= within + EQUAL_TIMES:
             ending.append((sum(tentative.on(host).values()), host))
     return tuple(host for _, host in sorted(ending, key=lambda entry: entry[0]))
 

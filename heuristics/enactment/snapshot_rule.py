@@ -11,9 +11,10 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import LOOK, spend, units_left
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.sizes import UNNEEDED, fitting
-from edrp.enactment.snapshot import ROUNDING, EnactmentProblem
+from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.notes import listed
 
@@ -42,7 +43,7 @@ class SnapshotTerms:
 
     def waiting(self, totals: Ints) -> Ints:
         """Shape (operators,): instances that are missing to serve all arrivals, at most all that there may be."""
-        missing = np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - ROUNDING)
+        missing = np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - WHOLE_NUMBER_SLACK)
         return np.minimum(missing, MAX_INSTANCES).astype(np.int64)
 
     def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
@@ -113,7 +114,7 @@ def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, 
 
     if terms.lateness:
         waiting = terms.waiting(totals)
-        worth = terms.served / np.maximum(share.max(axis=1), ROUNDING)
+        worth = terms.served / np.maximum(share.max(axis=1), MIN_HOST_SHARE)
         for operator in np.argsort(-worth, kind="stable").tolist():
             put(operator, int(waiting[operator]))
     if terms.free:
@@ -125,7 +126,7 @@ def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, 
 def _by_use(free: Floats, share: Floats) -> list[int]:
     """Operators that need resources, sorted by the use of a host filled with them; `share` has shape (operators, resources)."""
     count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
-    use = np.where(np.isfinite(count), np.floor(count + ROUNDING), 0.0) * share.sum(axis=1)
+    use = np.where(np.isfinite(count), np.floor(count + WHOLE_NUMBER_SLACK), 0.0) * share.sum(axis=1)
     return [operator for operator in np.argsort(-use, kind="stable").tolist() if use[operator] > 0]
 
 

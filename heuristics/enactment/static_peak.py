@@ -10,14 +10,12 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
 from edrp.heuristics.enactment.packing import Packing
 from edrp.heuristics.enactment.upscaling import lease_type, priced_sizes
 from edrp.placement.application import Stream
-
-ROUNDING = 1e-9
-"""Excess of a load over its instances, in instances, that counts as rounding of rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class StaticPeakPolicy:
         application = ContainerApplication(operators=operators, streams=streams)
         counts = []
         for operator in operators:
-            needed = ceil(self._headroom * self._peak * application.load(operator.name) * operator.occupied - ROUNDING)
+            needed = ceil(self._headroom * self._peak * application.load(operator.name) * operator.occupied - WHOLE_NUMBER_SLACK)
             wanted = max(operator.min_instances, needed)
             counts.append(wanted if operator.max_instances is None else min(wanted, operator.max_instances))
         return counts

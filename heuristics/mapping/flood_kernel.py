@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Ints32
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.mapping.flood_memory import (
     CAPPED,
     COMPLETE,
@@ -107,8 +108,8 @@ def pop(memory: FloodMemory) -> tuple[int, float]:
     return first, now
 
 
-SLACK = 1.0 + 1e-9
-"""Limits are kept up to rounding, as the problem evaluates them."""
+LIMIT_FACTOR = 1.0 + LIMIT_SLACK
+"""Limits are multiplied by it: they are kept up to rounding, as the problem evaluates them."""
 
 ADDITIVE, LOAD_BALANCE, PUBLIC_HOPS = range(3)
 """Places in `edrp.mapping.costs.COSTS`."""
@@ -224,7 +225,7 @@ def send_on(
     """Send a map to the neighbours that may extend it, or to some of them; return False when it goes nowhere."""
     extended = memory.maps[position]
     v, x, rate = extended["node"], extended["placed"], task.bandwidths[extended["prefix"]]
-    connected = uplink + rate <= network.uplink[v] * SLACK
+    connected = uplink + rate <= network.uplink[v] * LIMIT_FACTOR
     count = neighbours(network, task, rules, memory, extended, connected)
     chosen = min(count, rules.neighbours) if rules.pruning == RANDOM else count
     sent = False
@@ -236,7 +237,7 @@ def send_on(
         if way < 0:
             if connected:
                 sent |= send(network, rules, memory, position, v, PUBLIC, ~way, now)
-        elif memory.used[way] + rate <= network.bandwidth[way] * SLACK:
+        elif memory.used[way] + rate <= network.bandwidth[way] * LIMIT_FACTOR:
             sent |= send(network, rules, memory, position, v, way, network.target[way], now)
     return sent
 
@@ -296,13 +297,13 @@ def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memor
     extended = maps[counts[MAPS]]
     arrive(network, rules, memory, extended, parent, arc, v)
     m, mapped = task.needs.size, extended["prefix"]
-    if arc == PUBLIC and downlink + task.bandwidths[mapped] > network.downlink[v] * SLACK:
+    if arc == PUBLIC and downlink + task.bandwidths[mapped] > network.downlink[v] * LIMIT_FACTOR:
         return
     for x in range(m - mapped + 1):
         if x > 0:
             component = mapped + x - 1
             capacity += task.needs[component]
-            if not task.hosts[component, v] or capacity > network.capacity[v] * SLACK:
+            if not task.hosts[component, v] or capacity > network.capacity[v] * LIMIT_FACTOR:
                 return
             place(network, task, rules, memory, extended, hosting)
             hosting = True

@@ -13,7 +13,7 @@ from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 START, PUBLIC = -1, -2
 """In place of an arc: the map comes from the user's portal, or over the public network."""
 
-ROOM = 4096
+FIRST_ROOM = 4096
 """Messages and maps for which there is room at first."""
 
 SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, REQUESTED, CAPPED, WAITING = range(8)
@@ -128,9 +128,9 @@ def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, r
     if earlier is None:
         earlier = FloodMemory(
             counts=np.zeros(8, np.int64),
-            maps=np.empty(ROOM, MAP),
-            messages=np.empty(ROOM, MESSAGE),
-            complete=np.empty(ROOM, np.int32),
+            maps=np.empty(FIRST_ROOM, MAP),
+            messages=np.empty(FIRST_ROOM, MESSAGE),
+            complete=np.empty(FIRST_ROOM, np.int32),
             heap=np.empty(0, WAITER),
             table=np.empty(shape),
             known=np.empty((servers, servers), np.bool_),

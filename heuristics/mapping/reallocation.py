@@ -10,8 +10,9 @@ from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed
-from edrp.mapping.link_allocation import SLACK, LinkAllocationProblem
+from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
 
 FLOW, ARC = 4e-7, 1e-8
@@ -93,7 +94,7 @@ def improve_routes(
 @inlined
 def _search(arcs: FreeArcs, probe: RouteProbe, origin: int, destination: int, rate: float, limit: int, number: int) -> int:
     """Search breadth first for the route with fewest arcs that has room; return its length, 0 for no such route."""
-    needed = rate * (1 - SLACK)
+    needed = rate * (1 - LIMIT_SLACK)
     if probe.out[origin] < needed or probe.into[destination] < needed:
         return 0
     probe.seen[origin] = number
@@ -231,7 +232,7 @@ class GreedyReallocation(Method):
 def hold_what_fits(network: NetworkArrays, flows: FlowArrays, problem: LinkAllocationProblem) -> None:
     """Subtract the current routes from the free bandwidth, by falling priority; drop routes that break a limit."""
     limits = route_limits(flows.price, problem.max_links, problem.forwarding_price)
-    rounding = SLACK * network.bandwidth
+    rounding = LIMIT_SLACK * network.bandwidth
     for flow in np.argsort(-flows.price * flows.rate, kind="stable"):
         needed = np.bincount(flows.route(flow), minlength=network.bandwidth.size) * flows.rate[flow]
         if flows.links[flow] > limits[flow] or (needed > network.bandwidth + rounding)[flows.route(flow)].any():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from edrp.core.methods import read_parameters
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.costs import CostName
 from edrp.mapping.path_tasks import PathTask
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from edrp.mapping.path_mapping import MappingProblem
 
 PruningName = Literal["least-cost", "annealed", "random", "none"]
-SLACK = 1e-9
-"""Relative excess over a limit that counts as rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class Rules:
 
 def fits(wanted: float, free: float, whole: float) -> bool:
     """Tell whether the free amount suffices, up to rounding of the whole."""
-    return wanted <= free + SLACK * whole
+    return wanted <= free + LIMIT_SLACK * whole
 
 
 @dataclass(frozen=True)

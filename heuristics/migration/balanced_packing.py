@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.heuristics.migration.rule import Change, Reassignment, matched, newest_leave
 
 HALVINGS = 60
 """Halvings of the range of the least largest load: more than the precision of a float."""
-
-ROUNDING = 1e-12
-"""Relative rounding error of sums of work and of state."""
 
 MAX_ROUNDS = 100
 """Rounds in which every boundary is moved once."""
@@ -45,13 +43,13 @@ class BalancedPacking:
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): equal shares of the work."""
-        limit = least_largest_load(work, nodes) * (1 + ROUNDING)
+        limit = least_largest_load(work, nodes) * (1 + EQUAL_LOADS)
         return _groups(_packed(work, nodes, limit, self._least(work, nodes)))
 
     def __call__(self, change: Change) -> Reassignment:
         """Pack, match, move boundaries."""
         least = self._least(change.work, change.nodes_after)
-        possible = least_largest_load(change.work, change.nodes_after) * (1 + ROUNDING)
+        possible = least_largest_load(change.work, change.nodes_after) * (1 + EQUAL_LOADS)
         boundaries = _packed(change.work, change.nodes_after, max(change.limit, possible), least)
         answer = matched(change, _groups(boundaries))
         if possible > change.limit:
@@ -108,7 +106,7 @@ def _improve(change: Change, boundaries: Ints, former: Ints, least: int) -> bool
         gain = change.state_size[first:last] * ((owners == former[node - 1]).astype(np.float64) - (owners == former[node]))
         kept = _before(gain)
         best = int(np.argmax(kept))
-        if kept[best] > kept[here - first] + ROUNDING * change.state_size.sum():
+        if kept[best] > kept[here - first] + EQUAL_GAINS * change.state_size.sum():
             boundaries[node] = first + best
             moved = True
     return moved

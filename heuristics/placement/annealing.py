@@ -15,6 +15,7 @@ from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import EQUAL_VIOLATIONS
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
 from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, undo
@@ -145,8 +146,8 @@ def anneal(
             before = _planned_excess(t, d, changes)
             perform(t, d, changes)
             more = _planned_excess(t, d, changes) - before
-        left = max(0.0, overload + more) if overload > 1e-12 else 0.0
-        new = energy(t, d, left) if more <= 1e-12 else np.inf
+        left = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
+        new = energy(t, d, left) if more <= EQUAL_VIOLATIONS else np.inf
         if new <= value or uniform(random) < np.exp((value - new) / temperature):
             value, overload = new, left
             _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
@@ -230,8 +231,10 @@ class AnnealingRun:
                 if not self._anneal(counts, plan.mix, random, steps, scale * parameters.hot, cooling):
                     return "time_limit"
                 gain = before - self.best.energy[0]
-                if plan.enough is not None and feasible and (
-                    self.best.energy[0] <= 0 or (share == 1 and gain <= plan.enough * before)
+                if (
+                    plan.enough is not None
+                    and feasible
+                    and (self.best.energy[0] <= 0 or (share == 1 and gain <= plan.enough * before))
                 ):
                     break
         except KeyboardInterrupt:

@@ -8,9 +8,10 @@ import numpy as np
 
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.heuristics.placement.deployment_state import DeploymentState, plan
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 
 TRIES = 4
 """Operators that are drawn for one to trade places with, and nodes for a near one."""
@@ -95,7 +96,7 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
     if kind < mix.move:
-        free = room(t.demand, t.capacity, c.used, i, v, q, FIT_SLACK)
+        free = room(t.demand, t.capacity, c.used, i, v, q, LIMIT_SLACK)
         if free > 0:
             plan(d, variable(0), i, u, v, free)
             return 1
@@ -103,9 +104,7 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
 
 
 @inlined
-def _replicate_or_retire(
-    t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool
-) -> int:
+def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool) -> int:
     """Operator i gets one replica more, on node v or u, or one less on node u."""
     c, first, none, one = d.counts, variable(0), variable(-1), variable(1)
     r = c.degree[i]
@@ -113,7 +112,7 @@ def _replicate_or_retire(
         w = u if uniform(random) < 0.5 else v
         if r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]):
             return 0
-        if room(t.demand, t.capacity, c.used, i, w, r, FIT_SLACK) == 0:
+        if room(t.demand, t.capacity, c.used, i, w, r, LIMIT_SLACK) == 0:
             return 0
         plan(d, first, i, none, w, one)
     else:
@@ -128,7 +127,7 @@ def _plan_gathering(t: PlacementArrays, d: DeploymentState, i: int, v: int) -> i
     """All replicas of operator i go to node v, if they fit there together."""
     c = d.counts
     others = c.degree[i] - c.held[i, v]
-    if others == 0 or room(t.demand, t.capacity, c.used, i, v, others, FIT_SLACK) < others:
+    if others == 0 or room(t.demand, t.capacity, c.used, i, v, others, LIMIT_SLACK) < others:
         return 0
     changes = 0
     for k in range(c.number[i]):
@@ -150,13 +149,13 @@ def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: in
         back = 1.0
         for m in range(t.demand.shape[1]):
             if t.demand[j, m] > 0:
-                back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - 1e-9))
+                back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - WHOLE_NUMBER_SLACK))
         returning = min(c.held[j, v], int(min(back, 1e9)))
         for m in range(t.demand.shape[1]):
             more = q * t.demand[i, m] - returning * t.demand[j, m]
-            if more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + FIT_SLACK):
+            if more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + LIMIT_SLACK):
                 return 0
-            if more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + FIT_SLACK):
+            if more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + LIMIT_SLACK):
                 return 0
         plan(d, variable(0), i, u, v, q)
         plan(d, variable(1), j, v, u, returning)
@@ -169,7 +168,7 @@ def _plan_exchange(t: PlacementArrays, d: DeploymentState, u: int, v: int) -> in
     """Everything on u goes to v, and everything on v to u, if both fit."""
     c = d.counts
     for m in range(c.used.shape[1]):
-        if c.used[u, m] > t.capacity[v, m] * (1 + FIT_SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + FIT_SLACK):
+        if c.used[u, m] > t.capacity[v, m] * (1 + LIMIT_SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + LIMIT_SLACK):
             return 0
     changes = 0
     for i in range(c.degree.size):

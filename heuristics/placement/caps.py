@@ -14,6 +14,7 @@ from edrp.core.budget import look
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
 from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.caps_search import placements_within
@@ -205,7 +206,7 @@ def load_range(tasks: FixedTasks) -> tuple[Floats, Floats]:
     np.add.at(per_task, arrays.source, arrays.sent / arrays.totals[arrays.source][:, None])
     lowest, highest = tasks.totals / tasks.nodes, np.zeros(tasks.shared)
     for k in range(tasks.shared):
-        left = tasks.room * (1 + 1e-9)
+        left = tasks.room * (1 + LIMIT_SLACK)
         for i in np.argsort(-per_task[:, k], kind="stable"):
             needed = arrays.demand[i] > 0
             fits = (left[needed] / arrays.demand[i][needed]).min(initial=np.inf)

@@ -11,7 +11,8 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
-from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, leaving
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
 STEP = 1e-7
 """Units of work for a number of tasks that a node is given."""
@@ -39,8 +40,8 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
         Shape (placements, nodes, operators).
     """
     found = np.zeros((plans, tasks.nodes, tasks.operators), np.int64)
-    upper = thresholds * (1 + SAME) + 1e-15
-    number, left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + SAME), upper, steps, found)
+    upper = thresholds * (1 + LIMIT_SLACK) + 1e-15
+    number, left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, found)
     spend(STEP * (steps - left))
     return found[:number].copy()
 

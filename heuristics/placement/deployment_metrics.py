@@ -6,10 +6,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, SharedUse
 from edrp.heuristics.placement.replica_counts import ReplicaCounts
-from edrp.placement.scales import TIE_MOVE
 
 PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
@@ -21,16 +21,13 @@ BROKEN = 5
 """Index in `DeploymentState.values` of what is 1 where a limit or capacity is broken."""
 
 
-
-
-
 @inlined
 def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
     """The excess over node u's capacity, relative to it, summed over resources."""
     total = 0.0
     for m in range(c.used.shape[1]):
         over = c.used[u, m] - t.capacity[u, m]
-        if over > 1e-9 * t.capacity[u, m] + 1e-12:
+        if over > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
             total += over / max(t.capacity[u, m], 1e-3 * over)
     return total
 
@@ -182,7 +179,7 @@ def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
         value = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
         total += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * value
-        if value > limit * (1 + 1e-9):
+        if value > limit * (1 + LIMIT_SLACK):
             total += PENALTY * (value / limit - 1) + BREACH
             d.values[BROKEN] = 1.0
     return total

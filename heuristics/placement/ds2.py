@@ -10,14 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Ints
+from edrp.core.tolerances import REPLICAS_SLACK
 from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt
 from edrp.heuristics.placement.start import stable_degrees
 from edrp.placement.application import Operator
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency
-
-ROUNDING = 1e-9
-"""Relative excess over a whole number of replicas that a load may need and still get that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,8 @@ def _needed(compiled: Compiled, name: str, utilisation: float) -> float:
     if load == 0:
         return 1
     if isinstance(operator.latency, CapacityCurveLatency):
-        return max(1, operator.latency.fewest_replicas(load / utilisation * (1 - ROUNDING)))
-    return max(1, ceil(load / (true_rate(operator) * utilisation) * (1 - ROUNDING)))
+        return max(1, operator.latency.fewest_replicas(load / utilisation * (1 - REPLICAS_SLACK)))
+    return max(1, ceil(load / (true_rate(operator) * utilisation) * (1 - REPLICAS_SLACK)))
 
 
 def _possible(compiled: Compiled, needed: list[float]) -> Ints:

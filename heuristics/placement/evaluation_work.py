@@ -11,7 +11,7 @@ CHUNK_UNITS = 0.02
 """Units of work between two looks at the clock."""
 
 STEP_UNITS, PART_UNITS, PAIR_UNITS = 1.5e-7, 3e-9, 1.5e-9
-"""Seconds of an idle core that a change takes: in any case, per operator and stream, and per pair of nodes that is looked at.
+"""Units of work for a change: in any case, per operator and stream, and per pair of nodes that is looked at.
 Fitted to iterated local search on layered applications of 10, 20 and 60 operators, processor time over units 0.8 to 1.0."""
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed, shortened
 from edrp.heuristics.placement.start import overloaded, stable_degrees
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.problem import PlacementProblem
 
 

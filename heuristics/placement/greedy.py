@@ -13,6 +13,7 @@ from edrp.core import budget
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.start import first_fit, overloaded, random_fit
 from edrp.placement.compilation import compile_problem
@@ -66,7 +67,7 @@ def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
             continue
         home = np.flatnonzero(counts[i])[:1]
         nodes = compiled.candidates(int(i))
-        nodes = nodes[(free[nodes] >= compiled.demand[i] * (1 - 1e-9)).all(axis=1)]
+        nodes = nodes[(free[nodes] >= compiled.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)]
         if nodes.size:
             counts[i, nodes[np.argmin(compiled.links.delay_from(home)[0, nodes])]] += 1
             return True

@@ -8,9 +8,10 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
+from edrp.core.tolerances import TIE_COST
 from edrp.placement.compiled import Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import TIE_COST, cost_scale, max_objective
+from edrp.placement.scales import cost_scale, max_objective
 
 NEAR = 6
 """Number of neighbours of a node that count as near."""

@@ -16,6 +16,7 @@ from edrp.core import budget
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
 from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
@@ -39,7 +40,7 @@ PENALTY = 10.0
 SMALL, LARGE = 1e-200, 1e200
 """Stand for no capacity and for one without end, where shares of capacities are computed."""
 
-ROOMS = (1.0, 0.94, 0.85)
+CAPACITY_SHARES = (1.0, 0.94, 0.85)
 """Shares of all capacities that are used, one after the other until what is found can be put on nodes."""
 
 
@@ -116,10 +117,10 @@ def _excess(t: ClassArrays, s: ClassState) -> float:
     total = 0.0
     for m in range(t.demand.shape[1]):
         for subset in range(1, t.room.shape[0]):
-            if s.used[subset, m] > t.room[subset, m] * (1 + 1e-9):
+            if s.used[subset, m] > t.room[subset, m] * (1 + LIMIT_SLACK):
                 total += s.used[subset, m] / t.room[subset, m] - 1.0
         for i in range(s.replicas.size):
-            if s.block[i] >= 0 and s.load[s.block[i], m] > t.capacity[_class_number(s.classes[i]), m] * (1 + 1e-9):
+            if s.block[i] >= 0 and s.load[s.block[i], m] > t.capacity[_class_number(s.classes[i]), m] * (1 + LIMIT_SLACK):
                 total += s.load[s.block[i], m] / t.capacity[_class_number(s.classes[i]), m] - 1.0
     return total
 
@@ -142,7 +143,7 @@ def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
             stream += 1
         s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
         response = max(response, s.finish[j])
-    excess += max(0.0, response / t.scalars[2] - 1.0 - 1e-9) + max(0.0, cost / t.scalars[3] - 1.0 - 1e-9)
+    excess += max(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + max(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK)
     return t.scalars[0] * response + t.scalars[1] * cost + PENALTY * excess, excess
 
 
@@ -260,7 +261,7 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
     number = few_classes(compiled, MAX_CLASSES)
     if number is None or compiled.problem.kind != "edrp":
         return None
-    for room in ROOMS:
+    for room in CAPACITY_SHARES:
         arrays = _class_arrays(compiled, number, room)
         best = _annealed(arrays, seed, out_of_time)
         counts = None if best is None else _on_nodes(compiled, number, best)
@@ -310,7 +311,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     first = [int(nodes[0]) for nodes in members]
     inside = np.arange(1 << len(members))[:, None] >> np.arange(len(members)) & 1 == 1
     capacity = compiled.capacity[first]
-    fits = (compiled.demand[:, None] <= capacity[None] * (1 + 1e-9)).all(axis=2) & compiled.candidate[:, first]
+    fits = (compiled.demand[:, None] <= capacity[None] * (1 + LIMIT_SLACK)).all(axis=2) & compiled.candidate[:, first]
     allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])
@@ -344,7 +345,7 @@ def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | Non
     items.sort(key=lambda item: (not item[3], item[1].bit_count(), -float((item[0] / size).max(initial=0.0))))
     free, counts = compiled.capacity.copy(), np.zeros(compiled.candidate.shape, np.int64)
     for load, classes, operators, whole in items:
-        nodes = np.flatnonzero((load <= free * (1 + 1e-9)).all(axis=1) & ((classes >> number & 1) == 1))
+        nodes = np.flatnonzero((load <= free * (1 + LIMIT_SLACK)).all(axis=1) & ((classes >> number & 1) == 1))
         if not nodes.size:
             return None
         left = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)

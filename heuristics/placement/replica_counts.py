@@ -13,9 +13,6 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined
 
-FIT_SLACK = 1e-9
-"""Relative overload of a node that counts as rounding, as in the evaluation."""
-
 
 @inlined
 def variable(value: int) -> int:

@@ -8,15 +8,13 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 
 DEPTH, STATES, DEEPEST = range(3)
 """Indices of `ExecutorQueue.counters`: executors placed, executors placed so far counting those taken back, maximum at once."""
 
 PLACED, DEAD_END, UNFINISHED = range(3)
 """Ends of a piece of the search."""
-
-SLACK = 1e-9
-"""Relative overload that rounding may leave, as the evaluation allows."""
 
 
 class ExecutorQueue(NamedTuple):
@@ -141,7 +139,7 @@ def _fits(t: ExecutorQueue, a: int, u: int) -> bool:
     if not t.candidate[a, u]:
         return False
     for m in range(t.all_free.size):
-        if t.demand[a, m] > t.free[u, m] + SLACK * t.capacity[u, m]:
+        if t.demand[a, m] > t.free[u, m] + LIMIT_SLACK * t.capacity[u, m]:
             return False
     return True
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.heuristics.notes import listed
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -144,4 +145,4 @@ def _room(free: Floats, demand: Floats, limit: int) -> Ints:
     needed = demand > 0
     if not needed.any():
         return np.full(len(free), limit, np.int64)
-    return np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1) + 1e-9), 0, limit).astype(np.int64)
+    return np.clip(np.floor((free[:, needed] / demand[needed]).min(axis=1) + WHOLE_NUMBER_SLACK), 0, limit).astype(np.int64)

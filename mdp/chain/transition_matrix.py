@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.mdp.chain import markov_chains
 from edrp.mdp.chain.transition_counts import checked_transitions, count_transitions, faults_of_counts
-
-ROW_SUM_SLACK = 1e-9
-"""By how much the probabilities of a row may miss 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -292,10 +290,10 @@ def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Fl
         why = f"must have one row and one column for each of the {counts.size} node counts"
         faults.append(Fault("probabilities", f"an array of shape {matrix.shape}", why))
         raise InvalidInstanceError(faults)
-    inside = (matrix >= 0) & (matrix <= 1 + ROW_SUM_SLACK)  # false for NaN
+    inside = (matrix >= 0) & (matrix <= 1 + UNIT_SUM_SLACK)  # false for NaN
     for i, j in np.argwhere(~inside)[:20]:
         faults.append(Fault(f"probabilities[{i}][{j}]", repr(matrix[i, j].item()), "must lie between 0 and 1"))
-    for i in np.flatnonzero(inside.all(axis=1) & (np.abs(matrix.sum(axis=1) - 1) > ROW_SUM_SLACK)):
+    for i in np.flatnonzero(inside.all(axis=1) & (np.abs(matrix.sum(axis=1) - 1) > UNIT_SUM_SLACK)):
         why = f"the probabilities of leaving {counts[i]} nodes must sum to 1"
         faults.append(Fault(f"probabilities[{i}]", f"a sum of {matrix[i].sum():.12g}", why))
     if faults:

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
 from edrp.core.kernels import kernel
+from edrp.core.tolerances import STATE_RESOLUTION
 from edrp.mdp.fitted.features import Features
 from edrp.mdp.fitted.policies import GAIN, Fitted, Restricted, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
@@ -71,7 +72,7 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
     values = [np.zeros(len(rows)) for rows in partitions]
     error = np.inf
-    while error > 1e-9 * model.total_state:
+    while error > STATE_RESOLUTION * model.total_state:
         look("the restricted process")
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
         least = min(float((b - a).min()) for a, b in zip(values, new, strict=True))

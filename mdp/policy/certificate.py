@@ -8,18 +8,13 @@ from math import ceil, log2
 import numpy as np
 
 from edrp.core.certificates import RawCertificate
+from edrp.core.tolerances import CERTIFIED_BOUND_MARGIN, CERTIFIED_COST_ERROR, MIN_CERTIFIED_COST_ERROR
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 
 DIGITS = 50
 """Binary digits of all state in units; the checker's sweep finds out what rounding costs."""
-
-ROUNDING = 1e-10
-"""Share of the value by which the claimed bound stays below it, so that errors of C fit in between."""
-
-MIN_ERROR, ERROR = 2e-7, 2e-10
-"""Error of C in bytes, or relative to the objective, a fifth of what the checker forgives."""
 
 
 def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySolution) -> RawCertificate:
@@ -29,7 +24,7 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     model = PolicyModel.of(problem, problem.reachable_counts)
     objective = Fraction(solution.objective or 0.0)
     iteration = iterate(model, Threads(1))
-    error = max(MIN_ERROR, ERROR * float(objective))
+    error = max(MIN_CERTIFIED_COST_ERROR, CERTIFIED_COST_ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
         most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
         iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most)
@@ -38,4 +33,6 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]
         for count, values in zip(model.counts, iteration.values, strict=True)
     ]
-    return RawCertificate("pmc", lines, {"unit": str(unit), "bound": str(objective - abs(objective) * Fraction(ROUNDING))})
+    return RawCertificate(
+        "pmc", lines, {"unit": str(unit), "bound": str(objective - abs(objective) * Fraction(CERTIFIED_BOUND_MARGIN))}
+    )

@@ -14,9 +14,10 @@ from edrp.core.budget import counted_as, deadline, memory_limit, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
+from edrp.core.tolerances import CLOSED_GAP, PROJECTED_COST_ACCURACY
 from edrp.mdp.fitted.estimates import PREPARATION, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.pmc import ACCURACY, MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
+from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
@@ -26,9 +27,6 @@ ENUMERATED = 2.5e-6
 
 OPENED = 1e-6
 """Units of work per state of a policy that is opened."""
-
-NEGLIGIBLE = 1e-12
-"""Bytes that no further sweep is run for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +68,22 @@ class Pmc(Method):
             return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
         answer = _answer(problem, model, iteration, options.gap)
-        at_accuracy = iteration.error_bound <= ACCURACY * model.total_state
+        at_accuracy = iteration.error_bound <= PROJECTED_COST_ACCURACY * model.total_state
         if answer.status == "feasible" and (iteration.sweeps == parameters.max_sweeps or at_accuracy):
             answer = replace(answer, stopped_because="iteration_limit")
         return replace(answer, build_seconds=build)
 
 
 def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, options: Options) -> Iteration:
-    """Projected costs, to `ACCURACY` or as exactly as the gap asks for, within so many sweeps and before the deadline."""
+    """Projected costs, to `PROJECTED_COST_ACCURACY` or what the gap asks for, within so many sweeps and before the deadline."""
     engine = Threads(options.many_threads)
     iteration = iterate(model, engine, max_sweeps=max_sweeps)
     objective = _decision(problem, model, iteration).objective
     distance = objective - _bound(objective, iteration.error_bound * problem.discount)
-    if distance <= max(options.gap * objective, NEGLIGIBLE) or iteration.error_bound > ACCURACY * model.total_state:
+    if (
+        distance <= max(options.gap * objective, CLOSED_GAP)
+        or iteration.error_bound > PROJECTED_COST_ACCURACY * model.total_state
+    ):
         return iteration
     # What is at stake here is little relative to all state.
     accuracy = 0.25 * options.gap * objective / model.total_state

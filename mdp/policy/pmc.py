@@ -29,6 +29,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend, units_left
 from edrp.core.errors import OutOfTimeError, VerificationError
 from edrp.core.kernels import carried, inner_loop
+from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.best_response import best_responses, chunk_length, response_work
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.trie import PreparedValues, prepare_values
@@ -39,11 +40,8 @@ ByNodeCount = list[Floats]
 EVALUATIONS = 400
 """Look-up passes between two sweeps, at most."""
 
-ACCURACY = 1e-11
-"""Error of C, relative to all state, at which the iteration ends."""
-
 MAX_FURTHER_SWEEPS = 10
-"""Sweeps after projected costs are known to `ACCURACY`, where little state moves and the gap asks for more."""
+"""Sweeps after projected costs are known to `PROJECTED_COST_ACCURACY`, where little state moves and the gap asks for more."""
 
 CHUNK = 4096
 """States per call of the kernel, at most."""
@@ -230,7 +228,7 @@ def iterate(
     engine: SweepEngine,
     *,
     state: Iteration | None = None,
-    accuracy: float = ACCURACY,
+    accuracy: float = PROJECTED_COST_ACCURACY,
     max_sweeps: int = 1000,
     after_sweep: Callable[[Iteration], None] | None = None,
 ) -> Iteration:

@@ -17,8 +17,9 @@ from edrp.core.budget import memory_limit, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, Fault, InvalidInstanceError
 from edrp.core.folders import refuse_folder
 from edrp.core.spark import in_background
+from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.methods import too_many_states
-from edrp.mdp.policy.pmc import ACCURACY, SweepEngine, Threads
+from edrp.mdp.policy.pmc import SweepEngine, Threads
 from edrp.mdp.policy.process import PolicyModel, build_model, model_parameters
 from edrp.mdp.policy.spark_engine import Spark, WorkerFunction
 from edrp.mdp.policy.store import MANIFEST, precompute_policy
@@ -90,7 +91,7 @@ def precompute_policies(
     engine: SweepEngine,
     folder: str | Path,
     *,
-    accuracy: float = ACCURACY,
+    accuracy: float = PROJECTED_COST_ACCURACY,
     time_limit: float | None = None,
     work_limit: float | None = None,
     watch: Watch | None = None,

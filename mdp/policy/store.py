@@ -30,9 +30,10 @@ from edrp.core.files import (
     write_whole,
 )
 from edrp.core.folders import refuse_folder
+from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
-from edrp.mdp.policy.pmc import ACCURACY, Iteration, SweepEngine, iterate
+from edrp.mdp.policy.pmc import Iteration, SweepEngine, iterate
 from edrp.mdp.policy.process import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
@@ -47,7 +48,7 @@ def precompute_policy(
     engine: SweepEngine,
     folder: str | Path,
     *,
-    accuracy: float = ACCURACY,
+    accuracy: float = PROJECTED_COST_ACCURACY,
     max_sweeps: int = 1000,
     time_limit: float | None = None,
     work_limit: float | None = None,

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from edrp.core.budget import memory_limit
+from edrp.core.tolerances import EQUAL_GAINS, OPTIMALITY_GAP
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
@@ -64,7 +65,7 @@ def search_by_prices(
     cost: float,
     path: Path,
     *,
-    gap: float = 1e-9,
+    gap: float = OPTIMALITY_GAP,
     threads: int = 1,
     seed: int = 0,
     out_of_time: Callable[[], bool] = lambda: False,
@@ -101,7 +102,7 @@ def _pass_until_proven(
     progress: Callable[[float, float], None],
 ) -> None:
     pools = Pools(course, MAX_POOL)
-    rounding = 1e-12 * sum(float(step.state_before[-1]) for step in course.steps)
+    rounding = EQUAL_GAINS * sum(float(step.state_before[-1]) for step in course.steps)
     relaxation = PriceRelaxation(course, seed, out_of_time)
     gaps: list[float] = []
     while True:

@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
+from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.sequence.course import Course, MigrationStep, Path
@@ -151,7 +152,7 @@ def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambd
             after = best[t + 1] if t + 1 < len(best) else None
             between = _between(here, before, steps[t + 1] if after is not None else None, after)
             moved = _costs_around(here, before, between, steps[t + 1] if after is not None else None, after)
-            if sum(moved) < costs[t : t + 2].sum() - 1e-12 * here.state_before[-1]:
+            if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * here.state_before[-1]:
                 best[t] = between
                 costs[t : t + 2] = moved
                 for neighbour in (t - 1, t + 1):

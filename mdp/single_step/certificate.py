@@ -12,8 +12,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from edrp.core.budget import look, spend
 from edrp.core.certificates import NotCertifiedError, RawCertificate
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mdp.partitions import OldNodes
-from edrp.migration.intervals import LOAD_SLACK
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
 
 Integers = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Intege
     amounts = [Fraction(repr(amount)) for amount in work]
     scale = lcm(*(amount.denominator for amount in amounts))
     before = [0, *accumulate(int(amount * scale) for amount in amounts)]
-    limit = (1 + Fraction(repr(tolerance))) * before[-1] * (1 + Fraction(repr(LOAD_SLACK))) / nodes
+    limit = (1 + Fraction(repr(tolerance))) * before[-1] * (1 + Fraction(repr(LIMIT_SLACK))) / nodes
     first, a = [], 0
     for load in before:
         while load - before[a] > limit:

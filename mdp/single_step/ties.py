@@ -15,7 +15,8 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop, kernel
-from edrp.mdp.matching import EQUAL_GAINS, assign, match_into, room_for_matching
+from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
+from edrp.mdp.matching import assign, match_into, room_for_matching
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, room_for
@@ -24,9 +25,6 @@ from edrp.migration.intervals import Assignment, load_limit
 
 STEP, CELL = 1e-5, 4e-8
 """Units of work of a single step, and in addition per task and node, all trial loads included."""
-
-EQUAL_LOADS = 1e-12
-"""Loads that differ by less than this share of all work are equal."""
 
 
 def best_migration(

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined, inner_loop, kernel
-from edrp.mdp.matching import EQUAL_GAINS
+from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, make_line

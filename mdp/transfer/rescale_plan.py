@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.shares import moved_bytes
-
-ROUNDING = 1e-9
-"""Relative excess over the least possible time that is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferS
     ample = 2 * sizes.sum() / fluid  # in place of infinite rates: such cards are busy for half of the time at most
     sending, receiving = np.where(np.isinf(up), ample, up), np.where(np.isinf(down), ample, down)
     one_by_one = schedule_transfers(sizes, sending, receiving)
-    if one_by_one.total_seconds <= fluid * (1 + ROUNDING):
+    if one_by_one.total_seconds <= fluid * (1 + SAME_VALUE):
         return one_by_one
     return schedule_transfers(sizes, sending, receiving, exclusive=False)
 

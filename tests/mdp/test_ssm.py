@@ -12,7 +12,8 @@ from scipy.optimize import linear_sum_assignment
 
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
 from edrp.core.kernels import interpreting
-from edrp.mdp.matching import EQUAL_GAINS, assign, gain_between, match
+from edrp.core.tolerances import EQUAL_GAINS
+from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.bands import room_for_bands, set_bands
 from edrp.mdp.single_step.layers import make_line, room_for

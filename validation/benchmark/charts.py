@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from edrp.core.tolerances import MIN_PLOTTED_SECONDS
 from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.formatting import duration, percent
 from edrp.validation.benchmark.measures import by_instance
@@ -109,7 +110,8 @@ def over_time_chart(
         elif name in ends:
             seconds, gap = ends[name]
             figure.add_scatter(
-                x=[max(seconds, 1e-6)], y=[max(gap, GAP_FLOOR)], name=name, mode="markers", marker=styles.marker(name),
+                x=[max(seconds, MIN_PLOTTED_SECONDS)], y=[max(gap, GAP_FLOOR)],
+                name=name, mode="markers", marker=styles.marker(name),
                 text=[f"{name}: {percent(gap)} after {duration(seconds)}"], hoverinfo="text",
             )  # fmt: skip
     times = [float(x) for curve in curves.values() for x in (curve.x[0], curve.x[-1])]

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import MIN_PLOTTED_SECONDS, SAME_VALUE
 from edrp.validation.benchmark.measures import NEAR, compared_runs
 
 POINTS = 80
 """Points of a curve over time."""
-
-MIN_SECONDS = 1e-6
-"""Shorter times count as this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def _ratio(value: Floats, best: Floats) -> Floats:
     """Value over best, 1 where they are the same (both 0 included), infinite where the method failed."""
     ratio = np.full(value.shape, np.inf)
     done = np.isfinite(value)
-    same = done & (value <= best * (1 + 1e-9) + 1e-300)
+    same = done & (value <= best * (1 + SAME_VALUE) + 1e-300)
     np.divide(value, best, out=ratio, where=done & (best > 0))
     ratio[same] = 1.0
     return ratio
@@ -87,7 +85,7 @@ def objective_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
 def time_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
     """Profiles of the time to a good answer: one at most 1 % worse than the best answer of any method."""
     counted = _attempted(runs)
-    seconds = counted["seconds"].clip(lower=MIN_SECONDS)
+    seconds = counted["seconds"].clip(lower=MIN_PLOTTED_SECONDS)
     return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR))))
 
 

@@ -10,11 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from edrp.core.methods import methods
+from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS
 from edrp.report.estimates import bootstrap_mean
-from edrp.validation.benchmark.statistics import TIE
-
-OPTIMAL = 1e-6
-"""Relative: an answer this close to the proven optimum is optimal."""
 
 NEAR = 0.01
 """Relative: an answer this close to a reference is a good one."""
@@ -106,7 +103,10 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     """
     counted = compared_runs(runs)
     known = counted["reference_is"] == OPTIMUM
-    shares = {"optimal": (counted["gap"] <= OPTIMAL).astype(float).where(known), "near": (counted["gap"] <= NEAR).astype(float)}
+    shares = {
+        "optimal": (counted["gap"] <= BENCHMARK_OPTIMUM).astype(float).where(known),
+        "near": (counted["gap"] <= NEAR).astype(float),
+    }
     means = ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
     return counted.assign(**shares).groupby(["method", "id"])[means].mean()
 
@@ -227,7 +227,7 @@ def gaps_by_family(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
         own = gaps.groupby("method").agg(["size", "count", "mean"])
         least = own.loc[own["size"] == own["count"], "mean"].min()
         found[str(family)] = {
-            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + TIE))
+            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + EQUAL_GAPS))
             for method, size, count, mean in own.itertuples()
         }
     return found

@@ -17,9 +17,7 @@ from edrp.core.kinds import SOLUTION, get_kind
 from edrp.core.kinds import kinds as all_kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-
-TOLERANCE = 1e-6
-"""Relative: differences up to this are rounding."""
+from edrp.core.tolerances import RECHECKED_VALUE
 
 ESTIMATED = ("migration-policy",)
 """Kinds whose objective rests on what a method expects of the future: objectives of different methods are not comparable."""
@@ -146,4 +144,4 @@ def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:
 
 
 def _slack(value: float) -> float:
-    return TOLERANCE * max(abs(value), 1e-9)
+    return RECHECKED_VALUE * max(abs(value), 1e-9)

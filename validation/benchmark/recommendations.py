@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from edrp.core.tolerances import EQUAL_GAPS
 from edrp.report.estimates import MIN_RESAMPLED, Estimate, bootstrap_mean, estimate_share
 from edrp.validation.benchmark.formatting import counted, duration, listed, percent
 from edrp.validation.benchmark.measures import by_instance
 from edrp.validation.benchmark.sentences import reference_name
-from edrp.validation.benchmark.statistics import TIE
 
 ANSWERS_MOST, ANSWERS_SOME = 0.95, 0.5
 """Shares of the instances that anything answered from which on a method may be recommended for its speed, or with that said."""
@@ -97,7 +97,7 @@ def _either(needs: Sequence[str]) -> str:
 def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
     """The column with the least mean, the fastest of ties, and the others whose difference may be none."""
     means = values.mean()
-    ties = [str(name) for name in means.index[means <= means.min() + TIE]]
+    ties = [str(name) for name in means.index[means <= means.min() + EQUAL_GAPS]]
     best = min(ties, key=lambda name: float(summary.loc[name, "median_seconds"]))
     others = [str(name) for name in values.columns if name != best]
     return best, [name for name in others if not _certain((values[name] - values[best]).to_numpy(np.float64))]
@@ -105,7 +105,7 @@ def _least(values: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]
 
 def _certain(differences: np.ndarray) -> bool:
     """Whether the interval of the mean difference is above 0."""
-    if np.abs(differences).max(initial=0.0) <= TIE:
+    if np.abs(differences).max(initial=0.0) <= EQUAL_GAPS:
         return False
     interval = bootstrap_mean(differences)
     return interval.low is not None and interval.low > 0

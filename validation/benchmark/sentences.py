@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from edrp.core.tolerances import EQUAL_GAPS
 from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.formatting import GLUE, counted, duration, listed, number, percent
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, answered_fewer
-from edrp.validation.benchmark.statistics import TIE, PairedTest
+from edrp.validation.benchmark.statistics import PairedTest
 
 SIGNIFICANT = 0.05
 
@@ -50,7 +51,7 @@ def gap_sentence(summary: pd.DataFrame, runs: pd.DataFrame) -> str:
     if answered.empty:
         return "No method found an answer."
     own = answered.iloc[0]
-    equal = answered[(answered["answered"] == own["answered"]) & (answered["mean_gap"] <= own["mean_gap"] + TIE)]
+    equal = answered[(answered["answered"] == own["answered"]) & (answered["mean_gap"] <= own["mean_gap"] + EQUAL_GAPS)]
     names = [str(name) for name in equal.index]
     sentence = (
         f"{listed(names)} {_is(names)} within 1{GLUE}% of {reference_name(runs)} on {percent(own['near'])} of "
@@ -125,7 +126,7 @@ def profile_sentence(curves: Mapping[str, Curve], factor: float, predicate: tupl
 def _highest(shares: Mapping[str, float]) -> tuple[list[str], float]:
     """The names of the greatest share, and that share."""
     greatest = max(shares.values())
-    return [name for name, share in shares.items() if share >= greatest - TIE], greatest
+    return [name for name, share in shares.items() if share >= greatest - EQUAL_GAPS], greatest
 
 
 def _is(names: Sequence[str]) -> str:

@@ -10,9 +10,7 @@ import numpy as np
 from scipy import stats
 
 from edrp.core.arrays import Floats
-
-TIE = 1e-9
-"""Gaps that differ by no more than this are equal."""
+from edrp.core.tolerances import EQUAL_GAPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def _compare(first: str, second: str, ours: Mapping[str, float], theirs: Mapping
     """One test by itself, its p value not corrected."""
     common = [name for name in ours if name in theirs]
     difference = np.array([ours[name] - theirs[name] for name in common])
-    difference[np.abs(difference) <= TIE] = 0.0
+    difference[np.abs(difference) <= EQUAL_GAPS] = 0.0
     differing = difference[difference != 0]
     return PairedTest(
         first,

@@ -17,7 +17,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
-from edrp.core.solution import GAP
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.datasets.families.registry import generate, own_families
 from edrp.report.page import require_packages
 from edrp.validation.benchmark.own_instances import stated_kind
@@ -112,7 +112,7 @@ def run_benchmark(
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     work_limit = tried.get("work_limit")
     time_limit = tried.get("time_limit", suite.time_limit if work_limit is None else None)
-    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": GAP}
+    limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit, "gap": OPTIMALITY_GAP}
     if tried.get("certify"):
         limits["certify"] = True
     choices = read_choices(tried.get("methods", suite.methods), **limits)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, fit_job
 from edrp.engines.flink.autoscaler import autoscaler_replicas
@@ -87,7 +88,7 @@ Policy = Callable[[ControlledJob], None]
 
 def peak_replicas(rate: float, service: Mapping[str, float]) -> dict[str, int]:
     """Fewest replicas that are not busier than the limit at a rate, by the seconds of service that are set."""
-    return {name: max(1, math.ceil(rate * seconds / PEAK_LIMIT - 1e-9)) for name, seconds in service.items()}
+    return {name: max(1, math.ceil(rate * seconds / PEAK_LIMIT - WHOLE_NUMBER_SLACK)) for name, seconds in service.items()}
 
 
 def hold(job: ControlledJob) -> None:

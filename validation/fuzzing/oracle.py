@@ -21,16 +21,11 @@ from edrp.core.instances import loads
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
+from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, PROVEN_OPTIMA_AGREEMENT
 from edrp.mdp.fitted.estimates import ESTIMATED
 
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
-
-AGREEMENT = 1e-8
-"""Relative difference of two proven optima, or of an objective before and after it was written, that counts as rounding."""
-
-NARROWING = 0.9e-9
-"""By how much, relatively, limits are narrower where a decision may not live on the slack of a billionth for rounding."""
 
 ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
 
@@ -150,7 +145,7 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
         bound, _ = _first_stage(one)
         for other in held:
             _, value = _first_stage(other)
-            slack = max(AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
+            slack = max(PROVEN_OPTIMA_AGREEMENT * max(1.0, abs(value or 0.0)), 2 * problem.resolution)
             refuted = one is not other and bound is not None and bound > (value or 0.0) + slack
             if refuted and _keeps_limits(problem, other):
                 found.append(f"{one.method} bounds by {bound!r}, {other.method} reaches {value!r}: {problem.kind}")
@@ -176,10 +171,10 @@ def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _narrower(value: Any) -> Any:
-    """All numbers of a limit, a table of limits or nothing, smaller by `NARROWING`."""
+    """All numbers of a limit, a table of limits or nothing, smaller by `FUZZED_LIMIT_NARROWING`."""
     if isinstance(value, dict):
         return {name: _narrower(inner) for name, inner in value.items()}
-    return value * (1 - NARROWING) if isinstance(value, float) else value
+    return value * (1 - FUZZED_LIMIT_NARROWING) if isinstance(value, float) else value
 
 
 def _first_stage(solution: Solution) -> tuple[float | None, float | None]:

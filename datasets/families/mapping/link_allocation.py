@@ -40,10 +40,6 @@ def bimodal_flows(
 
     Each was given the direct link, or two links, where there was room, and the public network otherwise. Then half of all
     ended. Rates are those of the paper's tasks: 1 Mbps at the source, 95 % of it behind each component.
-
-    >>> problem = bimodal_flows(seed=1)
-    >>> len(problem.flows), sum(flow.route is None for flow in problem.flows)
-    (150, 66)
     """
     random = random_stream(seed, _FLOWS)
     platform = _Platform(bimodal_platform(servers, links, seed))
@@ -197,10 +193,6 @@ def random_link_allocation_problem(
 
     Links with and without a way back, without bandwidth, and with less than flows hold now; up- and downlinks of nothing,
     of little and without limit; prices of nothing; forwarding that few flows can pay; exact fits of small whole rates.
-
-    >>> problem = random_link_allocation_problem(1)
-    >>> problem == random_link_allocation_problem(1), 1 <= len(problem.flows) <= 5
-    (True, True)
     """
     random = np.random.default_rng([seed, 2004])
     names = [f"n{index}" for index in range(random.integers(servers[0], servers[1] + 1))]

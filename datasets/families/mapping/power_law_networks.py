@@ -23,8 +23,6 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     a time. The other end is always drawn with probability proportional to the links that a server has, never twice the
     same. With fewer links than it takes for all to join, the last servers stay without.
 
-    The generator is used link by link: with more links of the same seed, the first ones are the same.
-
     Parameters
     ----------
     each
@@ -34,13 +32,6 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
     ------
     InvalidInstanceError
         Without servers, and for a negative number of links or more than there are pairs.
-
-    Examples
-    --------
-    >>> preferential_links(5, 3, np.random.default_rng(0))
-    [(1, 0), (2, 0), (3, 0)]
-    >>> len(set(preferential_links(5, 10, np.random.default_rng(0))))
-    10
     """
     _check(servers, links)
     linked = np.zeros((servers, servers), dtype=bool)

@@ -26,12 +26,6 @@ def random_mapping_problem(
     ----------
     public
         Whether there is a public network; None for one in three problems.
-
-    Examples
-    --------
-    >>> problem = random_mapping_problem(4)
-    >>> random_mapping_problem(4) == problem, len(problem.network.nodes) <= 8
-    (True, True)
     """
     generator = np.random.default_rng(seed)
     servers = int(generator.integers(2, max_servers + 1, 2).max())

@@ -78,12 +78,6 @@ def cluster(
         Nodes, slots of each, and maximum replicas; one of `SIZES` with room for the operators when None.
     weights
         Weights of the metrics; drawn when None.
-
-    Examples
-    --------
-    >>> problem = cluster(5, np.random.default_rng(0), zones=2)
-    >>> len(problem.application.operators), len({node.zone for node in problem.network.nodes})
-    (5, 2)
     """
     if size is None:
         fitting = [known for known in SIZES if known[0] * known[1] * FILLED[0] >= operators]

@@ -42,7 +42,7 @@ REPLICAS = (0.4, 0.5, 0.1)
 PINNED_UTILISATION = 0.4
 """Utilisation of source and sink at full load."""
 
-ROOM = (1.0, 3.0)
+NODE_ROOM = (1.0, 3.0)
 """Resources of all nodes relative to what all replicas need."""
 
 SPEEDUPS = (0.8, 1.0, 1.0, 1.25, 1.5)
@@ -52,7 +52,7 @@ STATE_SIZES = (1e3, 3e7)
 UNCHECKED_SHARE = 0.05
 """How often limits stay as they are drawn, whether they can be met or not."""
 
-SLACK = (0.9, 1.6)
+LIMIT_FACTORS = (0.9, 1.6)
 """Response-time limit relative to the time of the longest path with all replicas and mean delays."""
 
 MAX_TIMED_LOAD = 0.95
@@ -106,11 +106,7 @@ def _maker(make_shape: ShapeMaker, make_network: NetworkMaker) -> Callable[[int,
 def placement_problem(shape: Shape, network: Network, random: np.random.Generator) -> EdrpProblem:
     """A problem of kind `edrp` with random figures: from idle to overloaded, some with an application that already runs.
 
-    Source and sink are pinned. At full load the bottleneck's queue (M/M/1) is just not stable with all its replicas;
-    the load of the problem is 10 to 104 % of that. Node resources are drawn around what all replicas need together.
-    The limit on the response time is 0.9 to 1.6 times what the longest path takes with all replicas and mean delays,
-    or what some deployment reaches, so that few problems but the overloaded ones are infeasible.
-    A third of the problems reconfigure a deployment that was made for half to one and a half times the load.
+    Source and sink are pinned. Limits are such that few problems but the overloaded ones are infeasible.
 
     Parameters
     ----------
@@ -195,7 +191,7 @@ def _equipped(network: Network, application: Application, random: np.random.Gene
     """The network with resources of about the application's need, and on every other draw with unequal nodes."""
     count = len(network.nodes)
     needed = sum(operator.max_replicas * plain_amount(operator.resources) for operator in application.operators)
-    room = max(edrp_parameters.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*ROOM) / count)))
+    room = max(edrp_parameters.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*NODE_ROOM) / count)))
     resources = np.full(count, room)
     speedup = np.ones(count)
     if random.random() < 0.5:
@@ -214,8 +210,8 @@ def _limits(application: Application, network: Network, level: float, random: np
     replicas = sum(operator.max_replicas * operator.replica_cost for operator in application.operators)
     path_time = longest_path_time(application, mean_delay(network), min(1.0, MAX_TIMED_LOAD / level))
     return {
-        "response_time": path_time * random.uniform(*SLACK),
-        "cost": (replicas + traffic * edrp_parameters.LINK_PRICE) * random.uniform(*SLACK),
+        "response_time": path_time * random.uniform(*LIMIT_FACTORS),
+        "cost": (replicas + traffic * edrp_parameters.LINK_PRICE) * random.uniform(*LIMIT_FACTORS),
         "downtime": DOWNTIME_LIMIT,
     }
 

@@ -44,12 +44,6 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
         Deployments at most; larger problems are drawn again.
     running
         Whether the application already runs somewhere, at random; then downtime counts, too.
-
-    Examples
-    --------
-    >>> problem = random_cluster(0)
-    >>> problem.kind, len({node.zone for node in problem.network.nodes}) <= 3
-    ('edrp', True)
     """
     random = np.random.default_rng([seed, 18 + running])
     while True:

@@ -45,12 +45,6 @@ def random_problem(
     ----------
     combinations_limit
         Candidates and replicas are cut until the product of the operators' configurations is at most this.
-
-    Examples
-    --------
-    >>> problem = random_problem(1)
-    >>> problem == random_problem(1), 3 <= len(problem.network.nodes) <= 6
-    (True, True)
     """
     random = np.random.default_rng([seed, 2018])
     names = [f"n{u}" for u in range(random.integers(nodes[0], nodes[1] + 1))]

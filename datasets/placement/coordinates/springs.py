@@ -6,9 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.kernels import kernel
-
-COINCIDENT = 1e-9
-"""Distance over latency below which two positions count as one."""
+from edrp.core.tolerances import COINCIDENT_POSITIONS
 
 FIRST_STEP = 1e-3
 """Distance over latency at which a spring between coincident positions starts to push."""
@@ -55,7 +53,7 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
                 towards[c] = peers[p, c] - position[c]
                 square += towards[c] ** 2
             distance = np.sqrt(square)
-            if distance <= COINCIDENT * latency[p]:
+            if distance <= COINCIDENT_POSITIONS * latency[p]:
                 distance = FIRST_STEP * latency[p]
                 for c in range(dimension):
                     towards[c] = directions[p, c] * distance

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from edrp.core.document import named_resources
-from edrp.enactment.containers import AMOUNT_SLACK, ContainerOperator, Host, HostType
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.snapshot import EnactmentProblem
 
 State = tuple[tuple[int, ...], tuple[int, ...]]
@@ -35,17 +36,6 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
     ------
     ValueError
         For hosts without price, while filling them counts and nothing limits their number: there may be no optimum.
-
-    Examples
-    --------
-    >>> problem = EnactmentProblem(
-    ...     application={"operators": [{"name": "filter", "processing_duration": 0.5, "external_rate": 6.0,
-    ...         "resources": {"cpu": 1, "memory": 2}}]},
-    ...     host_types=[{"name": "small", "resources": {"cpu": 4, "memory": 4}, "price": 1.0, "billing_time": 600.0}],
-    ... )
-    >>> best, hosts = brute_force_enactment(problem)
-    >>> best, [host.instances for host in hosts]
-    (2.5, [{'filter': 2}, {'filter': 2}])
     """
     names = list(problem.application.by_name)
     fewest, operators = problem.minimum_instances, problem.application.operators
@@ -88,11 +78,11 @@ def host_contents(
         needs = named_resources(operator.resources).items()
         rooms = [host_type.capacity[name] / amount for name, amount in needs if amount]
         runs = operator.candidates is None or host_type.name in operator.candidates
-        most.append(math.floor(min(rooms, default=useful[operator.name]) * (1 + AMOUNT_SLACK)) if runs else 0)
+        most.append(math.floor(min(rooms, default=useful[operator.name]) * (1 + LIMIT_SLACK)) if runs else 0)
     for counts in product(*(range(count + 1) for count in most)):
         if all(
             math.fsum(n * named_resources(o.resources).get(name, 0.0) for n, o in zip(counts, operators, strict=True))
-            <= amount * (1 + AMOUNT_SLACK)
+            <= amount * (1 + LIMIT_SLACK)
             for name, amount in host_type.capacity.items()
         ):
             yield counts

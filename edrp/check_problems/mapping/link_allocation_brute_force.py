@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 
 
@@ -55,7 +56,7 @@ def _choices(problem: LinkAllocationProblem, graph: nx.DiGraph[Any], flow: Flow)
     """Return the routes that a flow may take by itself, and None where it need not have any."""
     free: list[Route | None] = [] if problem.keep and flow.route is not None else [None]
     ways = nx.all_simple_paths(graph, flow.source, flow.target, cutoff=problem.max_links)
-    price = flow.price * (1 + 1e-9)
+    price = flow.price * (1 + LIMIT_SLACK)
     return [*free, *(tuple(way) for way in ways if (len(way) - 2) * problem.forwarding_price <= price)]
 
 
@@ -63,7 +64,7 @@ def _fits(problem: LinkAllocationProblem, routes: Sequence[Route | None]) -> boo
     used: Counter[tuple[str, str]] = Counter()
     for flow, route in zip(problem.flows, routes, strict=True):
         used.update(dict.fromkeys(pairwise(route or ()), flow.rate))  # type: ignore[arg-type]  # a counter of amounts
-    return all(rate <= problem.network.arcs[arc].bandwidth * (1 + 1e-9) for arc, rate in used.items())
+    return all(rate <= problem.network.arcs[arc].bandwidth * (1 + LIMIT_SLACK) for arc, rate in used.items())
 
 
 def _lost(problem: LinkAllocationProblem, public: Sequence[Flow]) -> float:

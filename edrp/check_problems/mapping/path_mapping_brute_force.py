@@ -10,7 +10,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.mapping.path_mapping import SLACK, MappingProblem
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
+from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 
 MAX_PLACEMENTS = 3_000_000
@@ -32,16 +33,6 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
     A way between two servers that passes a server twice is never needed: without the loop it costs and uses no more. All
     objectives are a sum over hops and a number of the placement. Placements are looked at by what their hops cost at least,
     each by itself.
-
-    >>> problem = MappingProblem(
-    ...     network={"nodes": [{"name": "a", "capacity": 1}, {"name": "b", "capacity": 9}],
-    ...              "links": [{"source": "a", "target": "b", "bandwidth": 8, "cost": 3}]},
-    ...     task={"source": "a", "delivery": "a", "bandwidths": [4, 4, 4],
-    ...           "components": [{"name": "f", "capacity": 2}, {"name": "g", "capacity": 1}]},
-    ... )
-    >>> best, maps = brute_force_mapping(problem)
-    >>> best, [each.nodes for each in maps]
-    (6.0, [('b', 'a'), ('b', 'b')])
     """
     ways = _ways(problem)
     best = math.inf
@@ -62,7 +53,7 @@ def brute_force_mapping(problem: MappingProblem) -> tuple[float | None, tuple[Pa
 
 
 def _rounding(value: float) -> float:
-    return 0.0 if math.isinf(value) else 1e-9 * max(1.0, abs(value))
+    return 0.0 if math.isinf(value) else SAME_VALUE * max(1.0, abs(value))
 
 
 def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
@@ -85,13 +76,13 @@ def _simple_paths(problem: MappingProblem, path: tuple[str, ...], rate: float) -
     yield path
     if len(path) <= problem.max_empty_hops + 1:
         for (source, target), link in problem.network.arcs.items():
-            if source == path[-1] and target not in path and rate <= link.bandwidth * (1 + SLACK):
+            if source == path[-1] and target not in path and rate <= link.bandwidth * (1 + LIMIT_SLACK):
                 yield from _simple_paths(problem, (*path, target), rate)
 
 
 def _connects(problem: MappingProblem, start: str, end: str, rate: float) -> bool:
     uplink, downlink = problem.network.by_name[start].uplink, problem.network.by_name[end].downlink
-    return uplink > 0 and rate <= uplink * (1 + SLACK) and (downlink is None or rate <= downlink * (1 + SLACK))
+    return uplink > 0 and rate <= uplink * (1 + LIMIT_SLACK) and (downlink is None or rate <= downlink * (1 + LIMIT_SLACK))
 
 
 def _worth(problem: MappingProblem, route: tuple[str, ...], public: bool) -> float:
@@ -128,7 +119,7 @@ def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[W
     needs = np.array(task.needs).reshape(1, len(able))
     fits = np.ones(count, bool)
     for k, server in enumerate(servers):
-        fits &= ((placed == k) * needs).sum(axis=1) <= server.capacity * (1 + SLACK)
+        fits &= ((placed == k) * needs).sum(axis=1) <= server.capacity * (1 + LIMIT_SLACK)
     placed = placed[fits]
     least = np.zeros(len(placed))
     column = np.full(len(placed), names.index(task.source))
@@ -195,6 +186,6 @@ def _taken(
         free = {arc: problem.network.arcs[arc].bandwidth for arc in pairwise(way.route)}
     for resource, limit in free.items():
         after[resource] = after.get(resource, 0.0) + rate
-        if after[resource] > limit * (1 + SLACK):
+        if after[resource] > limit * (1 + LIMIT_SLACK):
             return None
     return after

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.sequence import MigrationSequence
 
@@ -23,7 +24,7 @@ def all_partitions(work: Sequence[float], nodes: int, tolerance: float, *, allow
     [(0, 1, 3), (0, 2, 3)]
     """
     tasks = len(work)
-    limit = (1 + tolerance) * sum(work) / nodes * (1 + 1e-9)
+    limit = (1 + tolerance) * sum(work) / nodes * (1 + LIMIT_SLACK)
     choose = combinations_with_replacement if allow_empty else combinations
     inner = choose(range(1, tasks + (1 if allow_empty else 0)), nodes - 1)
     every = [(0, *ends, tasks) for ends in inner]
@@ -108,8 +109,6 @@ class PolicyBruteForce:
 
 def brute_force_sequence(problem: MigrationSequence) -> float | None:
     """Least state that moves in all steps of a small problem, in bytes; None where a step has no partition.
-
-    Shares nothing with the methods that it checks.
 
     Table 3 of state migration, whose own answer moves 9 tasks:
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, even_boundaries
 from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.metrics import KeyedDowntime, KeyedResponseTime
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.downtime import transfer_time
 from edrp.placement.metrics.peak_load import shared_resources
 
@@ -59,15 +59,7 @@ class Configurations:
 
 
 def brute_force_rescale(problem: RescaleProblem) -> tuple[float | None, KeyedDeployment | None]:
-    """Least objective over all feasible deployments, and one that has it; None where none is feasible.
-
-    >>> work = {"name": "work", "external_rate": 3.0, "max_replicas": 2, "cost": 1.0,
-    ...         "latency": {"model": "mm1", "service_rate": 3.0}, "tasks": {"work": [2, 1], "state_size": [5, 7]}}
-    >>> problem = RescaleProblem(application={"operators": [work]}, network={"nodes": [{"name": "a"}]},
-    ...                          weights={"cost": 1}, limits={"cost": 4})
-    >>> brute_force_rescale(problem)[0]
-    0.5
-    """
+    """Least objective over all feasible deployments, and one that has it; None where none is feasible."""
     try:
         search = _Search(problem)
     except _NothingStableError:

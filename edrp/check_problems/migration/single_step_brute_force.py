@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.single_step import MigrationProblem
 
 
@@ -40,15 +41,10 @@ class BestMigration(NamedTuple):
 
 
 def brute_force_migration(problem: MigrationProblem) -> BestMigration | None:
-    """The best of all partitions of a small problem with whole sizes; None where none is feasible.
-
-    >>> problem = MigrationProblem(work=[1, 1], state_size=[3, 5], intervals=[[0, 2]], nodes=2, tolerance=0.0)
-    >>> brute_force_migration(problem)
-    BestMigration(cost=3.0, largest_load=1.0, moves=1, boundaries=(0, 1, 2), kept=(None, 0))
-    """
+    """The best of all partitions of a small problem with whole sizes; None where none is feasible."""
     tasks = len(problem.work)
     best = None
-    limit = (1 + problem.tolerance) * sum(problem.work) / problem.nodes * (1 + 1e-9)
+    limit = (1 + problem.tolerance) * sum(problem.work) / problem.nodes * (1 + LIMIT_SLACK)
     counts = range(1, problem.nodes + 1) if problem.allow_empty else [problem.nodes]
     for count in counts:
         for inner in combinations(range(1, tasks), count - 1):

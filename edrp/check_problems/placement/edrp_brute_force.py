@@ -14,13 +14,10 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.document import named_resources
+from edrp.core.tolerances import BRUTE_FORCE_TIE, LIMIT_SLACK
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.metrics import EDRP_METRICS, ResponseTime
-from edrp.placement.metrics.base import LIMIT_SLACK
-
-TIE = 1e-9
-"""Objectives closer than this count as equal."""
 
 CHUNK = 200_000
 """Partial deployments that are extended at once."""
@@ -36,23 +33,11 @@ def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, .
     -------
     tuple
         (None, ()) when the problem is infeasible.
-
-    Examples
-    --------
-    >>> problem = EdrpProblem(
-    ...     application={"operators": [{"name": "work", "cost": 1.0, "max_replicas": 2}]},
-    ...     network={"nodes": [{"name": "a"}, {"name": "b"}]},
-    ...     weights={"cost": 1.0},
-    ...     limits={"cost": 4.0},
-    ... )
-    >>> best, optima = brute_force(problem)
-    >>> best, [deployment["work"] for deployment in optima]
-    (0.25, [('a',), ('b',)])
     """
     steps = [_step(problem, depth) for depth in range(len(problem.application.operators))]
     search = _Search(problem, steps)
     search.extend(search.root())
-    optima = [row for objective, row in search.candidates if objective <= search.best + TIE]
+    optima = [row for objective, row in search.candidates if objective <= search.best + BRUTE_FORCE_TIE]
     if not optima:
         return None, ()
     deployments = tuple(search.deployment(row) for row in optima)
@@ -200,10 +185,10 @@ class _Search:
             objective = self._objective(grown)
             # Best first, so that good deployments are known early; what breaks a limit is infinite.
             order = np.argsort(objective, kind="stable")
-            order = order[objective[order] <= min(self.best + TIE, 1e300)]
+            order = order[objective[order] <= min(self.best + BRUTE_FORCE_TIE, 1e300)]
             if depth + 1 == len(self.steps):
                 self.best = min(self.best, float(objective[order].min(initial=math.inf)))
-                order = order[objective[order] <= self.best + TIE]
+                order = order[objective[order] <= self.best + BRUTE_FORCE_TIE]
                 self.candidates += list(zip(objective[order].tolist(), grown.choice[order], strict=True))
             elif order.size:
                 self.extend(grown.take(order))

@@ -12,12 +12,9 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from edrp.core.document import named_resources
+from edrp.core.tolerances import EQUAL_OBJECTIVES, LIMIT_SLACK
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
-from edrp.placement.metrics.base import LIMIT_SLACK
-
-TIE = 1e-12
-"""Scores closer than this count as equal."""
 
 Choice = tuple[str, ...]
 
@@ -32,26 +29,10 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
     -------
     tuple
         (None, ()) when the problem is infeasible.
-
-    Examples
-    --------
-    >>> problem = LatencyAwareProblem(
-    ...     application={
-    ...         "operators": [{"name": "read", "resources": {"cpu": 0.6}}, {"name": "count", "resources": {"cpu": 0.6}}],
-    ...         "streams": [{"source": "read", "target": "count", "rate": 1.0}],
-    ...     },
-    ...     network={
-    ...         "nodes": [{"name": name, "resources": {"cpu": 1.0}} for name in "ab"],
-    ...         "links": [{"source": "a", "target": "b", "delay": 0.002}],
-    ...     },
-    ... )
-    >>> best, optima = brute_force_latency_aware(problem)
-    >>> round(best, 9), [dict(deployment) for deployment in optima]
-    (3.000002, [{'read': ('a',), 'count': ('b',)}, {'read': ('b',), 'count': ('a',)}])
     """
     search = _Search(problem)
     search.place(0, 0.0)
-    optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + TIE)
+    optima = tuple(Deployment(dict(chosen)) for score, chosen in search.candidates if score <= search.best + EQUAL_OBJECTIVES)
     return (search.best, optima) if optima else (None, ())
 
 
@@ -94,7 +75,7 @@ class _Search:
                 self.chosen[name] = choice
                 grown = streams + self._decided(name)
                 self.arrival[name] = self._arrives(name)
-                if self._score(grown) <= self.best + TIE:
+                if self._score(grown) <= self.best + EQUAL_OBJECTIVES:
                     self.place(depth + 1, grown)
                 del self.chosen[name], self.arrival[name]
             self._release(name, choice)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from edrp.cli.terminal import table
 from edrp.engines.fit import JobFit, OperatorFit
+from edrp.explorer.quantities import byte_figure
 from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "tuples/s", "busy", "served/s by one", "from", "skew", "selectivity", "state")
@@ -34,22 +35,10 @@ def _operator_row(operator: OperatorFit) -> tuple[str, ...]:
         METHODS[operator.method],
         "" if operator.source else f"{operator.skew:.3g}",
         "" if operator.source else f"{operator.selectivity:.3g}",
-        format_bytes(operator.state_size) if operator.state_sizes else "",
+        byte_figure(operator.state_size) if operator.state_sizes else "",
     )
 
 
 def _rate(rate: float) -> str:
     """Three digits at least, and never a power of ten."""
     return f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"
-
-
-def format_bytes(count: int) -> str:
-    """A number of bytes in decimal units.
-
-    >>> format_bytes(999), format_bytes(10_000_000)
-    ('999 B', '10 MB')
-    """
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count} B"

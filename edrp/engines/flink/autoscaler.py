@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.observation import OperatorObservation
 
@@ -34,8 +35,8 @@ def _replicas(fitted: OperatorFit, seen: OperatorObservation, factor: float, fit
     busy = fitted.busy * factor
     if TARGET - BOUNDARY <= busy <= TARGET + BOUNDARY:
         return fitted.replicas
-    wanted = math.ceil(fitted.replicas * busy / TARGET - 1e-9)
-    wanted = max(1, wanted, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - 1e-9))
+    wanted = math.ceil(fitted.replicas * busy / TARGET - WHOLE_NUMBER_SLACK)
+    wanted = max(1, wanted, math.ceil(fitted.replicas * (1 - MAX_SCALE_DOWN) - WHOLE_NUMBER_SLACK))
     wanted = min(wanted, seen.max_parallelism)
     keyed = any(stream.target == fitted.name and stream.partitioning == "hash" for stream in fit.observation.streams)
     return _even(wanted, seen.max_parallelism) if keyed else wanted

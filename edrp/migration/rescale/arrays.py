@@ -43,8 +43,6 @@ class KeyedArrays:
 
     Attributes
     ----------
-    problem
-        The problem.
     compiled
         Its operators, streams and nodes as for kind `edrp`, with the weights and limits of this problem; latencies are those
         of even shares and not to be used.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from edrp.core.document import named_resources
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.splits import possible_replicas, range_fits
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 def operator_clashes(problem: Any) -> tuple[str, ...]:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from typing import Any
 
 from edrp.core.program import Linear
 from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
-from edrp.placement.metrics.base import Expressions, PathPart, PlainMetric
+from edrp.placement.metrics.base import PathPart, PlainMetric
 from edrp.placement.metrics.cost import Cost
 from edrp.placement.metrics.downtime import Downtime, transfer_time
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
-
-
-class KeyedExpressions(Expressions):
-    """Expressions of a program that know what moves, too."""
-
-    @abstractmethod
-    def moved_state(self) -> Linear:
-        """Bytes that change their node."""
 
 
 class KeyedResponseTime(ResponseTime):

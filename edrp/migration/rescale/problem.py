@@ -12,14 +12,14 @@ from pydantic import Field
 from edrp.core.document import Document, Faults, NonNegative, Positive
 from edrp.core.errors import numbered
 from edrp.core.solution import Solution
-from edrp.migration.intervals import RESOLUTION
+from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, RescaleNetwork
 from edrp.migration.rescale.metrics import RESCALE_METRICS
 from edrp.migration.rescale.scenarios import NOW, LoadScenario, multiplied, note_scenario_faults
 from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
-from edrp.placement.metrics.base import LIMIT_SLACK, Metric
+from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
 from edrp.placement.problem import StreamPlacement, Term, limit_needed
 
@@ -145,7 +145,7 @@ class RescaleProblem(StreamPlacement):
     def resolution(self) -> float:
         """1e-9 of what all state weighs: what moves is a difference of sums over it."""
         term = next(term for term in self.terms if term.metric == "moved_state")
-        return RESOLUTION * term.coefficient * sum(operator.total_state for operator in self.application.operators)
+        return STATE_RESOLUTION * term.coefficient * sum(operator.total_state for operator in self.application.operators)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -171,7 +171,7 @@ class RescaleProblem(StreamPlacement):
     def _check_kind(self, faults: Faults) -> None:
         note_scenario_faults(self.scenarios, faults)
         names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
-        if abs(math.fsum(self.weights.of(name) for name in RESCALE_METRICS) - 1.0) > 1e-9:
+        if abs(math.fsum(self.weights.of(name) for name in RESCALE_METRICS) - 1.0) > UNIT_SUM_SLACK:
             faults.add(("weights",), math.fsum(self.weights.of(name) for name in RESCALE_METRICS), "must sum to 1")
         for name in names:
             if self.limits.of(name) is None and name != PEAK_LOAD:

@@ -9,10 +9,8 @@ from typing import Annotated
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, Positive
+from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.migration.rescale.documents import KeyedApplication
-
-SLACK = 1e-9
-"""By how much probabilities may miss 1."""
 
 
 class LoadScenario(Document):
@@ -41,7 +39,7 @@ def note_scenario_faults(scenarios: Sequence[LoadScenario], faults: Faults) -> N
         if factor in factors[:index]:
             faults.add(("scenarios", index, "factor"), factor, "is given twice; add up the probabilities")
     total = math.fsum(scenario.probability for scenario in scenarios)
-    if scenarios and abs(total - 1.0) > SLACK:
+    if scenarios and abs(total - 1.0) > UNIT_SUM_SLACK:
         faults.add(("scenarios",), total, "is what the probabilities sum to; they must sum to 1")
 
 

@@ -14,8 +14,6 @@ class ReplicaLoad(NamedTuple):
 
     Attributes
     ----------
-    node : node that runs it.
-    share : of the operator's load.
     rate : tuples/s that it receives.
     tasks : range that it holds; None where the load splits evenly.
     """

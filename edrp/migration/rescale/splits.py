@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.documents import KeyedOperator
 from edrp.placement.latency import CapacityCurveLatency
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 def range_fits(problem: Any, operator: KeyedOperator, first: int, end: int, replicas: int) -> bool:

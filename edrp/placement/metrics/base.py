@@ -12,9 +12,6 @@ from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
 
-LIMIT_SLACK = 1e-9
-"""Relative rounding slack when a value is compared with its limit."""
-
 
 class MeasuredProblem(Protocol):
     """The part of a problem that metrics read."""

@@ -17,12 +17,12 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.node_loads import Holdings
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.splits import depends_on_number, range_fits
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 BYTES_PER_COLUMN = 4000
 """Memory that a column and its coefficients take, most of it in the solver."""

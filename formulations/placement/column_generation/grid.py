@@ -8,15 +8,13 @@ from functools import reduce
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import EQUAL_AMOUNTS, GRID_CELL_SLACK
 
 MAX_ENTRIES = 6_000_000
 """Entries of all tables of a class."""
 
 MAX_UPDATES = 60_000_000
 """Updates of entries when all tables of a class are filled once: some tenths of a second."""
-
-SAME = 1e-9
-"""Relative difference below which two amounts count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, finenes
         whole = capacity[m] / divisor <= 2 * fineness[side]
         exact &= whole
         unit[side] = divisor if whole else capacity[m] / fineness[side]
-        cells[side] = int(capacity[m] / unit[side] + 1e-6) + 1
+        cells[side] = int(capacity[m] / unit[side] + GRID_CELL_SLACK) + 1
         # The margin is far below what `kernels._bound_after` adds to the room that is left.
         need[:, side] = np.where(usable, np.floor(demand[:, m] / unit[side] + 1e-7 / max_instances.sum()), 0)
     return Grid(axis, unit, cells, need, exact)
@@ -77,7 +75,7 @@ def common_divisor(amounts: Floats) -> float:
     >>> round(common_divisor(np.array([0.15, 0.35, 0.1])), 9)
     0.05
     """
-    tolerance = SAME * float(amounts.max())
+    tolerance = EQUAL_AMOUNTS * float(amounts.max())
 
     def euclid(a: float, b: float) -> float:
         while b > tolerance:

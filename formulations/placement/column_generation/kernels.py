@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.kernels import inlined, kernel
+from edrp.core.tolerances import GRID_CELL_SLACK
 
 
 class PatternSteps(NamedTuple):
@@ -216,7 +217,7 @@ def _bound_after(k: int, n: int, steps: PatternSteps, table: BoundTable, worth: 
         for side in range(2):
             if table.axis[side] == m:
                 last = (table.rows if side == 0 else table.columns) - 1
-                position = min(last, int(left / table.unit[side] + 1e-6))
+                position = min(last, int(left / table.unit[side] + GRID_CELL_SLACK))
                 cell += position * table.columns if side == 0 else position
     row = steps.first[k] + path.state[k] * steps.counts[k] + n
     value = path.total[k] + steps.saving[row] + worth[k] * n + _corrected(k, n, steps.correction, path.chosen)

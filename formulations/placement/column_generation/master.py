@@ -8,9 +8,9 @@ from typing import Any
 import highspy
 import numpy as np
 
-from edrp.backends.base import FEASIBILITY_TOLERANCE
 from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints, Ints32
+from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
 

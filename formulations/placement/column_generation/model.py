@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 @dataclass(frozen=True, slots=True)

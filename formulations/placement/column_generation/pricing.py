@@ -25,7 +25,7 @@ COARSEST, FINEST = 32, 1024
 KEPT = 24
 """Patterns that one pricing returns at most."""
 
-PATIENCE, MAX_PATIENCE = 30_000, 1_500_000
+NODE_PATIENCE, MAX_NODE_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
 NODE, CELL = 1e-6, 2e-8
@@ -99,14 +99,14 @@ class Pricer:
 
     def best(self, worth: Floats, threshold: float, units: float) -> Priced:
         """Some patterns worth more than the threshold, with the best one if the search is not given up."""
-        patience = PATIENCE
+        patience = NODE_PATIENCE
         while True:
             at_most = self.bound(worth)
             max_nodes = int(min(patience, 1000 + units / NODE))
             patterns, values, complete, last = self._search(worth, threshold, True, max_nodes, KEPT)
             if complete:
                 return Priced(patterns, values, min(at_most, last))
-            if values.size or max_nodes < patience or patience > MAX_PATIENCE:
+            if values.size or max_nodes < patience or patience > MAX_NODE_PATIENCE:
                 return Priced(patterns, values, at_most)
             if not self.refine():
                 patience *= 8

@@ -10,6 +10,7 @@ from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import COARSEST_SELECTION_GAP, FINEST_SELECTION_GAP
 from edrp.formulations.placement.column_generation.model import Model
 from edrp.formulations.placement.column_generation.windows import Window
 
@@ -57,10 +58,6 @@ def longest_path(program: Program, model: Model, pattern: Ints, use: Ints, least
     program.add_rows("one instance", one.size, [(one, first[single], 1.0), (one, last[single], -1.0)], lower=0.0)
     program.add_rows("longest", size, [(each, last, -1.0), (each, longest, 1.0)], lower=0.0)
     return Linear.of(longest)
-
-
-FINEST_GAP, COARSEST_GAP = 1e-10, 1e-4
-"""Gaps that a solver has to prove, relative to an objective between 1 and 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,7 @@ class Selection:
         if not self.column.size:
             return Selected(None, np.inf, False)
         limit = None if np.isinf(seconds) else seconds
-        within = float(np.clip(gap / self.scale, FINEST_GAP, COARSEST_GAP))
+        within = float(np.clip(gap / self.scale, FINEST_SELECTION_GAP, COARSEST_SELECTION_GAP))
         result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(limit, within))
         interrupted = result.stopped_because == "interrupted"
         if result.status == "infeasible":

@@ -10,6 +10,7 @@ from itertools import count
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import MIN_REDUCED_COST, UNCOVERED_OPERATORS
 from edrp.formulations.placement.column_generation.choices import list_choices
 from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
 from edrp.formulations.placement.column_generation.model import Model
@@ -17,14 +18,7 @@ from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
 from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
-from edrp.formulations.placement.column_generation.windows import (
-    WHOLE,
-    Certificate,
-    Window,
-    certificate,
-    fewest_supervisors,
-    split,
-)
+from edrp.formulations.placement.column_generation.windows import Certificate, Window, certificate, fewest_supervisors, split
 
 Report = Callable[[float | None, float], None]
 """Called with the incumbent's score, where there is one, and the bound, which is infinite where nothing is proven."""
@@ -43,9 +37,6 @@ PROGRAM_SECONDS = 20.0
 
 MAX_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
-
-REDUCED = 1e-9
-"""A pattern that would lower the master's value by less is not added."""
 
 
 @dataclass
@@ -174,7 +165,9 @@ class Search:
             relaxation = master.solve()
             least, known = np.empty(len(self.pricers)), len(self.pool.cost)
             for c, pricer in enumerate(self.pricers):
-                priced = pricer.best(relaxation.worth, model.price + float(relaxation.fee[c]) + REDUCED, self.remaining())
+                priced = pricer.best(
+                    relaxation.worth, model.price + float(relaxation.fee[c]) + MIN_REDUCED_COST, self.remaining()
+                )
                 least[c] = model.price - priced.at_most
                 self.pool.add(c, priced.patterns)
             proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
@@ -184,7 +177,7 @@ class Search:
             if best.bound >= self.target or self.remaining() <= 0:
                 return best, relaxation
             if len(self.pool.cost) == known:
-                if relaxation.uncovered < WHOLE or master.penalty > 1e9:
+                if relaxation.uncovered < UNCOVERED_OPERATORS or master.penalty > 1e9:
                     return best, relaxation
                 master.raise_penalty()
 
@@ -196,7 +189,7 @@ class Search:
             if np.isinf(proof.using[c]):
                 continue
             # A supervisor that costs more than the class's least by the room left below the limit is out.
-            worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - REDUCED
+            worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - MIN_REDUCED_COST
             priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_NODES)
             if priced is None:
                 return None

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import INTEGRALITY
 from edrp.formulations.placement.column_generation.model import Model
-
-WHOLE = 1e-6
-"""How far from a whole number counts as whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def _parts(window: Window, use: Floats) -> Iterator[Window]:
 def _around(lower: int, upper: int, value: float) -> list[tuple[int, int]]:
     """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
     whole = round(value)
-    if abs(value - whole) > WHOLE:
+    if abs(value - whole) > INTEGRALITY:
         parts = [(lower, int(np.floor(value))), (int(np.ceil(value)), upper)]
     else:
         parts = [(lower, whole - 1), (whole, whole), (whole + 1, upper)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.frontier import (
     MemoryPlan,
@@ -27,9 +28,8 @@ from edrp.formulations.placement.elimination.paths import (
     traced,
 )
 from edrp.formulations.placement.elimination.seats import Candidates, stream_delays
-from edrp.placement.metrics.base import LIMIT_SLACK
 
-PATIENCE = 6
+STEP_PATIENCE = 6
 """Steps without progress before the step is halved."""
 MOMENTUM = 0.6
 """Share of the direction before in the next one."""
@@ -61,7 +61,7 @@ def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budge
             if box.anchor.sum() < before:
                 plan = memory_plan(model, box, budget)
         stuck = 0 if improved else stuck + 1
-        if stuck >= PATIENCE:
+        if stuck >= STEP_PATIENCE:
             ascent.retreat(box.prices)
             stuck = 0
             if ascent.length < 0.05:

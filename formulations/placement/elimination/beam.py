@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 
 
 class Labels(NamedTuple):
@@ -178,7 +179,7 @@ def _has_room(stage: OperatorStage, labels: Labels, row: int, c: int) -> bool:
         u = stage.members[c, p]
         run = run + 1 if p > 0 and stage.members[c, p - 1] == u else 1
         for m in range(resources):
-            if labels.used[row, u * resources + m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + 1e-9):
+            if labels.used[row, u * resources + m] + run * stage.demand[m] > stage.capacity[u, m] * (1 + LIMIT_SLACK):
                 return False
     return True
 
@@ -277,9 +278,9 @@ def _bound(
     for p in range(_arrival_count(labels, stage.degree[c])):
         slowest = max(slowest, scratch.late[p] + stage.tail[c, p])
     if (
-        slowest > stage.limits[0] * (1 + 1e-9)
-        or money + stage.rest_cost > stage.limits[1] * (1 + 1e-9)
-        or usage > stage.limits[2] * (1 + 1e-9)
+        slowest > stage.limits[0] * (1 + LIMIT_SLACK)
+        or money + stage.rest_cost > stage.limits[1] * (1 + LIMIT_SLACK)
+        or usage > stage.limits[2] * (1 + LIMIT_SLACK)
     ):
         return np.inf
     fixed = labels.sums[row, FIXED] + stage.fixed[c] + stage.price_cost * added[1] + stage.price_usage * added[2]

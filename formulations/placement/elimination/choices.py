@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
+from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.frontier import MemoryPlan
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.placement.compiled import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
-from edrp.placement.scales import TIE_MOVE
 
 
 class Choices(NamedTuple):
@@ -157,5 +157,5 @@ def _fits(model: Model, i: int, members: Ints32) -> Bools:
         node = members[:, replica]
         count = (members == node[:, None]).sum(axis=1)
         need = count[:, None] * model.demand[i][None]
-        fitting &= (node == NO_NODE) | (need <= model.capacity[node] * (1 + 1e-9)).all(axis=1)
+        fitting &= (node == NO_NODE) | (need <= model.capacity[node] * (1 + LIMIT_SLACK)).all(axis=1)
     return fitting

@@ -18,6 +18,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.box import Box, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.paths import stream_costs
@@ -233,7 +234,7 @@ def _room(step: Step, digits: np.ndarray, c: int) -> bool:
         for k in range(step.sizes.size):
             if step.nodes[step.nodes_start[k] + digits[k]] == u:
                 used += step.demand[step.nodes_start[k] + digits[k], m]
-        if used > step.capacity[u, m] * (1 + 1e-9):
+        if used > step.capacity[u, m] * (1 + LIMIT_SLACK):
             return False
     return True
 

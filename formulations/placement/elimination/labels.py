@@ -36,7 +36,7 @@ from edrp.formulations.placement.elimination.paths import operator_flow
 EXTENSION, KEPT_LABEL = 3e-9, 1e-6
 """Units of work for an extension that is tried, per view, and for one that is compared with others."""
 
-ROOM = 2_000_000
+EXTENSION_ROOM = 2_000_000
 """Extensions held at once (16 bytes each)."""
 BATCH = 2_000_000
 """Extensions tried between two looks at the clock."""
@@ -180,7 +180,7 @@ class LabelSearch:
     ) -> Extensions:
         """All extensions within the incumbent, or the best `keep` of them."""
         count = len(labels.chosen)
-        room = min(max(ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
+        room = min(max(EXTENSION_ROOM, 2 * keep + len(stage.degree)), count * len(stage.degree) + len(stage.degree))
         extensions, scratch = Extensions.empty(room), Scratch.empty(self.model.nodes, self.choices.tail.shape[1], len(self.views))
         filled, row, cutoff = 0, 0, incumbent
         while row < count and not out_of_time():

@@ -12,6 +12,7 @@ from edrp.core.arrays import Bools, Ints, Ints32
 from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
 from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.model import Model, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
@@ -23,7 +24,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.problem import PlacementProblem
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import TIE_MOVE, max_objective
+from edrp.placement.scales import max_objective
 
 MAX_CONFIGURATIONS = 10**12
 """Configurations of one operator beyond which the method is refused."""
@@ -163,7 +164,7 @@ def roots(model: Model) -> list[Box]:
     def box(alive: Bools, least: float, most: float) -> Box:
         return Box(alive.copy(), possible_seats(model, alive), least, most, -np.inf, prices)
 
-    compiled, limit = model.compiled, float(model.limits[2]) * (1 + 1e-9)
+    compiled, limit = model.compiled, float(model.limits[2]) * (1 + LIMIT_SLACK)
     if compiled.current is None:
         return [box(model.candidate, 0.0, limit)]
     running = (compiled.current > 0)[model.order]

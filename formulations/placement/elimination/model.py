@@ -19,9 +19,10 @@ from functools import cached_property
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.tolerances import TIE_COST, TIE_NODE
 from edrp.placement.compiled import Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
-from edrp.placement.scales import TIE_COST, TIE_NODE, cost_scale
+from edrp.placement.scales import cost_scale
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.tolerances import LIMIT_SLACK, MIN_PATH_FLOW
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays
-from edrp.placement.metrics.base import LIMIT_SLACK
-
-NEGLIGIBLE = 1e-9
-"""Flow below this is none."""
 
 
 def covering_paths(model: Model) -> list[list[int]]:
@@ -48,10 +45,10 @@ def flow_paths(model: Model, flow: Floats) -> dict[tuple[int, ...], float]:
     """Take a flow apart into paths, the widest first, with what each carries."""
     found: dict[tuple[int, ...], float] = {}
     left = flow.copy()
-    while left.max(initial=0.0) > NEGLIGIBLE:
+    while left.max(initial=0.0) > MIN_PATH_FLOW:
         path = _widest_path(model, left)
         amount = float(left[path].min()) if path else 0.0
-        if amount <= NEGLIGIBLE:
+        if amount <= MIN_PATH_FLOW:
             break
         found[tuple(path)] = found.get(tuple(path), 0.0) + amount
         left[path] -= amount

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.elimination.model import Model
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def possible_seats(model: Model, alive: Bools) -> Bools:
     stable = np.isfinite(model.latency)
     for r in range(1, most + 1):
         need = r * model.demand[:, None, :]
-        fits = (need <= model.capacity[None] * (1 + 1e-9)).all(axis=2)
+        fits = (need <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
         seats[:, :, r - 1] = alive & fits & stable[:, r, None]
-    alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + 1e-9)).all(axis=2)
+    alone = (model.demand[:, None, :] <= model.capacity[None] * (1 + LIMIT_SLACK)).all(axis=2)
     spread = stable[:, 2:].any(axis=1) & (alive.sum(axis=1) > 1)
     seats[:, :, most] = alive & alone & spread[:, None]
     return seats

@@ -11,6 +11,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints32
 from edrp.core.budget import look
 from edrp.core.errors import OutOfTimeError
+from edrp.core.tolerances import LIMIT_SLACK, TIED_OBJECTIVE
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
@@ -71,11 +72,9 @@ def eliminate_by_response(model: Model, box: Box) -> None:
             arrival = (finish[model.source[e], nodes, None] + model.delay[nodes]).min(axis=0)
             finish[j] = np.maximum(finish[j], arrival)
         finish[j] += latency[j]
-    box.drop((anchors & (finish + tails(model, box) > limit * (1 + 1e-9)))[:, :, None])
+    box.drop((anchors & (finish + tails(model, box) > limit * (1 + LIMIT_SLACK)))[:, :, None])
 
 
-TIE_SLACK = 1e-12
-"""How far above the incumbent's objective a tie may lie, relative to it."""
 TIE_BOXES = 20
 """Boxes that are searched for a better tie once the optimum is proven."""
 
@@ -156,7 +155,7 @@ class Search:
             model=self.model,
             parameters=replace(self.parameters, efforts=self.parameters.efforts[:1]),
             incumbent=self.incumbent,
-            gap=-TIE_SLACK,
+            gap=-TIED_OBJECTIVE,
             out_of_time=self.out_of_time,
             report=self.report,
             max_boxes=TIE_BOXES,

@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.backends.highs import new_solver
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import EQUAL_NODES_PRICE_PROGRESS
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.values import Bounds, Prices, Relaxation
@@ -20,9 +21,6 @@ MAX_PRICE = 20.0
 
 SMOOTHING = 0.5
 """Where between the best prices so far and those of the linear program the next ones are."""
-
-CLOSE = 1e-6
-"""Relative distance to the highest bound at which prices count as the best."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float
             break
         planes.cut(*bounds.optimum(relaxation))
         highest = planes.solve()
-        if highest is None or highest[0] - best <= CLOSE * abs(best):
+        if highest is None or highest[0] - best <= EQUAL_NODES_PRICE_PROGRESS * abs(best):
             break
         point = centre + SMOOTHING * (highest[1] - centre)
     return Ascent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())

@@ -8,8 +8,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Program
+from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
+from edrp.formulations.placement.equal_nodes.moves import Box
 
 
 @dataclass(frozen=True)
@@ -60,5 +61,5 @@ def add_boxes(program: Program, quotient: Quotient, boxes: Boxes, loads: Floats)
         entries = [(place, replicas, 1.0), (place[boxes.owner], box[:, None], -ends)]
         program.add_rows(name, replicas.size, entries, **limits)
     for m in range(loads.shape[1]):
-        room = quotient.capacity[quotient.owner, m] + SLACK
+        room = quotient.capacity[quotient.owner, m] + QUOTIENT_USE_SLACK
         program.add_rows(f"room[{m}]", nodes, [(node, replicas, loads[:, m, None])], upper=room)

@@ -8,12 +8,12 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Ints
 from edrp.core.problem import derived
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.equal_nodes.model import Choices, Quotient, build_quotient
 from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE, Compiled
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.node_classes import find_node_classes
 from edrp.placement.problem import PlacementProblem
 
@@ -105,7 +105,7 @@ def most_on_node(quotient: Quotient, j: int) -> Ints:
     most = np.full(len(quotient.members), int(quotient.model.degrees[j]))
     for m in np.flatnonzero(demand > 0):
         fitting = np.where(np.isfinite(quotient.capacity[:, m]), quotient.capacity[:, m], 1e9) / demand[m]
-        most = np.minimum(most, np.floor(fitting + 1e-9).astype(np.int64))
+        most = np.minimum(most, np.floor(fitting + WHOLE_NUMBER_SLACK).astype(np.int64))
     return most
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.kernels import inlined, kernel
+from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.codes import USED, Fields, Step, join, put_together, stays_open, take_apart
 from edrp.formulations.placement.equal_nodes.state_graph import state_number
 
@@ -22,7 +23,6 @@ the block has to be on, there, too (-1 for any)."""
 FREE = -1.0
 """Node of a block that may be on any."""
 
-TOLERANCE = 1e-9
 COMPARED = 60
 """Labels of a state that each further one is compared with."""
 
@@ -167,7 +167,7 @@ def _affordable(values: Floats, rows: Rows, row: int, limits: Limits, ahead: Ahe
     if values[COST] + rows.cost[row] + ahead.rest[0] > limits.scalars[5]:
         return False
     for n in range(limits.shared.size):
-        if values[SHARED + n] + rows.usage[row, n] + ahead.rest[1 + n] > limits.shared[n] + TOLERANCE:
+        if values[SHARED + n] + rows.usage[row, n] + ahead.rest[1 + n] > limits.shared[n] + QUOTIENT_USE_SLACK:
             return False
     return True
 
@@ -185,7 +185,7 @@ def _add_streams(new: Floats, step: Step, classes: int, limits: Limits, ahead: A
             new[SHARED + n] += limits.streams[1 + n, step.streams[number], fields.classes[position], classes]
     enough = True
     for n in range(limits.shared.size):
-        enough = enough and new[SHARED + n] + ahead.rest[1 + n] <= limits.shared[n] + TOLERANCE
+        enough = enough and new[SHARED + n] + ahead.rest[1 + n] <= limits.shared[n] + QUOTIENT_USE_SLACK
     return enough
 
 
@@ -214,7 +214,7 @@ def _fits(values: Floats, step: Step, rows: Rows, row: int, level: int, limits: 
     place = rows.classes[row] >> 1 if node == FREE else int(limits.scalars[8]) + int(node)
     for m in range(rows.load.shape[1]):
         load = _joined_load(values, step, rows, row, m, limits.shared.size, fields)
-        if load > limits.room[place, m] + TOLERANCE:
+        if load > limits.room[place, m] + QUOTIENT_USE_SLACK:
             return False
     return True
 
@@ -336,10 +336,10 @@ def _dominates(one: Floats, other: Floats, shape: Ints, weights: Floats, binding
     if binding[shared + 1] == 1 and one[COST] > other[COST]:
         return False
     for n in range(shared):
-        if binding[n] == 1 and one[SHARED + n] > other[SHARED + n] + TOLERANCE:
+        if binding[n] == 1 and one[SHARED + n] > other[SHARED + n] + QUOTIENT_USE_SLACK:
             return False
     for n in range(loads):
-        if one[times + opened + n] > other[times + opened + n] + TOLERANCE:
+        if one[times + opened + n] > other[times + opened + n] + QUOTIENT_USE_SLACK:
             return False
     for n in range(opened):
         if one[times + opened + loads + n] != other[times + opened + loads + n]:

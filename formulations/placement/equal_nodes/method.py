@@ -13,6 +13,7 @@ from edrp.core.arrays import Ints
 from edrp.core.budget import now
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import EQUAL_OBJECTIVES
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.equal_nodes.codes import MAX_OPEN
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
@@ -36,9 +37,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.node_classes import MAX_CLASSES, find_node_classes
 from edrp.placement.scales import max_objective
-
-SAME = 1e-12
-"""Difference of objectives that is rounding."""
 
 PACKING_SHARE, PACKING_SECONDS = 0.2, 1.0
 """Share of the time, and seconds in any case, for programs that may be of no use: hard packings, moves that take longer."""
@@ -196,7 +194,7 @@ class _Search:
                 continue
             with self._packing(counted=way is realise_by_program):
                 counts = way(quotient, pattern)
-            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
+            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
                 return True
         return False
 
@@ -208,7 +206,7 @@ class _Search:
         self.tried.add(key)
         for way in (realise_moves, realise):
             counts = way(quotient, pattern)
-            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + SAME:
+            if counts is not None and self._hold(self.compiled.deployment(counts)) <= pattern.objective + EQUAL_OBJECTIVES:
                 return True
         if self._packs:
             with self._packing():

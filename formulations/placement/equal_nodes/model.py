@@ -14,12 +14,12 @@ from functools import cached_property
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import MASKS
 from edrp.formulations.placement.equal_nodes.moves import Moves
 from edrp.formulations.placement.equal_nodes.traffic import Traffic, build_traffic, limited_use, row_losses
 from edrp.placement.compiled import NO_NODE
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.node_classes import delays_between_sets
 
@@ -226,8 +226,8 @@ def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
         demand[:, m] /= unit
         capacity[:, m] = capacity[:, m] * (1 + LIMIT_SLACK) / unit
         whole = np.rint(demand[:, m])
-        if np.abs(demand[:, m] - whole).max() < 1e-9:
-            demand[:, m], capacity[:, m] = whole, np.floor(capacity[:, m] + 1e-9)
+        if np.abs(demand[:, m] - whole).max() < WHOLE_NUMBER_SLACK:
+            demand[:, m], capacity[:, m] = whole, np.floor(capacity[:, m] + WHOLE_NUMBER_SLACK)
     return demand, capacity
 
 

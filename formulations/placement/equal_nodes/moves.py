@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import DOWNTIME_SLACK
 from edrp.formulations.placement.equal_nodes.move_kernels import least_kept, least_time
 from edrp.placement.compiled import Compiled
 from edrp.placement.reconfiguration import code_times, download_times, upload_times
-
-SLACK = 1e-9
-"""Seconds of rounding."""
-
 
 MAX_KEPT = 5_000
 """Results of each kind that are kept; then they are forgotten, since a search may go on for hours."""
@@ -88,7 +85,7 @@ class Moves:
         """Whether a move takes no longer than this, and the least replicas on each node after any that does."""
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._kept:
-            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
+            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + DOWNTIME_SLACK
             found = least_kept(times.before, times.code, times.upload, times.download, room, replicas, allowed)
             _keep(self._kept, key, found)
         return self._kept[key]
@@ -97,7 +94,7 @@ class Moves:
         """Boxes of replicas on each node, in each of which a move takes no longer than this; each move in time is in one."""
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._boxes:
-            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + SLACK
+            times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + DOWNTIME_SLACK
             senders = np.flatnonzero(times.before) if allowed >= 0 else ()
             tried = [
                 _box(times, room, int(slowest), stay, allowed)

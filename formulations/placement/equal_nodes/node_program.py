@@ -18,9 +18,10 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import now, units_left
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import DOWNTIME_SLACK
 from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.moves import SLACK, Box
+from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.placement.compiled import NO_NODE
 
 UNITS = 1e4
@@ -82,7 +83,7 @@ class NodeProgram:
                 return value
             heappop(queue)
             # The placement is the best of all that take as long as it or longer.
-            sooner = part.found - 1.5 * SLACK
+            sooner = part.found - 1.5 * DOWNTIME_SLACK
             parts = [self._solved(part.least, sooner, cutoff(), place)] if part.least < sooner else []
             parts.append(Range(max(part.least, part.found), part.longest, part.rest, np.inf))
 
@@ -106,7 +107,7 @@ class NodeProgram:
         """Boxes in which operators may move in the time that there is, and a row of each; None where an operator has no box."""
         choices, found = self.quotient.choices, list[tuple[int, int, Floats, Floats]]()
         for j, own in enumerate(self.own):
-            inside = own[choices.downtime[own] <= longest + SLACK]
+            inside = own[choices.downtime[own] <= longest + DOWNTIME_SLACK]
             kinds = np.array([choices.classes[inside], choices.single[inside], choices.replicas[inside]])
             _, first, group = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
             boxes = [

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import QUOTIENT_USE_SLACK
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
-
-ROOM = 1e-9
-"""Rounding slack of capacities in units of the smallest demand."""
 
 MAX_TRIALS = 2_000
 """Nodes that an exact search for a packing tries before it gives up."""
@@ -94,7 +92,7 @@ def _packed(items: list[Item], owner: Ints, capacity: Floats) -> Ints | None:
     while position < len(items):
         item = items[position]
         if fresh:
-            fits = (item.load <= free + ROOM).all(axis=1) & ((item.classes >> owner & 1) == 1)
+            fits = (item.load <= free + QUOTIENT_USE_SLACK).all(axis=1) & ((item.classes >> owner & 1) == 1)
             tried[position] = _candidates(nodes[fits], free, owner)
         if not tried[position]:
             position -= 1

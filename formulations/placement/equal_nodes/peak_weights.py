@@ -16,16 +16,16 @@ import numpy as np
 from edrp.core.methods import Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Proof, StoppedBecause
+from edrp.core.tolerances import EQUAL_LOADS, LIMIT_SLACK, MIN_RANGE_PEAK
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import PEAK_LOAD
 from edrp.placement.scales import cost_scale
 
-ROUNDED = 1 - 1e-12
+ROUNDED = 1 - EQUAL_LOADS
 """Share of a peak load that is below it in spite of rounding."""
 
 BELOW = (1 - LIMIT_SLACK) * ROUNDED
@@ -33,9 +33,6 @@ BELOW = (1 - LIMIT_SLACK) * ROUNDED
 
 WIDE = 1.01
 """Upper by lower end of a range above which it is halved, where no proof under a limit says how low it reaches."""
-
-MIN_RANGE_PEAK = 1e-6
-"""Peak load below which ranges are no longer told apart: documents take no limit that is much smaller."""
 
 SUB_GAP = 0.25
 """Share of the allowed gap that proofs under a limit may leave."""

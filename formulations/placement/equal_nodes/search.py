@@ -23,7 +23,7 @@ FIRST_CUTOFF = 2e-5
 """How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
 RISE = 8.0
 
-ROOMS = (0.97, 0.94, 0.9, 0.85, 0.75)
+CAPACITY_SHARES = (0.97, 0.94, 0.9, 0.85, 0.75)
 """Shares of all capacities that are used where nothing that uses more could be packed."""
 
 FEW = 3
@@ -157,7 +157,7 @@ class CaseSearch:
 
     def _leave_room(self) -> None:
         """Look for placements that leave some room, while none has been realised."""
-        for room in ROOMS:
+        for room in CAPACITY_SHARES:
             if self.incumbent.found or self.out_of_time():
                 return
             found = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)

@@ -10,6 +10,7 @@ import numpy as np
 from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
 from edrp.core.kernels import inlined, kernel
+from edrp.core.tolerances import MIN_QUOTIENT_ROOM, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import (
     MASKS,
@@ -37,9 +38,6 @@ SLOTS = MASKS + 2 * MAX_CLASSES * LEVELS
 to a node (from `EXACT`); a class and the room that is left on a node nobody will join any more (from `UP_TO`)."""
 
 MAX_PATTERNS = 1 << 12
-
-SMALLEST_ROOM = 1e-9
-"""Least room of a node that counts, in units of the smallest demand."""
 
 HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 
@@ -124,8 +122,10 @@ def choice_levels(quotient: Quotient, levels: int) -> Ints:
     needs = np.divide(quotient.demand.sum(axis=0), least, out=np.full(least.size, -1.0), where=scarce)
     m = int(np.argmax(needs))
     # A block that joins rows for one node with rows for any has no more room than either of them counts with.
-    room = np.maximum(quotient.block_room[quotient.block_place, m], SMALLEST_ROOM)
-    return np.where(choices.single == 1, np.floor(quotient.block_load[:, m] * levels / room + 1e-9), 0).astype(np.int64)
+    room = np.maximum(quotient.block_room[quotient.block_place, m], MIN_QUOTIENT_ROOM)
+    return np.where(choices.single == 1, np.floor(quotient.block_load[:, m] * levels / room + WHOLE_NUMBER_SLACK), 0).astype(
+        np.int64
+    )
 
 
 def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, full: int) -> StateGraph | None:

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from edrp.core.arrays import Ints
+from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.moves import SLACK
-from edrp.formulations.placement.equal_nodes.packing import ROOM
 
 ROUNDS = 4
 """Times that staying replicas are computed, each time with the room that those found before leave."""
@@ -39,7 +38,7 @@ def _same(one: Quotient, other: Quotient) -> bool:
 def _looked_at(quotient: Quotient) -> Quotient:
     """One round."""
     choices = quotient.choices
-    downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + SLACK
+    downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + DOWNTIME_SLACK
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
     for j in range(quotient.operators):
         least: Ints | None = None
@@ -47,14 +46,16 @@ def _looked_at(quotient: Quotient) -> Quotient:
         most = _most(quotient, j)
         for row in own:
             kept, seconds = _row(quotient, int(row), most)
-            possible[row] = seconds <= quotient.longest_downtime + SLACK
+            possible[row] = seconds <= quotient.longest_downtime + DOWNTIME_SLACK
             if possible[row]:
                 downtime[row] = max(downtime[row], seconds)
                 least = kept if least is None else np.minimum(least, kept)
         if least is not None:
             stays[j] = least
     found = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
-    fits = (found.block_load <= found.block_room[found.block_place] + ROOM).all(axis=1) | (found.choices.single == 0)
+    fits = (found.block_load <= found.block_room[found.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
+        found.choices.single == 0
+    )
     return found if fits.all() else replace(found, choices=found.choices.select(np.flatnonzero(fits)))
 
 
@@ -65,7 +66,7 @@ def _most(quotient: Quotient, j: int) -> Ints:
     most = quotient.moves.most[j][quotient.owner]
     for m in np.flatnonzero(quotient.demand[j] > 0):
         left = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
-        fitting = np.floor(np.where(np.isfinite(left), left, UNLIMITED) / quotient.demand[j, m] + ROOM)
+        fitting = np.floor(np.where(np.isfinite(left), left, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
         most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
     return most
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
+from edrp.core.tolerances import LIMIT_SLACK, QUOTIENT_USE_SLACK
 from edrp.formulations.placement.elimination.model import Model
 from edrp.formulations.placement.equal_nodes.codes import MASKS
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 MAX_TOGETHER = 40_000
 """Pairs of numbers of replicas beyond which all of them may share nodes."""
@@ -160,7 +160,7 @@ def _together(model: Model, demand: Floats, capacity: Floats) -> tuple[Floats, .
             found.append(np.outer(np.arange(senders + 1.0), np.arange(receivers + 1.0)))
             continue
         need = np.arange(senders + 1)[:, None, None] * demand[i] + np.arange(receivers + 1)[None, :, None] * demand[j]
-        fits = (need[None] <= capacity[:, None, None] + 1e-9).all(axis=3).any(axis=0)
+        fits = (need[None] <= capacity[:, None, None] + QUOTIENT_USE_SLACK).all(axis=3).any(axis=0)
         key = (fits.tobytes(), senders, receivers)
         if key not in known:
             known[key] = most_together(fits)

@@ -8,7 +8,8 @@ from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.budget import spend
 from edrp.core.kernel_helpers import below, copy_matrix, uniform
 from edrp.core.kernels import inlined, kernel
-from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays, fill_loads
+from edrp.core.tolerances import LIMIT_SLACK
+from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, fill_loads
 
 STEP = 4e-9
 """Units of work for an exchange that is tried, per operator."""
@@ -34,7 +35,7 @@ def first_counts(tasks: FixedTasks, placed: Ints | None = None) -> Ints | None:
     )
     for i in np.lexsort((-arrays.use.sum(axis=1), -size)):
         for _ in range(int(arrays.totals[i] - counts[:, i].sum())):
-            fits = (left >= arrays.demand[i] * (1 - SAME)).all(axis=1)
+            fits = (left >= arrays.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)
             if not fits.any():
                 return None
             node = int(np.where(fits, loads + counts[:, i] * 1e-9, np.inf).argmin())
@@ -52,10 +53,10 @@ def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, rando
     """
     totals = np.maximum(tasks.totals, tasks.arrays.sent.sum(axis=0)) / tasks.nodes
     scale = np.where(totals > 0, totals, 1.0)
-    room = tasks.room * (1 + SAME)
+    room = tasks.room * (1 + LIMIT_SLACK)
     first = max(LAST_TEMPERATURE, heat * FIRST_TEMPERATURE)
     spend(STEP * steps * (tasks.operators + 4))
-    excess = _lower(tasks.arrays, room, goal * (1 + SAME), 1.0 / scale, counts, first, steps, random)
+    excess = _lower(tasks.arrays, room, goal * (1 + LIMIT_SLACK), 1.0 / scale, counts, first, steps, random)
     return bool(excess <= 0)
 
 

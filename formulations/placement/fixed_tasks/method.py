@@ -8,12 +8,12 @@ import numpy as np
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.placement.fixed_tasks.search import PeakSearch
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import fixed_tasks_refusal, given_cost, load_limits, minimised, read_fixed_tasks
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 
 class FixedTasksMethod(Method):

@@ -11,12 +11,9 @@ from edrp.backends.base import NodeBrake, in_fresh_thread, seconds_for_solver
 from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, now
+from edrp.core.tolerances import LIMIT_SLACK, PATTERN_VALUE_GAP
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
-from edrp.placement.fixed_tasks import SAME, FixedTasks
-
-TOLERANCE = 1e-4
-"""Share of a program's value by which its bound may be loose."""
-
+from edrp.placement.fixed_tasks import FixedTasks
 
 NARROW, MAX_LABELS = 300, 200_000
 """Labels that go on from each operator in a search for patterns; of all operators together where such a search finds nothing
@@ -46,7 +43,7 @@ class PatternPool:
         """Places of the patterns that keep the limits."""
         if not self.loads:
             return np.zeros(0, np.int64)
-        return np.flatnonzero((np.array(self.loads) <= limits * (1 + SAME)).all(axis=1))
+        return np.flatnonzero((np.array(self.loads) <= limits * (1 + LIMIT_SLACK)).all(axis=1))
 
     def select(self, limits: Floats) -> Ints:
         """The patterns that keep the limits, shape (patterns, operators)."""
@@ -100,10 +97,10 @@ class _Program:
             while True:
                 look("a bound")
                 value, duals = self._solve()
-                best = max(best, self._bound(duals, TOLERANCE * value))
+                best = max(best, self._bound(duals, PATTERN_VALUE_GAP * value))
                 if best > self.tasks.nodes * self.threshold:
                     return np.inf
-                if value - best <= 2 * TOLERANCE * value or self.stalled or now() > end:
+                if value - best <= 2 * PATTERN_VALUE_GAP * value or self.stalled or now() > end:
                     break
             if self.stalled or now() > end or np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
                 break
@@ -119,7 +116,7 @@ class _Program:
             patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break
-        new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + SAME)).all()]
+        new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + LIMIT_SLACK)).all()]
         self._take(new)
         self.stalled = not new
         return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least)

@@ -7,13 +7,11 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
+from edrp.core.tolerances import PATTERN_LOAD_SLACK, WHOLE_NUMBER_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
 PATTERN = 1e-7
 """Units of work for a pattern that is listed, per operator."""
-
-ROUNDING = 1e-12
-"""Relative error of a node's load, a sum in any order: far less than what a proof leaves open, so that ties stay out."""
 
 
 def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
@@ -29,11 +27,11 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     """
     arrays = tasks.arrays
     order = np.argsort(arrays.totals, kind="stable")
-    upper = np.concatenate([tasks.room, limits]) * (1 + ROUNDING)
+    upper = np.concatenate([tasks.room, limits]) * (1 + PATTERN_LOAD_SLACK)
     coefficients = np.hstack([arrays.demand, arrays.use])
     total = arrays.totals @ coefficients
     others = (tasks.nodes - 1) * np.where(np.isfinite(upper), upper, 0.0)
-    lower = np.where(np.isfinite(upper), total - others - ROUNDING * np.abs(total), -np.inf)
+    lower = np.where(np.isfinite(upper), total - others - PATTERN_LOAD_SLACK * np.abs(total), -np.inf)
     lower[tasks.room.size :][tasks.streamed] = -np.inf
     found = np.zeros((count, tasks.operators), np.int64)
     number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)
@@ -54,10 +52,10 @@ def _range(
     for r in range(upper.size):
         amount = coefficients[i, r]
         if amount > 0:
-            most = int(min(float(most), np.floor((upper[r] - used[i, r]) / amount + 1e-9)))
+            most = int(min(float(most), np.floor((upper[r] - used[i, r]) / amount + WHOLE_NUMBER_SLACK)))
             needed = lower[r] - used[i, r] - rest[i + 1, r]
             if needed > 0.0:
-                least = int(max(float(least), min(totals[i] + 1.0, np.ceil(needed / amount - 1e-9))))
+                least = int(max(float(least), min(totals[i] + 1.0, np.ceil(needed / amount - WHOLE_NUMBER_SLACK))))
         elif used[i, r] > upper[r] or used[i, r] + rest[i + 1, r] < lower[r]:
             most = -1
     return least, most

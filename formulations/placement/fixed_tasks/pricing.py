@@ -11,10 +11,11 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
+from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, price_patterns
 from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
 from edrp.formulations.placement.fixed_tasks.pricing_tree import PatternRows, Tree
-from edrp.placement.fixed_tasks import SAME, FixedTasks, LoadArrays
+from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
 LABEL, STEP = 1e-7, 2e-9
 """Units of work for a label of an operator, and for a step of the dynamic program."""
@@ -43,11 +44,11 @@ class Pricing:
         self.nodes, self.order = tasks.nodes, order
         arrays = tasks.arrays
         with np.errstate(divide="ignore", invalid="ignore"):
-            alone = np.where(arrays.use > 0, np.floor(limits * (1 + SAME) / arrays.use + SAME), np.inf).min(
+            alone = np.where(arrays.use > 0, np.floor(limits * (1 + LIMIT_SLACK) / arrays.use + WHOLE_NUMBER_SLACK), np.inf).min(
                 axis=1, initial=np.inf
             )
         most = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
-        ordered, upper = arrays.in_order(order), np.concatenate([tasks.room, limits]) * (1 + SAME)
+        ordered, upper = arrays.in_order(order), np.concatenate([tasks.room, limits]) * (1 + LIMIT_SLACK)
         units = _count_units(ordered, tree, upper, most, tasks.nodes)
         self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
@@ -95,9 +96,9 @@ def _count_units(arrays: LoadArrays, tree: Tree, upper: Floats, most: Ints, node
     row = int(scarcity.argmax())
     own, unit = amounts[:, row], upper[row] / units
     least = float(own[own > 0].min())
-    if least > unit and np.allclose(own / least, np.rint(own / least), rtol=0, atol=SAME):
+    if least > unit and np.allclose(own / least, np.rint(own / least), rtol=0, atol=WHOLE_NUMBER_SLACK):
         unit, units = least, int(upper[row] / least)
-    return np.floor(np.outer(own, counts) / unit + SAME).astype(np.int64), units
+    return np.floor(np.outer(own, counts) / unit + WHOLE_NUMBER_SLACK).astype(np.int64), units
 
 
 def _counted(arrays: LoadArrays, tree: Tree, upper: Floats) -> Bools:

@@ -11,11 +11,12 @@ from edrp.core.budget import deadline, look, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.formulations.placement.fixed_tasks.exchange import first_counts, lower_loads
 from edrp.formulations.placement.fixed_tasks.meet import MAX_MET, MAX_PATTERNS, best_of_patterns, has_keys
 from edrp.formulations.placement.fixed_tasks.pattern_program import PatternPool, bound_on_mean, compose
 from edrp.formulations.placement.fixed_tasks.patterns import list_patterns
-from edrp.placement.fixed_tasks import SAME, FixedTasks
+from edrp.placement.fixed_tasks import FixedTasks
 
 FIRST_STEPS, MAX_STEPS = 20_000, 3_000_000
 """Steps of one exchange search, at first and where shorter ones no longer lower the peak."""
@@ -65,8 +66,8 @@ class PeakSearch:
         """Keep a placement if it keeps room and limits and is better than what is held."""
         arrays = self.tasks.arrays
         complete = np.array_equal(counts.sum(axis=0), arrays.totals)
-        fits = (counts @ arrays.demand <= self.tasks.room * (1 + SAME)).all()
-        if complete and fits and (self.tasks.loads(counts) <= self.limits * (1 + SAME)).all():
+        fits = (counts @ arrays.demand <= self.tasks.room * (1 + LIMIT_SLACK)).all()
+        if complete and fits and (self.tasks.loads(counts) <= self.limits * (1 + LIMIT_SLACK)).all():
             self._take(counts.astype(np.int64))
 
     def run(self) -> StoppedBecause:
@@ -114,12 +115,12 @@ class PeakSearch:
     @property
     def closed(self) -> bool:
         """Whether the gap is small enough."""
-        return self.value - self.bound <= max(self.options.gap, SAME) * max(self.value, 0.0)
+        return self.value - self.bound <= max(self.options.gap, SAME_VALUE) * max(self.value, 0.0)
 
     @property
     def _below(self) -> float:
         """A peak just low enough to close the gap if it is a bound: many patterns may have the very peak that is held."""
-        return self.value * (1 - 0.9 * max(self.options.gap, SAME))
+        return self.value * (1 - 0.9 * max(self.options.gap, SAME_VALUE))
 
     def _close(self) -> None:
         """Prove, or narrow the interval until neither side moves."""
@@ -181,7 +182,7 @@ class PeakSearch:
                     return True
                 self.bound = threshold
                 threshold = self._below if np.isinf(above) else 0.5 * (self.bound + above)
-            if threshold - self.bound <= SAME * threshold or self.closed:
+            if threshold - self.bound <= SAME_VALUE * threshold or self.closed:
                 return self.closed
         return self.closed
 
@@ -203,7 +204,7 @@ class PeakSearch:
 
     def _join(self, steps: int) -> None:
         """Exchange tasks from where the users of what is minimised have the places that they take alone."""
-        if self.joined is not None and self.aim < self.value * (1 - SAME):
+        if self.joined is not None and self.aim < self.value * (1 - SAME_VALUE):
             counts = self.joined.copy()
             if lower_loads(self.tasks, counts, self._limits(self.aim), steps, self.random):
                 self._take(counts)
@@ -249,16 +250,16 @@ class PeakSearch:
 
     def _enumerate(self) -> None:
         """Where patterns below the peak are few: integer programs over all of them, by halving the values that are left."""
-        patterns = list_patterns(self.tasks, self._limits(self.value * (1 - SAME)), MAX_COMPOSED)
+        patterns = list_patterns(self.tasks, self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
         if patterns is None:
             return
         self.patterns = max(self.patterns, len(patterns))
         loads = self.tasks.loads(patterns)[:, self.shared].max(axis=1, initial=0.0)
-        values = np.unique(loads[loads >= self.bound * (1 - SAME)])
+        values = np.unique(loads[loads >= self.bound * (1 - SAME_VALUE)])
         while values.size and not self.closed:
             look("a proof")
             middle = values[values.size // 2]
-            some = patterns[loads <= middle * (1 + SAME)]
+            some = patterns[loads <= middle * (1 + LIMIT_SLACK)]
             counts, impossible = compose(self.tasks, some, self.options.remaining)
             if impossible:
                 values = values[values.size // 2 + 1 :]
@@ -267,5 +268,5 @@ class PeakSearch:
                 return
             else:
                 self._take(counts)
-                values = values[values < self.value * (1 - SAME)]
+                values = values[values < self.value * (1 - SAME_VALUE)]
         self.bound = max(self.bound, self.value if not values.size else 0.0)

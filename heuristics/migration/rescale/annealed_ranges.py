@@ -12,6 +12,7 @@ from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
+from edrp.core.tolerances import EQUAL_VIOLATIONS
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
 from edrp.heuristics.migration.rescale.range_moves import NOTHING, propose
 from edrp.heuristics.migration.rescale.range_state import (
@@ -53,8 +54,8 @@ def _energy(s: RangeState, scale: float) -> float:
 @inlined
 def _keep(t: RangeArrays, s: RangeState, best: RangeState) -> None:
     """Remember a state if it is the best one met: less violation, then a lower objective."""
-    less = s.values[VIOLATION] < best.values[VIOLATION] - 1e-12
-    same = s.values[VIOLATION] <= best.values[VIOLATION] + 1e-12
+    less = s.values[VIOLATION] < best.values[VIOLATION] - EQUAL_VIOLATIONS
+    same = s.values[VIOLATION] <= best.values[VIOLATION] + EQUAL_VIOLATIONS
     if less or (same and s.values[OBJECTIVE] < best.values[OBJECTIVE]):
         for i in range(t.load.size):
             copy_replicas(s, best, i)

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
+from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 
@@ -63,7 +64,7 @@ def ranges_on(
     limit = float(-(-tasks.count // replicas))
     if not by_number:
         share = min(largest_share(arrays, index, replicas), (1 + tolerance) / replicas)
-        limit = share * float(work[-1]) * (1 + 1e-12)
+        limit = share * float(work[-1]) * (1 + EQUAL_LOADS)
     if replicas * tasks.count > MAX_CELLS:
         ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
         fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
@@ -119,7 +120,7 @@ def arrange(
                     continue
                 seats[p], seats[q] = seats[q], seats[p]
                 kept = fewest(work, held, seats, limit, ends, gain, choice, queue)
-                if kept > best * (1 + 1e-12):
+                if kept > best * (1 + EQUAL_GAINS):
                     best, better = kept, True
                 else:
                     seats[p], seats[q] = seats[q], seats[p]

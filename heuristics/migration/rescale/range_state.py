@@ -9,11 +9,9 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import copy_vector
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIAL, QUEUE, RangeArrays
 from edrp.placement.latency import MAX_LATENCY
-
-SLACK = 1e-9
-"""Relative excess over a limit that counts as rounding."""
 
 OBJECTIVE, VIOLATION = 5, 6
 """Places in the values of a state, after those of the metrics."""
@@ -117,7 +115,7 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
     s.latency[i] = 0.0
     excess, first = 0.0, 0
     same = t.has_current and n == t.now_number[i]
-    most = (1 + t.tolerance) / n * (1 + SLACK)
+    most = (1 + t.tolerance) / n * (1 + LIMIT_SLACK)
     for k in range(n):
         u, end = s.node[i, k], s.end[i, k]
         share, rate = 1.0 / n, t.load[i] / n
@@ -246,7 +244,7 @@ def add_up(t: RangeArrays, s: RangeState) -> None:
     for p in range(5):
         if t.weights[p] > 0:
             objective += t.weights[p] * s.values[p]
-        if s.values[p] > t.limits[p] * (1 + SLACK):
+        if s.values[p] > t.limits[p] * (1 + LIMIT_SLACK):
             violation += 0.01 + s.values[p] / t.limits[p] - 1
     s.values[OBJECTIVE], s.values[VIOLATION] = objective, violation
 
@@ -260,7 +258,7 @@ def overload(t: RangeArrays, s: RangeState, u: int) -> float:
         for i in range(t.load.size):
             used += s.counts[i, u] * t.demand[i, r]
         room = t.capacity[u, r]
-        if used > room * (1 + SLACK):
+        if used > room * (1 + LIMIT_SLACK):
             total += used / room - 1 if room > 0 else 1.0 + used
     return total
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import spend, units_left
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.migration.rescale.starts import Replicas, boundaries, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
@@ -25,9 +26,6 @@ RANGE = 1e-6
 
 NEW = -1
 """In place of a node: any will do."""
-
-ROUNDING = 1e-9
-"""Relative excess over what a node has that counts as rounding."""
 
 HALVINGS = 40
 """Halvings of the range of the largest share of a replica."""
@@ -189,7 +187,7 @@ def _placed(arrays: KeyedArrays, pieces: list[Piece]) -> Replicas:
     near = _near(arrays, pieces)
     for piece in sorted(pieces, key=lambda piece: -_state(arrays, piece, piece.node)):
         demand, here = compiled.demand[piece.operator], piece.node
-        room = (free - demand >= -ROUNDING * compiled.capacity).all(axis=1) & compiled.candidate[piece.operator]
+        room = (free - demand >= -LIMIT_SLACK * compiled.capacity).all(axis=1) & compiled.candidate[piece.operator]
         if here == NEW or not room[here]:
             here = _best_node(arrays, piece, room, near[piece.operator], (free - demand).min(axis=1, initial=np.inf))
         free[here] -= demand

@@ -10,12 +10,10 @@ from enum import IntEnum
 import numpy as np
 
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import SEARCH_NOISE
 
 VIOLATIONS, OVERLOAD, OBJECTIVE = 0, 1, 2
 """Indices of an array that holds a placement's value."""
-
-NOISE = 1e-11
-"""Differences of overload and objective below this are rounding."""
 
 
 class OverloadRule(IntEnum):
@@ -34,7 +32,7 @@ def compare_strain(violations: float, overload: float, than: np.ndarray) -> int:
     """1 where fewer limits are broken, or as many by less, than in a value; 0 where the same; -1 where more."""
     if violations != than[VIOLATIONS]:
         return 1 if violations < than[VIOLATIONS] else -1
-    if abs(overload - than[OVERLOAD]) > NOISE:
+    if abs(overload - than[OVERLOAD]) > SEARCH_NOISE:
         return 1 if overload < than[OVERLOAD] else -1
     return 0
 
@@ -43,7 +41,7 @@ def compare_strain(violations: float, overload: float, than: np.ndarray) -> int:
 def better(value: np.ndarray, than: np.ndarray) -> bool:
     """Hill climbing's acceptance (latency-aware placement, 4.3.1): fewer violations, less overload, a lower objective."""
     comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], than)
-    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] < than[OBJECTIVE] - NOISE)
+    return comparison > 0 or (comparison == 0 and value[OBJECTIVE] < than[OBJECTIVE] - SEARCH_NOISE)
 
 
 @inlined

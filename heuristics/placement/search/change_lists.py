@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_state import DeploymentState, plan
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STAMP, DeploymentMemory
 
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
@@ -28,7 +29,7 @@ def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i:
             listed = _list(m, listed, i, RETIRE, c.hosts[i, a], 0, 1)
     for k in range(count):
         v = m.targets[k]
-        free = room(t.demand, t.capacity, c.used, i, v, c.degree[i], FIT_SLACK)
+        free = room(t.demand, t.capacity, c.used, i, v, c.degree[i], LIMIT_SLACK)
         if free > 0 and may_replicate(t, c, i):
             listed = _list(m, listed, i, REPLICATE, 0, v, 1)
         for a in range(c.number[i] if free > 0 or overloaded else 0):
@@ -103,8 +104,10 @@ def _list_whole_node(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, 
         v = t.near[u, k]
         merge, exchange = True, True
         for r in range(c.used.shape[1]):
-            merge &= c.used[u, r] + c.used[v, r] <= t.capacity[v, r] * (1 + FIT_SLACK)
-            exchange &= c.used[u, r] <= t.capacity[v, r] * (1 + FIT_SLACK) and c.used[v, r] <= t.capacity[u, r] * (1 + FIT_SLACK)
+            merge &= c.used[u, r] + c.used[v, r] <= t.capacity[v, r] * (1 + LIMIT_SLACK)
+            exchange &= c.used[u, r] <= t.capacity[v, r] * (1 + LIMIT_SLACK) and c.used[v, r] <= t.capacity[u, r] * (
+                1 + LIMIT_SLACK
+            )
         if t.candidate[i, v] and (merge or (exchange and _all_may(t, c, u, v))):
             listed = _list(m, listed, i, MERGE if merge else EXCHANGE, u, v, 0)
     return listed
@@ -138,7 +141,9 @@ def _list_swaps(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, liste
 def _trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, j: int, v: int) -> bool:
     for m in range(t.demand.shape[1]):
         more = t.demand[i, m] - t.demand[j, m]
-        if c.used[v, m] + more > t.capacity[v, m] * (1 + FIT_SLACK) or c.used[u, m] - more > t.capacity[u, m] * (1 + FIT_SLACK):
+        if c.used[v, m] + more > t.capacity[v, m] * (1 + LIMIT_SLACK) or c.used[u, m] - more > t.capacity[u, m] * (
+            1 + LIMIT_SLACK
+        ):
             return False
     return True
 

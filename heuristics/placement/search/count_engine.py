@@ -8,12 +8,12 @@ import numpy as np
 
 from edrp.core import budget
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import MIN_MOVE_GAIN
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
 from edrp.heuristics.placement.search.acceptance import COMPARED
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
 from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
-from edrp.heuristics.placement.search.count_moves import MIN_GAIN
 from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.engine import Value, random_stream
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
@@ -129,7 +129,7 @@ class CountEngine:
     def _nothing_is_better(self) -> bool:
         """Whether everything is on one node that costs no more than any."""
         violations, _, objective = self.value()
-        return violations == 0 and objective <= self._arrays.node_price.min() + MIN_GAIN * self._arrays.everything
+        return violations == 0 and objective <= self._arrays.node_price.min() + MIN_MOVE_GAIN * self._arrays.everything
 
     def _search(self, rule: FillingRule) -> CountSearch:
         return CountSearch(self._arrays, self._now, self._paths, self._memory, rule, np.zeros(2, np.int64))

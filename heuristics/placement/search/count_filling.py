@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
@@ -24,9 +25,6 @@ WAITING_SHARE = 1e-3
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2)."""
-
-MIN_SCORE = 1e-6
-"""Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
 
 
 class FillingRule(NamedTuple):
@@ -219,4 +217,4 @@ class CountPheromone:
         """Deposit the pheromone of the placement `held` (operators, nodes) of this value (eq. 5), so many times."""
         score = value.objective + PENALTY * value.violations
         shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail += times * self._parameters.deposit / max(score, MIN_SCORE) * (shares @ shares.T)
+        self.trail += times * self._parameters.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)

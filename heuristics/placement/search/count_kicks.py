@@ -9,10 +9,11 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
-from edrp.heuristics.placement.search.count_filling import MIN_SCORE, PENALTY, FillingRule, empty_node, fill
+from edrp.heuristics.placement.search.count_filling import PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
@@ -123,7 +124,7 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
         for k in range(c.counters[OPEN] if amount > 0 else 0):
             s = c.opened[k]
             for a in range(c.counts.degree.size):
-                share = amount / max(total, MIN_SCORE) * c.counts.held[a, s] / t.instances[a]
+                share = amount / max(total, MIN_ANT_SCORE) * c.counts.held[a, s] / t.instances[a]
                 for b in range(c.counts.degree.size if share > 0 else 0):
                     fresh[a, b] += share * c.counts.held[b, s] / t.instances[b]
 

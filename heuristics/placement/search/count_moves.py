@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_MOVE_GAIN
 from edrp.heuristics.placement.replica_counts import variable
 from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
@@ -15,7 +16,6 @@ from edrp.heuristics.placement.search.count_state import (
     CLOCK,
     CURSOR,
     OPEN,
-    SLACK,
     SWEEP,
     SWEPT,
     TURN,
@@ -25,9 +25,6 @@ from edrp.heuristics.placement.search.count_state import (
     strain,
 )
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
-
-MIN_GAIN = 1e-9
-"""Gain, relative to the score of all instances apart, below which a change is not worth making."""
 
 STRAIN = 1e6
 """Weight of overload relative to the score in the choice among trades that relieve it."""
@@ -143,16 +140,16 @@ def _move(
         if violations > 0:
             relieved, lighter = _relief(t, c, a, a, s, d, q, 0)
             lighter *= overload_rule
-        if relieved < fewer or (relieved == fewer and lighter < less - MIN_GAIN):
+        if relieved < fewer or (relieved == fewer and lighter < less - MIN_MOVE_GAIN):
             continue
-        if relieved > fewer or lighter > less + MIN_GAIN or value > max_value:
+        if relieved > fewer or lighter > less + MIN_MOVE_GAIN or value > max_value:
             best, number, fewer, less, max_value = d, q, relieved, lighter, value
     if best < 0:
         return False
-    if fewer == 0 and less <= MIN_GAIN:
+    if fewer == 0 and less <= MIN_MOVE_GAIN:
         if span > 0 and max_value <= span:
             max_value += _latency_gain(c, p, a, number, s, best)
-        if max_value <= MIN_GAIN * t.everything:
+        if max_value <= MIN_MOVE_GAIN * t.everything:
             return False
     _transfer(t, c, a, s, best, number)
     return True
@@ -167,17 +164,17 @@ def _counterpart(
     for m in range(used.shape[1]):
         if demand[a, m] > 0:
             free = capacity[d, m] - used[d, m] + held[b, d] * demand[b, m]
-            q = min(q, int(max(0.0, min(free / demand[a, m] + SLACK, 1e15))))
+            q = min(q, int(max(0.0, min(free / demand[a, m] + COUNTED_LOAD_SLACK, 1e15))))
     for m in range(used.shape[1]):
         lacking = q * demand[a, m] - (capacity[d, m] - used[d, m])
-        if lacking > SLACK * capacity[d, m]:
+        if lacking > COUNTED_LOAD_SLACK * capacity[d, m]:
             if demand[b, m] <= 0:
                 return 0, 0
-            back = max(back, int(np.ceil(lacking / demand[b, m] - SLACK)))
+            back = max(back, int(np.ceil(lacking / demand[b, m] - COUNTED_LOAD_SLACK)))
     if q == 0 or back == 0 or back > held[b, d]:
         return 0, 0
     for m in range(used.shape[1]):
-        if used[s, m] - q * demand[a, m] + back * demand[b, m] > capacity[s, m] * (1 + SLACK):
+        if used[s, m] - q * demand[a, m] + back * demand[b, m] > capacity[s, m] * (1 + COUNTED_LOAD_SLACK):
             return 0, 0
     return q, back
 
@@ -189,7 +186,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
     strained = strain(t.capacity, c.counts.used, s)[0] > 0
-    max_gain = _span(t, p) + MIN_GAIN * t.everything
+    max_gain = _span(t, p) + MIN_MOVE_GAIN * t.everything
     best, other, number, number_back = variable(-1), variable(-1), variable(0), variable(0)
     everywhere = c.changed[s] > c.looked[a]
     for k in range(c.counters[OPEN] if everywhere else recent):
@@ -208,7 +205,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
             saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
             if strained:
                 relieved, lighter = _relief(t, c, a, b, s, d, q, back)
-                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > MIN_GAIN) else -np.inf
+                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > MIN_MOVE_GAIN) else -np.inf
             if saved > max_gain:
                 max_gain, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
@@ -244,7 +241,7 @@ def _look(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
 @inlined
 def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
     for m in range(c.counts.used.shape[1]):
-        if c.counts.used[s, m] + c.counts.used[d, m] > t.capacity[d, m] * (1 + SLACK):
+        if c.counts.used[s, m] + c.counts.used[d, m] > t.capacity[d, m] * (1 + COUNTED_LOAD_SLACK):
             return False
     for a in range(c.counts.held.shape[0]):
         if c.counts.held[a, s] > 0 and not t.candidate[a, d]:
@@ -269,12 +266,12 @@ def _dissolve(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray
             value = t.node_price[s] - (t.node_price[d] if c.total[d] == 0 else 0.0)
             for a in range(c.counts.held.shape[0]):
                 value += c.counts.held[a, s] * (c.joined[a, d] + 2.0 * c.counts.held[a, d] * t.pair[a, a])
-            if value + span <= MIN_GAIN * t.everything:
+            if value + span <= MIN_MOVE_GAIN * t.everything:
                 continue
             if span > 0:
                 progress[WORK] += c.counters[OPEN] + p.source.size
                 value += _latency_gain(c, p, variable(EVERYBODY), variable(0), s, d)
-            if value > MIN_GAIN * t.everything:
+            if value > MIN_MOVE_GAIN * t.everything:
                 for a in range(c.counts.held.shape[0]):
                     if c.counts.held[a, s] > 0:
                         _transfer(t, c, a, s, d, c.counts.held[a, s])

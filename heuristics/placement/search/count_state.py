@@ -11,11 +11,9 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import COUNTED_LOAD_SLACK
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, add, recompute_used, room
 from edrp.heuristics.placement.search.count_arrays import CountArrays
-
-SLACK = 5e-10
-"""Relative overload that rounding may leave; half of what the evaluation allows."""
 
 OPEN, CLOCK, CURSOR, TURN, BEGAN, SWEEP, SWEPT = range(7)
 """Indices of `CountState.counters`: nodes in use, changes so far, the operator whose turn it is, the index of its node whose
@@ -127,7 +125,7 @@ def waiting(t: CountArrays, c: CountState, a: int) -> int:
 @inlined
 def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
     """How many more instances of operator a may run on node s and fit there, at most `limit`."""
-    return room(t.demand, t.capacity, c.counts.used, a, s, limit, SLACK) if t.candidate[a, s] else 0
+    return room(t.demand, t.capacity, c.counts.used, a, s, limit, COUNTED_LOAD_SLACK) if t.candidate[a, s] else 0
 
 
 @inlined
@@ -135,7 +133,7 @@ def strain(capacity: np.ndarray, used: np.ndarray, s: int) -> tuple[int, float]:
     """How many resources node s has too little of, and by how much in all, relative to its capacity."""
     violations, overload = 0, 0.0
     for m in range(used.shape[1]):
-        if used[s, m] > capacity[s, m] * (1 + SLACK):
+        if used[s, m] > capacity[s, m] * (1 + COUNTED_LOAD_SLACK):
             over = used[s, m] - capacity[s, m]
             violations += 1
             overload += over / max(capacity[s, m], 1e-3 * over)

@@ -14,20 +14,18 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK, MIN_ANT_SCORE, SEARCH_NOISE
 from edrp.heuristics.placement.deployment_metrics import BREACH
 from edrp.heuristics.placement.deployment_metrics import PENALTY as EXCESS
 from edrp.heuristics.placement.deployment_state import DeploymentState, shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
-from edrp.heuristics.placement.search.acceptance import NOISE, OBJECTIVE, OVERLOAD, VIOLATIONS
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
+from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
 from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory, DeploymentSearch, adopt
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2) by the printed rule."""
-
-MIN_SCORE = 1e-6
-"""Lower bound on an ant's score in the formula of its deposit, so that this is finite."""
 
 NEARNESS = 3.0
 """Doublings next to the neighbours. Measured: on random layered applications 3 or 4 are better than eq. 3's own 1."""
@@ -149,10 +147,10 @@ def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitt
     start = t.candidate_start[i]
     for k in range(start, t.candidate_start[i + 1]):
         u = t.candidate_list[k]
-        if not only_fitting or room(t.demand, t.capacity, c.used, i, u, variable(1), FIT_SLACK) > 0:
+        if not only_fitting or room(t.demand, t.capacity, c.used, i, u, variable(1), LIMIT_SLACK) > 0:
             doublings = NEARNESS * f.nearness[u] + (1.0 if f.shared and f.total[u] > 0 else 0.0)
             for m in range(t.demand.shape[1]):
-                doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + FIT_SLACK)
+                doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + LIMIT_SLACK)
             total += f.node_pull[i, u] * np.exp2(f.prior_power * doublings)
         f.chance[k - start] = total
     return total
@@ -209,7 +207,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
 def _deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
     """Deposit the pheromone of one deployment (eq. 5), so many times."""
     score = value[OBJECTIVE] + (BREACH if f.overload_rule > 0 else PENALTY) * value[VIOLATIONS] + EXCESS * value[OVERLOAD]
-    amount = times * f.deposit / max(score, MIN_SCORE)
+    amount = times * f.deposit / max(score, MIN_ANT_SCORE)
     for i in range(held.shape[0]):
         replicas = 0
         for u in range(held.shape[1]):
@@ -257,7 +255,7 @@ def run_ants(search: DeploymentSearch, f: Pheromone, ants: int, last: bool) -> b
         violations, objective = m.best_value[VIOLATIONS], m.best_value[OBJECTIVE]
         _construct(t, now.counts, f, search.random)
         adopt(t, now, m, f.overload_rule)
-        improved |= m.best_value[VIOLATIONS] < violations or m.best_value[OBJECTIVE] < objective - NOISE
+        improved |= m.best_value[VIOLATIONS] < violations or m.best_value[OBJECTIVE] < objective - SEARCH_NOISE
         _deposit(f, now.counts.held, m.value, 1.0)
     if last:
         _deposit(f, m.best, m.best_value, f.elitist)

@@ -6,10 +6,11 @@ import numpy as np
 
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, pick_node
 from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
-from edrp.heuristics.placement.replica_counts import FIT_SLACK, ReplicaCounts, room, variable
+from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.change_lists import may_replicate, may_retire
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
@@ -92,7 +93,7 @@ def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, n
         for _ in range(c.held[i, u] if u == node or not only else 0):
             for _ in range(TRIES):
                 v = pick_node(t, c, FEW_REPLICAS, random, i, u)
-                if v != u and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+                if v != u and room(t.demand, t.capacity, c.used, i, v, variable(1), LIMIT_SLACK) > 0:
                     shift(t, c, i, u, v, variable(1))
                     break
 
@@ -107,7 +108,7 @@ def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) ->
         return
     for _ in range(TRIES):
         v = pick_node(t, c, FEW_REPLICAS, random, i, u)
-        if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, variable(1), FIT_SLACK) > 0:
+        if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, variable(1), LIMIT_SLACK) > 0:
             shift(t, c, i, variable(-1), v, variable(1))
             return
 
@@ -122,6 +123,6 @@ def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
             nearer = False
             for x in range(k + 1):
                 nearer |= t.near[v, x] == u
-            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], FIT_SLACK)
+            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], LIMIT_SLACK)
             if free > 0:
                 shift(t, c, i, u, w, free)

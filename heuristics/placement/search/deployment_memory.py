@@ -9,6 +9,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import copy_matrix, copy_vector
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_metrics import measure
 from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
@@ -103,7 +104,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
     for u in range(used.shape[0] if overloaded else 0):
         for m in range(used.shape[1]):
             excess = used[u, m] - t.capacity[u, m]
-            if excess > 1e-9 * t.capacity[u, m] + 1e-12:
+            if excess > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
                 violations += 1
                 overload += excess / max(t.capacity[u, m], 1e-3 * excess)
     for k in range(5 + t.shared.weights.size):
@@ -111,7 +112,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
         objective += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * metric
         excess = metric - limit
-        if excess > 1e-9 * limit:
+        if excess > LIMIT_SLACK * limit:
             violations += 1
             overload += excess / max(limit, 1e-3 * excess)
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = violations, overload_rule * overload, objective
@@ -123,7 +124,7 @@ def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
     used = d.counts.used
     for u in range(used.shape[0]):
         for m in range(used.shape[1]):
-            if used[u, m] - t.capacity[u, m] > 1e-9 * t.capacity[u, m] + 1e-12:
+            if used[u, m] - t.capacity[u, m] > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
                 return True
     return False
 

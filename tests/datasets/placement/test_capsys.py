@@ -8,7 +8,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import InvalidInstanceError
-from edrp.datasets.placement.capsys import capsys_plans, capsys_queries, capsys_together
+from edrp.datasets.placement.capsys import capsys_plans, capsys_queries
 
 
 @pytest.mark.data
@@ -23,17 +23,6 @@ def test_all_six_queries_are_proven_in_all_stages(shared_data: Path) -> None:
     assert peaks == pytest.approx(
         {"Q1": 3721.593, "Q2": 5415.9464, "Q3": 4790.1654, "Q4": 3665.9777, "Q5": 2842.1961, "Q6": 3753.2114}, rel=1e-6
     )
-
-
-@pytest.mark.data
-def test_queries_side_by_side_are_all_choices_of_so_many_operators(shared_data: Path) -> None:
-    problems = capsys_together(shared_data)
-    assert list(problems) == ["Q1+Q2+Q3+Q4", "Q1+Q2+Q3+Q5", "Q1+Q2+Q4+Q5"]
-    for problem in problems.values():
-        assert len(problem.application.operators) == 20
-        assert sum(operator.max_replicas for operator in problem.application.operators) == 250
-        assert [node.resources for node in problem.network.nodes] == [16] * 16
-        assert {priority.slack for priority in problem.priorities} == {0.01}
 
 
 @pytest.mark.data

@@ -20,9 +20,7 @@ from edrp.datasets.traces.event_aggregates import task_of_key
 from edrp.datasets.traces.event_input import EventColumns, keyed_events, read_events
 from edrp.datasets.traces.events import prepare_trace
 from edrp.datasets.traces.flights import flight_events, flight_table
-from edrp.datasets.traces.series import LoadSeries
 from edrp.datasets.traces.trace import TraceSettings
-from edrp.datasets.traces.zipf_stream import zipf_events
 from edrp.mdp.chain.transition_counts import count_transitions
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
@@ -118,36 +116,6 @@ def test_flights_by_aircraft_give_the_same_trace_as_in_pandas(spark):
     assert trace.state_size.tolist() == (trace.keys * 100.0).tolist()
     assert len(steps) == 4
     assert trace.migration_problem().nodes in range(3, 10)
-
-
-def test_zipf_stream_is_the_same_however_it_is_divided(spark):
-    stream = zipf_events(spark, 30_000, keys=500, days=7.0, seed=3)
-    frame = stream.toPandas()
-    again = stream.repartition(5).toPandas().sort_values("time", kind="stable")
-    np.testing.assert_array_equal(np.sort(frame["time"]), again["time"])
-    assert sorted(frame["key"]) == sorted(again["key"])
-    assert frame["time"].is_monotonic_increasing
-    assert frame["time"].iloc[0] >= 0
-    assert frame["key"].between(1, 500).all()
-    x = np.arange(1, 502.0) ** -0.1
-    share = (x[:-1] - x[1:]) / (x[0] - x[-1])
-    found = np.bincount(frame["key"], minlength=501)[1:] / len(frame)
-    np.testing.assert_allclose(found[:10], share[:10], atol=4 * np.sqrt(share[:10] / 30_000).max())
-    hours = np.bincount((frame["time"] // 3600).astype(int))
-    assert hours.max() > 2 * hours[:-1].min()
-    assert zipf_events(spark, 1000, keys=500, seed=4).toPandas()["key"].tolist() != frame["key"].head(1000).tolist()
-    settings = TraceSettings(interval=1800.0)
-    assert_same(prepare_trace(stream, settings, keep_loads=True), twin(frame, settings))
-    with pytest.raises(ValueError, match="cannot make 0 events"):
-        zipf_events(spark, 0)
-
-
-def test_harmonic_keys_and_series_become_events(spark):
-    series = LoadSeries("trips", 60.0, np.array([3.0, 0.0, 500.0]))
-    frame = series.events(spark, keys=50, exponent=1.0).toPandas()
-    assert np.bincount((frame["time"] // 60).astype(int)).tolist() == [3, 0, 500]
-    assert frame["key"].between(1, 50).all()
-    assert frame["key"].value_counts().index[0] == 1
 
 
 def test_keys_of_every_length_find_their_task(spark):
@@ -299,20 +267,11 @@ def test_trace_prepare_writes_the_trace_and_the_problems(spark, run, tmp_path):
     assert json.loads((out / "trace.json").read_text())["loads"] is True
 
 
-def test_trace_prepare_spreads_counted_tweets_into_events(spark, run, tmp_path):
-    (tmp_path / "twitter_volume_GOOG.csv").write_text("timestamp,value\n2015-02-26 21:42:53,30\n2015-02-26 21:57:53,70\n")
-    done = run("trace", "prepare", "twitter:GOOG", "--data", tmp_path, "--interval", "300", "--tasks", "4")
-    assert done.code == 0, done.err
-    assert "8 … 16, 2 changes" in done.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["twitter:EDRP", "--data", "."], "is no company with a series; there are AAPL"),
-        (["zipf:many"], "must give a number of events"),
         (["nothing.csv"], "nothing.csv: there is no such file"),
-        (["zipf:1000", "--tasks", "0", "--low", "0"], "must be at least 1"),
+        (["flights", "--tasks", "0", "--low", "0"], "must be at least 1"),
         (["flights", "--work", "bytes"], "needs events with sizes"),
     ],
 )

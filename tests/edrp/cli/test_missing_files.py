@@ -18,7 +18,6 @@ READERS = [
     ["policy", "decide", "nothere", "--from", "[[0,8]]", "--nodes", "1"],
     ["simulate", "nothere.json"],
     ["trace", "prepare", "nothere.csv"],
-    ["trace", "prepare", "taxi", "--data", "nothere"],
     ["demo", "--data", "nothere"],
     ["reproduce", "storm", "--data", "nothere"],
     ["reproduce", "production", "--data", "nothere"],

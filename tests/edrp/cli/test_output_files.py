@@ -76,7 +76,7 @@ def test_a_name_that_no_file_can_have_is_one_line(run, instance, tmp_path, words
         ["benchmark", "INSTANCE", "-m", "greedy", "-o"],
         ["reproduce", "scenario", "-o"],
         ["reproduce", "capsys", "-o"],
-        ["trace", "prepare", "zipf:10", "-o"],
+        ["trace", "prepare", "flights", "-o"],
     ],
 )
 @pytest.mark.parametrize("place", ["long", "file", "below a file"])

@@ -10,7 +10,7 @@ from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasin
 from edrp.check_problems.enactment.problems import LeasingCheckProblems
 from edrp.core.program import Linear, Program
 from edrp.datasets.families.enactment.random_enactment import random_leasing_problem
-from edrp.enactment.lease_plan import cheapest_leases, hosts_needed
+from edrp.enactment.lease_plan import cheapest_units
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.formulations.enactment.leasing import formulate_leasing
 from edrp.formulations.enactment.leasing_area import area_relaxation
@@ -133,22 +133,9 @@ def by_program(needed: list[int], unit: int, paid: list[int], prorate: bool) -> 
 )
 def test_units_bought_late_are_the_cheapest(needed: list[int], unit: int, paid: list[int], prorate: bool) -> None:
     """As cheap as the covering program says, and enough in every period."""
-    plan = cheapest_leases(needed, unit, 1.0, paid, prorate=prorate)
-    assert all(there >= count for there, count in zip(plan.leased, needed, strict=True))
-    assert plan.cost == pytest.approx(by_program(needed, unit, paid, prorate))
-    assert sum(plan.prolonged) <= sum(plan.bought)
-
-
-def test_leases_for_instances() -> None:
-    """The plan for instances costs what the program proves where first fit wastes nothing."""
-    problem = peak(forecast=[1, 2, 1, 3, 1])
-    kind = problem.host_types[0]
-    needed = [hosts_needed(instances, problem.application.by_name, kind) for instances in problem.minimum_instances]
-    plan = cheapest_leases(needed, round(kind.billing_time / problem.period), kind.price)
-    assert plan.cost == solved(problem).objective
-    assert hosts_needed({"work": 7}, problem.application.by_name, problem.host_types[0]) == 4
-    huge = problem.host_types[0].replace(resources={"cpu": 0.5})
-    with pytest.raises(ValueError, match="work does not fit on an empty host"):
-        hosts_needed({"work": 1}, problem.application.by_name, huge)
-    with pytest.raises(ValueError, match="at least one period"):
-        cheapest_leases([1], 0)
+    bought, periods = cheapest_units(needed, unit, paid), len(needed)
+    for period, count in enumerate(needed):
+        assert sum(host > period for host in paid) + sum(bought[max(0, period - unit + 1) : period + 1]) >= count
+    shares = [min(1.0, (periods - period) / unit) if prorate else 1.0 for period in range(periods)]
+    cost = sum(units * share for units, share in zip(bought, shares, strict=True))
+    assert cost == pytest.approx(by_program(needed, unit, paid, prorate))

@@ -28,6 +28,7 @@ import numpy as np
 from edrp.backends import solve_program
 from edrp.core.arrays import Floats, Ints
 from edrp.core.program import Linear, Program
+from edrp.core.tolerances import EQUAL_TIMES, LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.enactment.run import LEVELS
 from edrp.enactment.scenario import EnactmentScenario, Level
 from edrp.enactment.sizes import Sizes
@@ -140,7 +141,9 @@ class _RoundModel:
         return cls(
             sizes=sizes,
             price=np.array([host_type.price for host_type in scenario.host_types]),
-            unit=np.array([math.ceil(t.billing_time / scenario.provisioning_interval - 1e-9) for t in scenario.host_types]),
+            unit=np.array(
+                [math.ceil(t.billing_time / scenario.provisioning_interval - WHOLE_NUMBER_SLACK) for t in scenario.host_types]
+            ),
             rounds=tuple(_rounds(scenario)),
             potential=passed_on @ [operator.external_rate for operator in application.operators],
             passed_on=passed_on,
@@ -148,22 +151,31 @@ class _RoundModel:
             occupied=np.array([operator.occupied for operator in application.operators]),
             slow=slow,
             penalty=scenario.penalty,
-            initial_hosts=max(1.0, float(np.ceil((initial / np.where(largest > 0, largest, 1.0)).max(initial=0.0) - 1e-9))),
+            initial_hosts=max(
+                1.0, float(np.ceil((initial / np.where(largest > 0, largest, 1.0)).max(initial=0.0) - WHOLE_NUMBER_SLACK))
+            ),
             all_in_time=all_in_time,
         )
 
 
 def _rounds(scenario: EnactmentScenario) -> Iterator[tuple[float, float, float]]:
     """Seconds, items of the whole round (rounded down), and the most in a second (rounded up), for a rate of one at load 1."""
-    edges = np.append(np.arange(0.0, scenario.duration - 1e-9, scenario.provisioning_interval), scenario.duration)
+    edges = np.append(np.arange(0.0, scenario.duration - EQUAL_TIMES, scenario.provisioning_interval), scenario.duration)
     times = np.arange(len(scenario.load) + 1) * scenario.load_step
     passed = np.interp(edges, times, np.append(0.0, np.cumsum(scenario.load) * scenario.load_step))
     grid = max(scenario.load) / LOADS or 1.0
     for begin, end, items in zip(edges[:-1], edges[1:], np.diff(passed), strict=True):
-        first, last = int(begin / scenario.load_step + 1e-9), math.ceil(end / scenario.load_step - 1e-9)
+        first, last = (
+            int(begin / scenario.load_step + WHOLE_NUMBER_SLACK),
+            math.ceil(end / scenario.load_step - WHOLE_NUMBER_SLACK),
+        )
         length = float(end - begin)
         largest = max(scenario.load[first:last])
-        yield length, math.floor(items / length / grid + 1e-9) * grid * length, math.ceil(largest / grid - 1e-9) * grid
+        yield (
+            length,
+            math.floor(items / length / grid + WHOLE_NUMBER_SLACK) * grid * length,
+            math.ceil(largest / grid - WHOLE_NUMBER_SLACK) * grid,
+        )
 
 
 def _slow_share(scenario: EnactmentScenario, multiple: float) -> float:
@@ -224,7 +236,7 @@ def _least_penalty(model: _RoundModel, offered: Floats, length: float, items: fl
     bounded = np.flatnonzero(np.isfinite(offered) & (offered > 0))
     shares = model.sizes.needs[:, bounded].T / offered[bounded][:, None]
     rows = np.arange(bounded.size)[:, None]
-    program.add_rows("area", bounded.size, [(rows, instances[None, :], shares)], upper=1.0 + 1e-9)
+    program.add_rows("area", bounded.size, [(rows, instances[None, :], shares)], upper=1.0 + LIMIT_SLACK)
     due = model.potential * np.maximum(0.0, items - model.reach * densest)
     rows = np.arange(operators)
     scale = length / model.occupied

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from edrp.core.errors import BackendUnavailableError
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import HostState, OperatorState
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.run import InstanceRecord, LeaseRecord, OperatorRecord, units_paid
@@ -191,9 +192,6 @@ class ReferenceInstance:
         )
 
 
-ROUNDING = 1e-9
-"""Added before items due are rounded down."""
-
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""
 
@@ -268,7 +266,9 @@ class ReferenceQueue:
         for index, level in enumerate(self.levels):
             self.in_time[index] += recorded <= level
         selectivity = self.operator.selectivity
-        copies = int(self.completed * selectivity + ROUNDING) - int((self.completed - 1) * selectivity + ROUNDING)
+        copies = int(self.completed * selectivity + WHOLE_NUMBER_SLACK) - int(
+            (self.completed - 1) * selectivity + WHOLE_NUMBER_SLACK
+        )
         for target in self.targets:
             for _ in range(copies):
                 target.arrive()

@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.simulation.mapping.agents import Exchange, ProtocolResult, Reservation
 
 Resource = tuple[str, ...]
 """Kind of resource, and the servers that it belongs to."""
-
-ROUNDING = 1e-9
 
 
 def audit(exchange: Exchange) -> Iterator[str]:
@@ -49,7 +48,7 @@ def audit_reservations(exchange: Exchange) -> Iterator[str]:
             yield f"task {number}: has ended and holds {', '.join(map(_named, holds))}"
     for resource, amount in total.items():
         free = _limit(exchange.network, resource)
-        if amount > free * (1 + ROUNDING):
+        if amount > free * (1 + LIMIT_SLACK):
             yield f"{_named(resource)}: {amount:.9g} promised of {free:.9g}"
 
 
@@ -95,7 +94,7 @@ def _differences(holds: dict[Resource, float], result: ProtocolResult) -> Iterat
     due = taken(specification.task, decision, cumulative=specification.rules.cumulative) if decision else {}
     for resource in sorted({*holds, *due}):
         held, takes = holds.get(resource, 0.0), due.get(resource, 0.0)
-        if not math.isclose(held, takes, rel_tol=ROUNDING):
+        if not math.isclose(held, takes, rel_tol=SAME_VALUE):
             yield f"holds {held:.9g} of {_named(resource)}, its map takes {takes:.9g}"
 
 

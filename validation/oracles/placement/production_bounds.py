@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.compiled import Compiled
-
-SLACK = 1e-9
-"""Relative difference of resources that counts as rounding."""
 
 
 def min_nodes(compiled: Compiled) -> int:
@@ -20,9 +18,9 @@ def min_nodes(compiled: Compiled) -> int:
     replicas = compiled.max_replicas
     bound = 1
     for demand, capacity in zip(compiled.demand.T, compiled.capacity.T, strict=True):
-        needed = float(replicas @ demand) * (1 - SLACK)
+        needed = float(replicas @ demand) * (1 - LIMIT_SLACK)
         largest_first = np.cumsum(np.sort(capacity)[::-1])
-        alone = replicas[2 * demand > capacity.max() * (1 + SLACK)].sum()
+        alone = replicas[2 * demand > capacity.max() * (1 + LIMIT_SLACK)].sum()
         bound = max(bound, int(np.searchsorted(largest_first, needed)) + 1, int(alone))
     return bound
 
@@ -49,7 +47,7 @@ def min_cut(compiled: Compiled) -> float:
 def _max_next_to(compiled: Compiled, i: int, j: int) -> int:
     """Maximum replicas of operator j that fit on a node next to one of operator i; where i is j, that one included."""
     nodes = compiled.candidate[i] & compiled.candidate[j]
-    left: Floats = compiled.capacity[nodes] * (1 + SLACK) - compiled.demand[i] * (i != j)
+    left: Floats = compiled.capacity[nodes] * (1 + LIMIT_SLACK) - compiled.demand[i] * (i != j)
     left = left[(left >= 0).all(axis=1)]
     needed = compiled.demand[j] > 0
     limit = int(compiled.max_replicas[j])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.datasets.placement.capsys import MeasuredPlan
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
@@ -57,7 +58,7 @@ class PlanRow:
     @property
     def reaches(self) -> bool:
         """Whether it is predicted to carry the rate that it is asked for."""
-        return self.rate >= self.target * (1 - 1e-9)
+        return self.rate >= self.target * (1 - LIMIT_SLACK)
 
 
 def plan_rows(problem: EdrpProblem, plans: Mapping[str, MeasuredPlan]) -> list[PlanRow]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.solve import solve
+from edrp.core.tolerances import CAPS_PEAK_ROOM
 from edrp.datasets.placement.capsys import RESOURCES
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -24,9 +25,6 @@ EVENLY, DEFAULT = "Flink, evenly", "Flink, default"
 
 DRAWS = 100
 """Placements drawn of each of Flink's policies, in which the order of tasks is random."""
-
-ROOM = 1e-9
-"""Relative room above CAPS's peaks, for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def query_rows(name: str, problem: EdrpProblem, *, slack: float = 0.0, alone: bo
     first, seconds = timed(problem, "caps", plans=1)
     yield row(FIRST, _peaks(problem, first.metrics), seconds=seconds, note="; ".join(first.notes))
     if caps.deployment is not None:
-        shares = {resource: caps.metrics[f"{PEAK_LOADS}.{resource}"] * (1 + ROOM) for resource in peaks}
+        shares = {resource: caps.metrics[f"{PEAK_LOADS}.{resource}"] * (1 + CAPS_PEAK_ROOM) for resource in peaks}
         yield optimum_row(name, problem.replace(limits={"peak_loads": shares}), WITHIN)
     if alone:
         yield _alone_row(row, problem)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from edrp.core.tolerances import EQUAL_PEAKS
 from edrp.report.statements import Statement, claim
 from edrp.validation.papers.capsys.inference import PlanRow, capsys_row
 from edrp.validation.papers.capsys.queries import ALONE, CAPS, DEFAULT, EVENLY, OPTIMUM, WITHIN, QueryRow
-
-SAME = 1e-6
-"""Relative difference of two peaks that is rounding."""
 
 SECONDS, LARGE_SECONDS = 1.0, 0.5
 """Seconds of processor time for the six queries together, and for one of them with hundreds of tasks."""
@@ -32,7 +30,7 @@ def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
         f"{name}: {resource}"
         for name, row in caps.items()
         for resource, peak in row.peaks.items()
-        if peak < least[name].peaks[resource] * (1 - SAME)
+        if peak < least[name].peaks[resource] * (1 - EQUAL_PEAKS)
     ]
     found = ", ".join(below) or f"0 of {len(caps)} queries"
     yield claim("no peak of CAPS's rule is below its proven least", not below, found)
@@ -86,7 +84,7 @@ def improvable(rows: Sequence[QueryRow]) -> list[str]:
     return [
         f"{row.query} with {row.tasks} tasks"
         for name, row in within.items()
-        if any(row.peaks[resource] < caps[name].peaks[resource] * (1 - SAME) for resource in row.peaks)
+        if any(row.peaks[resource] < caps[name].peaks[resource] * (1 - EQUAL_PEAKS) for resource in row.peaks)
     ]
 
 

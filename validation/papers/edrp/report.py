@@ -15,6 +15,7 @@ from rich.console import Console
 
 from edrp.core.compiling import compilation
 from edrp.core.errors import numbered
+from edrp.core.tolerances import BENCHMARK_OPTIMUM
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.traces.rates import Day, real_day
@@ -255,6 +256,6 @@ def _print_restricted(console: Console, hours: Mapping[str, Replay]) -> None:
         gaps = restricted_gaps(hours[name], decide)
         known = [gap for gap in gaps if gap is not None]
         lost = f", nothing feasible in {len(gaps) - len(known)}" if len(known) < len(gaps) else ""
-        above = sum(gap > 1e-6 for gap in known)
+        above = sum(gap > BENCHMARK_OPTIMUM for gap in known)
         size = f"mean {sum(known) / len(known):.3%}, largest {max(known):.3%}"
         console.print(f"  {name}: {size}, above 0 in {above} of {len(gaps)} decisions{lost}")

@@ -15,6 +15,7 @@ from rich.console import Console
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.core.solve import solve
+from edrp.core.tolerances import EQUAL_SHARES
 from edrp.datasets.placement.production import production_instances
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -40,9 +41,6 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 FIRST, RECOMMENDED, SCHEDULER = "hill climbing", "iterated local search", "resource-aware"
 """The method that answers first, the one we recommend, and the one to compare with."""
-
-SAME = 1e-9
-"""Difference of two shares that is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def production_table(rows: Sequence[TopologyRow]) -> Table:
 def _cell(row: TopologyRow, outcome: Placement) -> str:
     if outcome.nodes is None or outcome.cut is None:
         return NONE
-    mark = "∗" if outcome.cut <= row.least + SAME else ""
+    mark = "∗" if outcome.cut <= row.least + EQUAL_SHARES else ""
     return f"{outcome.nodes} {100 * outcome.cut:.1f}{mark}"
 
 
@@ -195,9 +193,9 @@ def _few_nodes(rows: Sequence[TopologyRow]) -> Statement:
 def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
     cuts = [(_placement(row, RECOMMENDED).cut, _placement(row, SCHEDULER).cut, row.least) for row in rows]
     known = [(1.0 if ours is None else ours, 1.0 if theirs is None else theirs, bound) for ours, theirs, bound in cuts]
-    below = sum(ours < theirs - SAME for ours, theirs, _ in known)
-    above = sum(ours > theirs + SAME for ours, theirs, _ in known)
-    tight = sum(ours > theirs - SAME and theirs <= bound + SAME for ours, theirs, bound in known)
+    below = sum(ours < theirs - EQUAL_SHARES for ours, theirs, _ in known)
+    above = sum(ours > theirs + EQUAL_SHARES for ours, theirs, _ in known)
+    tight = sum(ours > theirs - EQUAL_SHARES and theirs <= bound + EQUAL_SHARES for ours, theirs, bound in known)
     found = (
         f"below on {below} of {len(rows)}, the same on {len(rows) - below - above} (on {tight} of them nothing can be below), "
         f"above on {above}; on average {np.mean([ours for ours, _, _ in known]):.3f} against "

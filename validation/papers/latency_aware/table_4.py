@@ -11,6 +11,7 @@ from time import process_time
 from rich.console import Console
 
 from edrp.core.solve import solve
+from edrp.core.tolerances import PAPER_OPTIMUM
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_problem, random_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.report.formatting import NONE
@@ -53,9 +54,6 @@ FRESH_SEEDS = range(100, 130)
 """Seeds of generated topologies with as many operators as the largest; nothing was developed on them."""
 FRESH_OPERATIONS = 22
 
-OPTIMAL = 1e-7
-"""Relative gap up to which an answer counts as the optimum."""
-
 
 @dataclass(frozen=True, slots=True)
 class SearchRuns:
@@ -76,7 +74,7 @@ class SearchRuns:
     @property
     def optimal(self) -> float:
         """Share of runs that end in the optimum."""
-        return sum(gap <= OPTIMAL for gap in self.gaps) / len(self.gaps)
+        return sum(gap <= PAPER_OPTIMUM for gap in self.gaps) / len(self.gaps)
 
     @property
     def infeasible(self) -> int:
@@ -190,7 +188,7 @@ def statements_4(found: Sequence[SearchRuns]) -> tuple[Statement, ...]:
     made.append(claim("hill climbing always ends feasible", infeasible == 0, f"{infeasible} runs do not"))
     for name, topologies in (("T-R1 to T-R7", ACYCLIC), ("generated topologies", (FRESH,))):
         if ours := _select(found, topologies, RECOMMENDED):
-            share = sum(gap <= OPTIMAL for gap in _gaps(ours)) / len(_gaps(ours))
+            share = sum(gap <= PAPER_OPTIMUM for gap in _gaps(ours)) / len(_gaps(ours))
             made.append(claim(f"{RECOMMENDED} is optimal in 80 % of runs on {name}", share >= 0.8, f"{100 * share:.0f} %"))
     return tuple(made)
 

@@ -13,14 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 
 SERVICE, ARRIVALS, HOSTS, INSTANCES, STALLS = range(5)
 """Names of the streams: first part of the spawn key; the second is the operator's index."""
-
-ROUNDING = 1e-9
-"""Added before items due are rounded down."""
 
 
 class Stall(NamedTuple):
@@ -117,10 +115,10 @@ class RegularArrivals(Arrivals):
     def __init__(self, scenario: EnactmentScenario, rate: float) -> None:
         super().__init__()
         self._interval, self._bursts = scenario.emission_interval, scenario.bursts
-        ticks = np.arange(int(np.ceil(scenario.duration / self._interval - ROUNDING)))
-        steps = np.floor(ticks * self._interval / scenario.load_step + ROUNDING).astype(np.int64)
+        ticks = np.arange(int(np.ceil(scenario.duration / self._interval - WHOLE_NUMBER_SLACK)))
+        steps = np.floor(ticks * self._interval / scenario.load_step + WHOLE_NUMBER_SLACK).astype(np.int64)
         load = np.array(scenario.load)[np.minimum(steps, len(scenario.load) - 1)]
-        due = np.floor(np.cumsum(rate * self._interval * load) + ROUNDING).astype(np.int64)
+        due = np.floor(np.cumsum(rate * self._interval * load) + WHOLE_NUMBER_SLACK).astype(np.int64)
         self._counts = np.diff(due, prepend=0)
         self._next = 0
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 
 START, STOP, HOLD, RESUME, SAMPLE = range(5)
 """Codes of events of an operator within a round: an instance comes or goes, a stall begins or ends, the queue is sampled."""
@@ -18,9 +19,6 @@ begun since the last sample, and from WITHIN on completed items within each leve
 
 OPEN_SINCE, RECORDED = 0, 1
 """Places in `Crew.sums`: when the last stall ended (s), recorded durations since the last sample (s)."""
-
-ROUNDING = 1e-9
-"""Added before items sent are rounded down, as in the audit of a run."""
 
 
 class Crew(NamedTuple):
@@ -237,9 +235,9 @@ def send(departures: Floats, before: int, selectivity: float, out: Floats) -> No
     The k-th departure brings the items sent so far to k times the selectivity, rounded down; `before` departures were earlier.
     """
     written = 0
-    sent = np.floor(before * selectivity + ROUNDING)
+    sent = np.floor(before * selectivity + WHOLE_NUMBER_SLACK)
     for index in range(departures.size):
-        due = np.floor((before + index + 1) * selectivity + ROUNDING)
+        due = np.floor((before + index + 1) * selectivity + WHOLE_NUMBER_SLACK)
         while sent < due:
             out[written] = departures[index]
             written += 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 
@@ -37,7 +38,7 @@ class HostTimeline:
 def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
     """Sample a run at every monitoring interval."""
     time = np.arange(0.0, scenario.duration + 1e-6, scenario.monitoring_interval)
-    step = np.minimum((time / scenario.load_step + 1e-9).astype(np.int64), len(scenario.load) - 1)
+    step = np.minimum((time / scenario.load_step + WHOLE_NUMBER_SLACK).astype(np.int64), len(scenario.load) - 1)
     return HostTimeline(
         time=time,
         machines=np.array(scenario.load)[step],

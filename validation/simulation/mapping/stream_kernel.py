@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined, inner_loop
+from edrp.core.tolerances import TASK_REMAINDER
 from edrp.validation.simulation.mapping.public_network import normal
 
 START, TOTAL, SENT, DONE, GOT, WINDOWS, SHORTFALL = range(7)
 """Columns of `Streams.progress`: when the task began (s); how much it has, how much its source has sent, how much was delivered,
 how much of that in the current window (nominal seconds); windows that are over, and the sum of their shortfalls."""
-
-ROUNDING = 1e-10
-"""Part of a task or of a window that is nothing but what rounding made of it."""
 
 
 class Streams(NamedTuple):
@@ -154,7 +152,7 @@ def _close_window(progress: Floats, row: int, time: float, window: float) -> Non
     length = time - progress[row, START] - progress[row, WINDOWS] * window
     if length > 0:
         missing = 1 - progress[row, GOT] / length
-        if missing > ROUNDING:
+        if missing > TASK_REMAINDER:
             progress[row, SHORTFALL] += missing
         progress[row, WINDOWS] += 1
     progress[row, GOT] = 0.0
@@ -164,7 +162,7 @@ def _close_window(progress: Floats, row: int, time: float, window: float) -> Non
 def _deliver(progress: Floats, row: int, time: float, step: float, amount: float) -> float:
     """Deliver within a step; return when the step, or the task within it, is over."""
     left = progress[row, TOTAL] - progress[row, DONE]
-    if amount >= left - ROUNDING * progress[row, TOTAL]:
+    if amount >= left - TASK_REMAINDER * progress[row, TOTAL]:
         progress[row, SENT] = progress[row, DONE] = progress[row, TOTAL]
         progress[row, GOT] += left
         return time + step * min(1.0, left / amount) if amount > 0 else time

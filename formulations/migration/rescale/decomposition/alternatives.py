@@ -10,6 +10,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
+from edrp.core.tolerances import SHARE_RANGE_SLACK
 from edrp.formulations.migration.rescale.decomposition.listing_kernel import ListedSplits, costs_to_go, list_splits
 from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets
 from edrp.formulations.migration.rescale.decomposition.operators import OperatorPrices, OperatorValues
@@ -25,9 +26,6 @@ MAX_STEPS = 50_000_000
 
 MAX_NODES = 62
 """Nodes up to which a set of them is a number."""
-
-EDGE = 1e-9
-"""Share by which ranges of shares overlap."""
 
 Replicas = list[tuple[int, int, int]]
 
@@ -139,7 +137,7 @@ def _in_range(values: OperatorValues, replicas: Replicas, state: int) -> bool:
     if sets.ranged[state] < 0:
         return True
     share = sum(before[b] - before[a] for u, a, b in replicas if sets.part[u]) / before[-1]
-    return bool(sets.low[state] - EDGE <= share <= sets.high[state] + EDGE)
+    return bool(sets.low[state] - SHARE_RANGE_SLACK <= share <= sets.high[state] + SHARE_RANGE_SLACK)
 
 
 def _counts(values: OperatorValues, prices: OperatorPrices, state: int, most: float) -> list[Replicas] | None:
@@ -180,7 +178,7 @@ def _contained(replicas: Replicas, smaller: list[int]) -> bool:
 
 def _plain_in_range(sets: NodeSets, replicas: Replicas, state: int) -> bool:
     share = sum(bool(sets.part[u]) for u, _, _ in replicas) / len(replicas)
-    return sets.ranged[state] < 0 or bool(sets.low[state] - EDGE <= share <= sets.high[state] + EDGE)
+    return sets.ranged[state] < 0 or bool(sets.low[state] - SHARE_RANGE_SLACK <= share <= sets.high[state] + SHARE_RANGE_SLACK)
 
 
 def _described(values: OperatorValues, prices: OperatorPrices, ways: list[tuple[int, Replicas]]) -> Alternatives:

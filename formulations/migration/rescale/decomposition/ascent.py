@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from edrp.core.tolerances import RESCALE_PRICE_PROGRESS
 from edrp.formulations.migration.rescale.decomposition.cutting_planes import CuttingPlanes
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
 from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
 
 RADIUS, MAX_RADIUS, MIN_RADIUS = 0.1, 2.0, 1e-4
 """Half the width of the box at first, at most and at least, in units of typical prices."""
-
-CLOSE = 1e-4
-"""Progress still possible, relative to the bound, at which prices count as the best."""
 
 
 TILTS = np.array([0.0, -8.0, -3.0, -1.0, -0.4, 0.4, 1.0, 3.0, 8.0])
@@ -63,7 +61,7 @@ class Ascent:
     def step(self) -> Relaxed | None:
         """Evaluate the prices that cuts promise most of; None where that is not more than is known."""
         highest = self.planes.solve(self.best, self.radius)
-        if highest is None or highest[0] - self.bound <= CLOSE * abs(self.bound):
+        if highest is None or highest[0] - self.bound <= RESCALE_PRICE_PROGRESS * abs(self.bound):
             if highest is not None and self.radius < 0.5 * RADIUS:
                 self.radius = RADIUS
                 self.tilt()

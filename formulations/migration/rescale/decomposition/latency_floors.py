@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.tolerances import LATENCY_FLOOR_SLACK
 from edrp.placement.latency import MAX_LATENCY, CapacityCurveLatency, Mm1Latency, PolynomialLatency, TableLatency
 
 HALVINGS = 60
 """Steps by which a rate is enclosed."""
-
-ROUNDING = 1e-9
-"""Relative amount by which rates are rounded up, so that no replica that may be is left out."""
 
 
 def largest_rate(model: Any, seconds: float, replicas: int, load: float) -> float:
@@ -26,7 +24,7 @@ def largest_rate(model: Any, seconds: float, replicas: int, load: float) -> floa
         return math.inf
     if isinstance(model, (Mm1Latency, CapacityCurveLatency)):
         rate = model.true_rate(replicas) - 1.0 / min(seconds, MAX_LATENCY)
-        return rate + ROUNDING * model.true_rate(replicas)
+        return rate + LATENCY_FLOOR_SLACK * model.true_rate(replicas)
     if isinstance(model, TableLatency):
         return _on_table(model, seconds)
     return _on_polynomial(model, min(seconds, MAX_LATENCY), load)
@@ -41,7 +39,7 @@ def least_seconds(model: Any, rate: float, replicas: int) -> float:
         return min([*above, model.at(rate, replicas)]) if rate <= model.rates[-1] else math.inf
     if isinstance(model, PolynomialLatency) and min(model.coefficients[1:], default=0.0) < 0:
         return 0.0
-    return float(model.at(rate, replicas)) * (1 - ROUNDING)
+    return float(model.at(rate, replicas)) * (1 - LATENCY_FLOOR_SLACK)
 
 
 def _on_table(model: TableLatency, seconds: float) -> float:
@@ -51,7 +49,7 @@ def _on_table(model: TableLatency, seconds: float) -> float:
         return rates[-1]
     for (x, low), (y, high) in reversed(list(zip(zip(rates, latencies), zip(rates[1:], latencies[1:])))):  # noqa: B905
         if low <= seconds:
-            return x + (y - x) * min(1.0, (seconds - low) / (high - low) + ROUNDING)
+            return x + (y - x) * min(1.0, (seconds - low) / (high - low) + LATENCY_FLOOR_SLACK)
     return 0.0 if latencies[0] <= seconds else -1.0
 
 
@@ -71,4 +69,4 @@ def as_share(rate: float, load: float) -> float:
     """The share of a load that a rate is; any where there is no load and the rate may be 0."""
     if load <= 0:
         return math.inf if rate >= 0 else -1.0
-    return float(np.divide(rate, load)) * (1 + ROUNDING) if rate >= 0 else -1.0
+    return float(np.divide(rate, load)) * (1 + LATENCY_FLOOR_SLACK) if rate >= 0 else -1.0

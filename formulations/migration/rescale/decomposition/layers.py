@@ -10,12 +10,12 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
+from edrp.core.tolerances import LATENCY_FLOOR_SLACK, LIMIT_SLACK
 from edrp.formulations.migration.rescale.decomposition.latency_floors import as_share, largest_rate, least_seconds
 from edrp.formulations.migration.rescale.decomposition.split_kernel import SplitLayer, SplitWork
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import depends_on_number, possible_replicas
-from edrp.placement.metrics.base import LIMIT_SLACK
 
 LEVELS = 40
 """Levels of latency of an operator; the last one permits any."""
@@ -79,7 +79,7 @@ def _split_layer(arrays: KeyedArrays, index: int, nodes: Bools, places: Ints, nu
     ends = np.diff(share)
     heaviest = max(float(ends.max()), 1.0 / (replicas or max(numbers)))
     seconds, tops = np.zeros(1), np.array([np.inf])
-    least = least_seconds(model, load * heaviest * (1 - 1e-9), known) / float(speedup[nodes].max())
+    least = least_seconds(model, load * heaviest * (1 - LATENCY_FLOOR_SLACK), known) / float(speedup[nodes].max())
     if not mean and 0 < least < math.inf:
         tops = np.append(least * SPAN ** (np.arange(1, LEVELS + 1) / LEVELS), np.inf)
         seconds = np.append(least, tops[:-1])

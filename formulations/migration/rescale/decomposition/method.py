@@ -9,6 +9,7 @@ import numpy as np
 
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.core.tolerances import CLOSED_GAP
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
 from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
@@ -226,7 +227,7 @@ class _BoundedSearch:
                 return Answer("infeasible", "finished", size=size)
             return Answer("none", stopped, bound=self.bound if np.isfinite(self.bound) else None, size=size)
         bound = min(self.bound, self.objective) if np.isfinite(self.bound) or self.bound > 0 else None
-        proven = bound is not None and self.objective - bound <= max(self.options.gap * abs(self.objective), 1e-12)
+        proven = bound is not None and self.objective - bound <= max(self.options.gap * abs(self.objective), CLOSED_GAP)
         return Answer(
             status="optimal" if proven else "feasible",
             stopped_because="finished" if proven else stopped,

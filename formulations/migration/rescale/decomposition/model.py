@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.tolerances import LIMIT_SLACK
 from edrp.formulations.migration.rescale.decomposition.layers import KeyedLayer, keyed_layers
 from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets, node_sets
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.splits import possible_replicas
-from edrp.placement.metrics.base import LIMIT_SLACK
 from edrp.placement.metrics.peak_load import shared_resources
 
 METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
