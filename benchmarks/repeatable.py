@@ -63,7 +63,7 @@ def _answer(run: Run, problem: Any, work_limit: float) -> str:
     try:
         seed = instance_seed(run.seed, run.id)
         solution = edrp.solve(problem, name, work_limit=work_limit, seed=seed, **given)  # type: ignore[arg-type]
-    except edrp.EdrpError as error:
+    except edrp.errors.EdrpError as error:
         return type(error).__name__
     return _said(solution.model_dump_json())
 
