@@ -62,7 +62,7 @@ LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit pass
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
 
-PASSED, CHECK, ITERATION = 3e-7, 2.8e-9, 2e-8
+PASSED, CHECK, ITERATION = 3e-7, 5e-9, 2e-8
 """Units of work per column, row and nonzero: of a program that is handed over and presolved, of a mixed-integer search between
 two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
