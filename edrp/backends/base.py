@@ -43,7 +43,7 @@ HIGHS_WITH_TINY = {
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
-ROOT, NODE = 3e-6, 8e-9
+ROOT, NODE = 1e-6, 8e-9
 """Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
 
 MAX_NODES = 2**31 - 2
