@@ -15,6 +15,7 @@ from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
 
 HEAVY = {"cloudpickle", "highspy", "joblib", "networkx", "numba", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy"}
+HEAVY |= {"cvxpy", "matplotlib", "pyomo"}
 
 
 def loaded(code: str, *arguments: object) -> set[str]:
@@ -37,7 +38,7 @@ def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(exa
     code = "from edrp.cli import main; main(['solve', '--method', 'highs', *sys.argv[1:]])"
     found = loaded(code, examples / "word_count.json")
     assert "highspy" in found
-    assert not found & {"numba", "networkx", "pyarrow", "pandas", "joblib", "cloudpickle"}
+    assert not found & {"numba", "networkx", "pyarrow", "pandas", "joblib", "cloudpickle", "cvxpy", "pyomo", "matplotlib"}
 
 
 def test_reading_an_instance_imports_no_solver(examples):

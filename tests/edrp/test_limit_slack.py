@@ -78,13 +78,7 @@ def delivered(share: float) -> Broken:
         tasks=[task],
     )
     record = TaskRecord(
-        accepted=True,
-        start=0.0,
-        finish=10.0 * share,
-        nodes=("b",),
-        routes=(("a", "b"), ("b",)),
-        delivered=1000.0,
-        windows=1,
+        accepted=True, start=0.0, finish=10.0 * share, nodes=("b",), routes=(("a", "b"), ("b",)), delivered=1000.0, windows=1
     )
     return scenario.evaluate(BimodalRun(tasks=(record,))).broken
 

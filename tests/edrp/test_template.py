@@ -40,14 +40,6 @@ def test_its_own_tests_pass(copy):
     assert re.search(r"^5 passed", printed, re.MULTILINE)
 
 
-def test_its_kind_and_methods_are_found_by_the_commands(copy):
-    listed = python(copy, "-m", "edrp", "methods", "brokers")
-    assert {"auto", "heaviest-first", "highs"} <= {line.split()[0] for line in listed.splitlines() if line.strip()}
-    solved = python(copy, "-m", "edrp", "solve", "brokers.json")
-    assert "optimal: proven that nothing is better" in solved
-    assert "b1: clicks-0, clicks-1" in solved
-
-
 def test_its_placement_method_solves_the_first_example(copy):
     problem = str(ROOT / "examples" / "word_count.json")
     assert "splitter         2  cloud ×2" in python(copy, "-m", "edrp", "solve", "--method", "one-node-descent", problem)

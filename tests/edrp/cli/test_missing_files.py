@@ -10,8 +10,6 @@ READERS = [
     ["plan", "nothere.json"],
     ["validate", "nothere.json"],
     ["batch", "nothere.parquet", "--out", "out"],
-    ["batch", "nothere.jsonl", "--out", "out"],
-    ["batch", "nothere", "--out", "out"],
     ["benchmark", "--suite", "smoke", "--data", "nothere", "--out", "out"],
     ["benchmark", "--instances", "nothere.parquet", "--out", "out"],
     ["policy", "precompute", "nothere.json", "--out", "out"],
@@ -20,9 +18,6 @@ READERS = [
     ["trace", "prepare", "nothere.csv"],
     ["demo", "--data", "nothere"],
     ["reproduce", "storm", "--data", "nothere"],
-    ["reproduce", "production", "--data", "nothere"],
-    ["reproduce", "coordinates", "--data", "nothere"],
-    ["reproduce", "capsys", "--data", "nothere"],
 ]
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_metadata import checkpoint
 from test_flink_reading import observed

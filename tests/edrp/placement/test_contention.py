@@ -106,12 +106,6 @@ def test_a_limit_is_checked():
     assert broken == ("limits.peak_loads.cpu: 0.625 1 against 0.5",)
 
 
-def test_documents_survive_a_file(tmp_path):
-    problem = contended("forward", limits={**PARTS["limits"], "peak_load": 0.9}, weights={"peak_loads": {"cpu": 1.0}})
-    edrp.save(problem, tmp_path / "contended.json")
-    assert edrp.load(tmp_path / "contended.json") == problem
-
-
 def test_nodes_of_unequal_capacity_are_not_alike():
     nodes = [
         {"name": n, "capacity": {"cpu": c, "disk": 2e3, "network": 1e3}} for n, c in zip("abc", (4.0, 4.0, 2.0), strict=True)

@@ -74,12 +74,6 @@ def test_replicas_serve_no_more_than_their_service_rate(speedup, share):
         assert throughput.bottleneck == f"service rate of b on node y, {30 * speedup:g} tuples/s"
 
 
-def test_the_least_of_all_counts():
-    throughput = predict_throughput(chain(service_rate=40.0), placed("x", "xx"))
-    assert throughput.share == pytest.approx(0.75)
-    assert throughput.service_rates["b", "x"] == pytest.approx(37.5)
-
-
 def test_forward_between_unequal_numbers_of_replicas_is_allowed_and_explained(tmp_path, run):
     problem = chain()
     streams = tuple(stream.replace(partitioning="forward") for stream in problem.application.streams)
