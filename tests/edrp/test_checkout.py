@@ -1,7 +1,5 @@
 """An editable install of a checkout: the package is found from anywhere, and leaves with `pip uninstall`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

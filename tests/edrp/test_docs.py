@@ -1,7 +1,5 @@
 """Documentation is true: blocks and examples run, tables match the code, every public name says what it is."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import re

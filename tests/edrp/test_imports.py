@@ -1,7 +1,5 @@
 """Imports: nothing that a command does not need, so that the first answer comes at once."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

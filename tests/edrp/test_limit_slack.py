@@ -1,7 +1,5 @@
 """A limit is broken by a ten-thousandth, in every kind of problem; what rounding makes of a number is no breach."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

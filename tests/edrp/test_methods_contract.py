@@ -1,7 +1,5 @@
 """Every registered method keeps every clause of the contract; a new one cannot be forgotten."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Problems, solutions and explanations in notebooks: tables of the page, in which names are text."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

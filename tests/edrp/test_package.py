@@ -1,7 +1,5 @@
 """The installed package: one importable name, complete, light to import, usable from anywhere."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

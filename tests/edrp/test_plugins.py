@@ -1,7 +1,5 @@
 """A kind of problem of another package, the one in `examples/template`, gets everything that ours get."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

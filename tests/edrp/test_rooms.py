@@ -5,8 +5,6 @@ topics; formulations, heuristics, migration over time, datasets and replanning; 
 simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documentation as a site: built strictly, complete, and free of anything that its pages would load from elsewhere."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

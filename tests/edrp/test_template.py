@@ -1,7 +1,5 @@
 """The template package, copied and installed as its page says, works and passes its own tests."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Methods in turn: each goes on from the best decision and bound before it, and the answer is never worse than any of theirs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs on which HiGHS calls a point optimal that is not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

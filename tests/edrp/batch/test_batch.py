@@ -1,7 +1,5 @@
 """Batches on one machine: what becomes of every instance, what survives, what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Checksums of files that are kept for later: whatever has changed is noticed, named, set aside and computed again."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

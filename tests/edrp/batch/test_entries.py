@@ -1,7 +1,5 @@
 """A batch is never stopped by one of its entries: a broken one costs its own row, and all others are solved."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A journal keeps each row as it comes, whatever happens to its writer, and becomes a Parquet file."""
 
-from __future__ import annotations
-
 import errno
 import os
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Batches on Spark give the rows of batches on one machine, and leave the session as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

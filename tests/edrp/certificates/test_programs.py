@@ -1,7 +1,5 @@
 """Certificates of programs: written by branch and bound, checked by a folder that needs nothing of the package."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

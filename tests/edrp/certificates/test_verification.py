@@ -1,7 +1,5 @@
 """`edrp check` gives the package's word on what the checker takes for granted: a program that a certificate states."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

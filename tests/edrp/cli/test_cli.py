@@ -1,7 +1,5 @@
 """The command line: what it prints, writes and answers to the shell."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

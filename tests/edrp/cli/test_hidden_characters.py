@@ -1,7 +1,5 @@
 """Names that hold control characters are shown with escapes, wherever they are printed."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

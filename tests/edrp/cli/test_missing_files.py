@@ -1,7 +1,5 @@
 """A file or folder that is not there: every command says so in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 READERS = [

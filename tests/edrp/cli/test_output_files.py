@@ -1,7 +1,5 @@
 """Files that commands write, and those that they leave alone: exit code 2 and one line wherever something cannot be written."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

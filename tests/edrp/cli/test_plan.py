@@ -1,7 +1,5 @@
 """Plans: every byte that has to move moves once, in steps that hold few tasks, as fast as the links allow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

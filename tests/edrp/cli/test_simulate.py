@@ -1,7 +1,5 @@
 """`edrp simulate`: what it compares, prints, writes and refuses."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

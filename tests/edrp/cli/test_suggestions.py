@@ -1,7 +1,5 @@
 """Every name that a user can mistype: what was meant is offered."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

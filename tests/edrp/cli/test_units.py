@@ -1,7 +1,5 @@
 """Every number in a table of the command line has a unit, in its row or in the head of its column."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Commands that are to run on Spark look for PySpark and Java before they do anything else."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp.core.spark as sessions

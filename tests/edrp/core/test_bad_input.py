@@ -1,7 +1,5 @@
 """Every kind of bad input: the place, the value and the remedy are named, the exit code is 2, nothing is written."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The clock of a run counts work; seconds end a run and decide nothing else."""
 
-from __future__ import annotations
-
 import math
 import threading
 from itertools import count

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, in no other place than the one that was named, over nothing that others made."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

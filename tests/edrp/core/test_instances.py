@@ -1,7 +1,5 @@
 """Instance files: nothing is lost, nothing half-written is seen, large files work."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kernels that Python runs itself: they find the same as compiled ones, and are compiled where the work is not small."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 

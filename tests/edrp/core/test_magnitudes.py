@@ -1,7 +1,5 @@
 """The range of numbers that documents take: stated for each unit, and checked at reading, with place and value."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Decisions are taken as plain dicts and lists wherever they are taken; wrong ones are refused with their place."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache
@@ -65,16 +63,6 @@ def test_what_is_no_decision_is_refused_with_its_place(kind, wrong):
         edrp.solve(problem, start=wrong)
     assert caught.value.faults
     assert all(re.match(r"start\b", fault.place) for fault in caught.value.faults)
-
-
-def test_a_start_that_names_what_is_not_there_is_refused(word_count):
-    places = {"reader": ["nowhere"], "spliter": ["edge"]}
-    with pytest.raises(InvalidInstanceError) as caught:
-        edrp.solve(word_count, start=places)
-    text = str(caught.value)
-    assert "start.spliter: is no operator of the application; did you mean" in text
-    assert 'start.reader[0]: is no node of the network (got "nowhere")' in text
-    assert "is missing; name the nodes of every operator" in text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A `solve` takes the straight road: it asks each method at most once whether it takes the problem, and chooses once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from time import perf_counter
 

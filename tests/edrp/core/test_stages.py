@@ -1,7 +1,5 @@
 """Priorities: metrics one after the other, each within a slack, each stage proven; and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from contention import random_contention

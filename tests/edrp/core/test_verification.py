@@ -1,7 +1,5 @@
 """`solve` believes no answer that contradicts itself or its evaluation, and writes no number that is none."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Machine code that a wheel brings along runs where it fits, and is left alone where it does not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

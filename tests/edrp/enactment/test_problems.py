@@ -1,7 +1,5 @@
 """The documents of enactment, their evaluation by hand, and what a policy may not ask for."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """A cluster that behaves: counters follow a fluid queue, changes take effect, and time passes only when somebody waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`edrp advise flink`: what to change, what it brings and costs, and the calls that do it."""
 
-from __future__ import annotations
-
 import json
 import re
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """`edrp capture flink`: GET only, raw answers in one file, and one line with the remedy for whatever is wrong."""
 
-from __future__ import annotations
-
 import ast
 import json
 import socket

@@ -1,7 +1,5 @@
 """Longer runs on real clusters of Flink: `make test-flink`."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Fit of a job to a capture: service rates with intervals, skew, state and times, against jobs whose truth is known."""
 
-from __future__ import annotations
-
 import pytest
 from fake_flink import FakeFlink, FakeOperator, serving, word_count
 from test_flink_reading import answered_folder, observed

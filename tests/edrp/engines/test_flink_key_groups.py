@@ -1,7 +1,5 @@
 """Advice that knows the key groups of a job, from the metadata of a checkpoint: even ranges with what each of them brings."""
 
-from __future__ import annotations
-
 import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_metadata import checkpoint

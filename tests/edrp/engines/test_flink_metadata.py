@@ -1,7 +1,5 @@
 """State by key group from the metadata of a checkpoint, in files that are written here byte by byte."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct

@@ -1,7 +1,5 @@
 """From a capture of Flink to rates: differences of counters over the task's own clock, whatever is missing in between."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`edrp watch flink --apply redeploy`: stopped with a savepoint, run again with other replicas and places, never lost."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

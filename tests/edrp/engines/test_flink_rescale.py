@@ -1,7 +1,5 @@
 """`edrp watch flink --apply rescale`: what is done, in which order, and everything that keeps it from being done."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`edrp watch flink` without --apply: what is observed, predicted and advised stands in a journal, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Intervals of service rates hold what they should, on counters of replicas whose speeds and noise are drawn at random."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Real clusters of Flink on this machine: how they start, what is asked of them, and that nothing of them is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

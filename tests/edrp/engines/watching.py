@@ -1,7 +1,5 @@
 """`edrp watch flink` against a cluster that behaves, in the time of that cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

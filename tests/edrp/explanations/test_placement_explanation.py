@@ -1,7 +1,5 @@
 """An explanation adds up to what it explains, and the second-best deployment is exactly that."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Explanations of a rescaling: reasons and remedies, each by solving the changed problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pages of the explorer as a reader sees them: every kind, in a browser that has no network."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re
@@ -140,22 +138,6 @@ def test_numbers_have_few_digits_and_prefixes_instead_of_exponents(solved, brows
     cells = opened.page.locator(".right, .gauges .number, .box text").all_text_contents()
     assert cells
     assert [cell for cell in cells if re.search(r"e\+|\de\d|0{5}|[1-9]\d*\.\d{4}|0\.0*[1-9]\d{4}", cell)] == []
-    opened.page.close()
-
-
-@pytest.mark.parametrize("name", ["leasing", "enactment_scenario", "bimodal"])
-def test_leases_and_tasks_are_bars_and_lines_tell_the_time_of_the_slider(solved, browser, tmp_path, name):
-    problem, solution = solved(name)
-    explore(problem, solution, tmp_path / "page.html")
-    opened = Opened(browser, tmp_path / "page.html")
-    bars = {"leasing": "Leases", "enactment_scenario": "Leases", "bimodal": "Every task"}[name]
-    rows = opened.page.locator(f"[aria-label='{bars}'] .rowlabel").count()
-    expected = {"leasing": "hosts", "enactment_scenario": "leases", "bimodal": "tasks"}[name]
-    assert rows == len(solution.hosts if name == "leasing" else getattr(solution.run, expected))
-    opened.page.evaluate(SLIDE, 0.0)
-    before = opened.page.locator(".panel.series .legend").all_text_contents()
-    opened.page.evaluate(SLIDE, 0.6)
-    assert opened.page.locator(".panel.series .legend").all_text_contents() != before
     opened.page.close()
 
 

@@ -1,7 +1,5 @@
 """Documents of the kind `rescale`: what is read and refused, what the evaluation says, and EDRP and SSM as special cases."""
 
-from __future__ import annotations
-
 import copy
 import json
 

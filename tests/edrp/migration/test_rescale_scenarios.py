@@ -1,7 +1,5 @@
 """Rescalings for loads that will probably follow: the expected response time, and stability in every scenario."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Shared resources: what replicas and streams use of them, the load of the fullest node, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

@@ -1,7 +1,5 @@
 """Documents: immutable, by name, validated; to and from graphs."""
 
-from __future__ import annotations
-
 import pickle
 
 import networkx as nx

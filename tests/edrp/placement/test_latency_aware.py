@@ -1,7 +1,5 @@
 """Latency-aware placement: the score worked out by hand, its two faces, the arrays, the documents and their faults."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -120,23 +118,6 @@ def test_every_tuple_crosses_the_link_once(crossing):
     assert crossing.evaluate(ACROSS).metrics["path_latency"] == 0.003
     faces = latencies_by_faces(crossing, ACROSS)
     assert faces == pytest.approx(dict.fromkeys(faces, 0.003))
-
-
-@pytest.mark.parametrize("method", ["highs", "column-generation", "eliminate", "iterated-local-search", "annealing", "auto"])
-def test_methods_know_that_every_tuple_crosses_the_link_once(crossing, method):
-    """op0 can run on w0 only and op2 on w1 only, and w0 and w1 have room for two and one: one crossing of 3 ms is the optimum."""
-    operators = [
-        {"name": "op0", "candidates": ["w0"], "resources": {"slots": 1}},
-        {"name": "op1", "instances": 2, "resources": {"slots": 1}},
-        {"name": "op2", "candidates": ["w1"], "resources": {"slots": 1}},
-    ]
-    nodes = [{"name": name, "resources": {"slots": 2}} for name in ("w0", "w1")]
-    full = crossing.replace(
-        application=crossing.application.replace(operators=operators), network=crossing.network.replace(nodes=nodes)
-    )
-    solution = edrp.solve(full, method)
-    assert solution.deployment == ACROSS
-    assert solution.objective == pytest.approx(3.0)
 
 
 def test_the_slowest_path_is_named_by_instances(crossing):

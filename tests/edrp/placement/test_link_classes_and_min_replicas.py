@@ -1,7 +1,5 @@
 """Links described by zones, and least numbers of replicas: every method against brute force over the documents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Orders of graphs with cycles: every vertex once, backward edges only on cycles, and few of them."""
 
-from __future__ import annotations
-
 from itertools import pairwise, permutations
 
 import networkx as nx

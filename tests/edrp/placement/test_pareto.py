@@ -1,7 +1,5 @@
 """Pareto fronts: all points that nothing beats in both metrics, and no others."""
 
-from __future__ import annotations
-
 import pytest
 from contention import random_contention
 

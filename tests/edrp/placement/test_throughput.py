@@ -1,7 +1,5 @@
 """Predicted throughput: what full nodes, slow replicas and use without load leave of the load."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp

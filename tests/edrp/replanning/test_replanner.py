@@ -1,7 +1,5 @@
 """The replanner: moves when a plan pays, repairs what is broken, says why, and takes measurements as they come."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How far a job is: bars for terminals, plain lines for logs."""
 
-from __future__ import annotations
-
 import io
 from threading import Event
 

@@ -1,7 +1,5 @@
 """The smoke suite and its report as a reader sees it: in a browser that has no network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from time import perf_counter
 

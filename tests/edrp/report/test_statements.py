@@ -1,7 +1,5 @@
 """Estimates, findings and the verdicts that follow from them."""
 
-from __future__ import annotations
-
 import io
 import math
 
