@@ -26,7 +26,7 @@ def python(coins: Path, place: Path):
     """Run Python, in a process of its own, where the other package is installed; its output."""
 
     def run(*arguments: object, code: int = 0) -> str:
-        environment = {**os.environ, "PYTHONPATH": f"{coins}:{TEMPLATE / 'src'}", "COLUMNS": "200"}
+        environment = {**os.environ, "PYTHONPATH": f"{coins / 'template'}:{TEMPLATE / 'src'}", "COLUMNS": "200"}
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
