@@ -9,10 +9,7 @@ import pytest
 from rich.console import Console
 
 import edrp
-from edrp.core.kernels import interpreting
-from edrp.explanations.rescale import explain_rescale
 from edrp.explorer.progress_bar import progress_bar
-from edrp.migration.rescale.shares import range_text
 from edrp.report import progress as report_progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,18 +61,6 @@ def test_an_explanation_is_shown_with_its_critical_path():
     shown = edrp.explain(problem, edrp.solve(problem), runner_up=False)._repr_html_()
     assert "<caption>Critical path" in shown
     assert "decides the downtime" in shown
-
-
-def test_an_explanation_of_a_rescaling_is_shown_with_what_would_help():
-    problem = example("rescale")
-    with interpreting():
-        explanation = explain_rescale(problem, problem.current, time_limit=1.0)
-    shown = explanation._repr_html_()
-    assert "Heaviest replica: " in shown
-    assert "<caption>What would help, each solved again" in shown
-    (operator, (replica, *_)) = next(item for item in problem.current.root.items() if not isinstance(item[1][0], str))
-    assert f"{operator}</td><td" in shown.replace(' style="text-align: left"', "")
-    assert range_text(replica) in Tables(shown).cells
 
 
 def test_names_are_text():

@@ -47,14 +47,6 @@ def test_the_busiest_of_even_ranges_decides_how_many_replicas_there_are():
     assert counter.predicted_busy.value == pytest.approx(0.9 * 107 / 192, rel=1e-3)
 
 
-def test_without_metadata_nothing_is_different():
-    advice = advise(fitted(FakeFlink(word_count(counter={"replicas": 2}), rates=(370.0,))))
-    assert advice.keyed is None
-    assert advice.solution.kind == "edrp-solution"
-    assert not advice.fewest
-    assert any("taken" not in remark for remark in advice.fit.remarks)
-
-
 def test_the_model_runs_what_flink_runs_and_no_replica_is_busier_than_the_goal():
     flink = FakeFlink(word_count(counter={"replicas": 3, "nodes": ("tm-b", "tm-a", "tm-b")}), rates=(300.0,))
     advice = advise(fitted(flink, FRONT_HEAVY))

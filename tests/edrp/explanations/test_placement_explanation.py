@@ -121,19 +121,6 @@ def test_storm_restarts_the_operators_that_stay(reconfigure):
     assert max(standstill.downtime for standstill in found.standstills) == pytest.approx(found.evaluation.metrics["downtime"])
 
 
-def test_nodes_in_use_are_among_the_margins(word_count):
-    found = edrp.explain(word_count, brute_force(word_count)[1][0], runner_up=False)
-    cloud = next(margin for margin in found.margins if margin.name == "resources of node cloud")
-    assert (cloud.value, cloud.limit, cloud.used) == (4.0, 8.0, 0.5)
-
-
-def test_infeasible_solution_is_explained_by_its_clashes(infeasible):
-    solution = edrp.solve(infeasible, "highs")
-    found = edrp.explain(infeasible, solution)
-    assert found.deployment is None
-    assert any("limits.response_time" in clash for clash in found.clashes)
-
-
 @pytest.mark.parametrize(("name", "way"), [("migration", "solution.explore"), ("rescale", "explain_rescale")])
 def test_other_kinds_are_refused_with_another_way(examples, name, way):
     problem = edrp.load(examples / f"{name}.json")

@@ -41,12 +41,6 @@ def test_a_full_node_holds_back_all():
     assert throughput.service_rates == pytest.approx({("a", "x"): 75.0, ("b", "x"): 75.0})
 
 
-def test_within_capacity_nothing_is_lost():
-    throughput = predict_throughput(chain(), placed("x", "y"))
-    assert (throughput.share, throughput.bottleneck) == (1.0, "")
-    assert [round(load.share, 3) for load in throughput.node_loads] == [0.667, 0.667]
-
-
 def test_throughput_is_one_over_the_peak_load_where_use_follows_load():
     for a, b in (("x", "x"), ("xy", "xx"), ("xxy", "xxy")):
         problem, deployment = chain(), placed(a, b)
