@@ -161,9 +161,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def coins() -> Path:
-    """With this folder on PYTHONPATH other packages are installed: kinds "coin" and "knapsack", methods "throw" and
-    "densest-first".
-    """
+    """With this folder on PYTHONPATH another package is installed: kind "coin", method "throw"."""
     return ROOT / "tests" / "plugins"
 
 

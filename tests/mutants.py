@@ -87,7 +87,6 @@ SLOW = (
     "names_of_a_batch",
     "over_capacity",
     "portfolio",
-    "search_goes",
     "survive",
     "ten_thousand",
     "unusable_options",

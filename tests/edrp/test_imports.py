@@ -1,7 +1,5 @@
 """Imports: nothing that a command does not need, so that the first answer comes at once."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -15,6 +13,7 @@ from edrp.core.methods import methods
 from edrp.method_modules import METHOD_MODULES
 
 HEAVY = {"cloudpickle", "highspy", "joblib", "networkx", "numba", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy"}
+HEAVY |= {"cvxpy", "matplotlib", "pyomo"}
 
 
 def loaded(code: str, *arguments: object) -> set[str]:
@@ -37,7 +36,7 @@ def test_a_small_placement_is_proven_without_compiler_and_packages_of_graphs(exa
     code = "from edrp.cli import main; main(['solve', '--method', 'highs', *sys.argv[1:]])"
     found = loaded(code, examples / "word_count.json")
     assert "highspy" in found
-    assert not found & {"numba", "networkx", "pyarrow", "pandas", "joblib", "cloudpickle"}
+    assert not found & {"numba", "networkx", "pyarrow", "pandas", "joblib", "cloudpickle", "cvxpy", "pyomo", "matplotlib"}
 
 
 def test_reading_an_instance_imports_no_solver(examples):

@@ -1,7 +1,5 @@
 """A limit is broken by a ten-thousandth, in every kind of problem; what rounding makes of a number is no breach."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -78,13 +76,7 @@ def delivered(share: float) -> Broken:
         tasks=[task],
     )
     record = TaskRecord(
-        accepted=True,
-        start=0.0,
-        finish=10.0 * share,
-        nodes=("b",),
-        routes=(("a", "b"), ("b",)),
-        delivered=1000.0,
-        windows=1,
+        accepted=True, start=0.0, finish=10.0 * share, nodes=("b",), routes=(("a", "b"), ("b",)), delivered=1000.0, windows=1
     )
     return scenario.evaluate(BimodalRun(tasks=(record,))).broken
 

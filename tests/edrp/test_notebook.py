@@ -1,25 +1,15 @@
 """Problems, solutions and explanations in notebooks: tables of the page, in which names are text."""
 
-from __future__ import annotations
-
 import json
 import re
-import sys
 from html.parser import HTMLParser
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
-from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
 import edrp
-from edrp.batch.progress import BatchProgress
-from edrp.core.kernels import interpreting
-from edrp.explanations.rescale import explain_rescale
 from edrp.explorer.progress_bar import progress_bar
-from edrp.migration.rescale.shares import range_text
 from edrp.report import progress as report_progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,33 +56,11 @@ def test_a_solution_is_shown_as_on_the_terminal():
     assert cells[cells.index("cost") :][:3] == ["cost", "5.27", "money/h"]
 
 
-def test_a_solution_of_a_file_is_shown_without_its_problem(tmp_path):
-    edrp.solve(example("migration")).save(tmp_path / "solution.json")
-    cells = Tables(edrp.load_solution(tmp_path / "solution.json")._repr_html_()).cells
-    assert cells[:2] == ["metric", "value"]
-
-
 def test_an_explanation_is_shown_with_its_critical_path():
     problem = example("reconfigure")
     shown = edrp.explain(problem, edrp.solve(problem), runner_up=False)._repr_html_()
     assert "<caption>Critical path" in shown
     assert "decides the downtime" in shown
-
-
-def test_an_explanation_of_a_rescaling_is_shown_with_what_would_help():
-    problem = example("rescale")
-    with interpreting():
-        explanation = explain_rescale(problem, problem.current, time_limit=1.0)
-    shown = explanation._repr_html_()
-    assert "Heaviest replica: " in shown
-    assert "<caption>What would help, each solved again" in shown
-    (operator, (replica, *_)) = next(item for item in problem.current.root.items() if not isinstance(item[1][0], str))
-    assert f"{operator}</td><td" in shown.replace(' style="text-align: left"', "")
-    assert range_text(replica) in Tables(shown).cells
-
-
-def test_what_is_infeasible_says_what_clashes():
-    assert "• limits" in edrp.solve(example("infeasible"))._repr_html_()
 
 
 def test_names_are_text():
@@ -117,58 +85,6 @@ def test_names_are_text():
             "td",
         }
     assert HOSTILE in Tables(solution._repr_html_()).cells
-
-
-class Output:
-    """As much of a widget of ipywidgets as rich draws in: what was printed into it, and cleared again."""
-
-    made: ClassVar[list[Output]] = []
-
-    def __init__(self) -> None:
-        self.shown = ""
-        Output.made.append(self)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None
-
-    def clear_output(self, *, wait: bool) -> None:
-        self.shown = ""
-
-
-@pytest.fixture
-def notebook(monkeypatch):
-    """A console as in a notebook, and what its widgets show; neither IPython nor ipywidgets need be there."""
-    Output.made = []
-    texts = {"IPython": ModuleType("IPython"), "IPython.display": ModuleType("IPython.display"), "ipywidgets": ModuleType("w")}
-
-    def display(shown: object) -> None:
-        if not isinstance(shown, Output):
-            Output.made[-1].shown += str(shown._repr_mimebundle_([], [])["text/plain"])
-
-    texts["IPython.display"].display = display
-    texts["ipywidgets"].Output = Output
-    texts["ipywidgets"].__spec__ = ModuleSpec("ipywidgets", None)
-    for name, module in texts.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    return Console(force_jupyter=True, width=100)
-
-
-def test_a_batch_has_a_bar_in_a_notebook(notebook):
-    with progress_bar("[moving]", console=notebook) as progress:
-        for done in range(3):
-            progress(BatchProgress(total=2, done=done, failed=0, running=2 - done, seconds=1.0))
-    (widget,) = Output.made
-    assert re.search(r"\[moving\].*2/2.*0 failed", widget.shown)
-
-
-def test_a_long_solve_says_in_a_notebook_what_it_has(notebook):
-    with progress_bar(console=notebook) as progress:
-        assert edrp.solve(example("migration"), progress=progress).status == "optimal"
-        progress(12.0, 5.27, 5.0)
-    assert "best 5.27, bound 5" in Output.made[-1].shown
 
 
 def test_a_notebook_without_widgets_gets_no_warning_but_lines(monkeypatch, capsys):

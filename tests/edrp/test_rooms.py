@@ -5,9 +5,6 @@ topics; formulations, heuristics, migration over time, datasets and replanning; 
 simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
-from __future__ import annotations
-
-import subprocess
 import sys
 from pathlib import Path
 
@@ -101,13 +98,6 @@ def test_the_product_does_not_need_the_laboratory(house):
     wrong = [text for text, path in named.items() if str(path) not in OPENING and not path.match("edrp/cli/simulate*.py")]
     assert not wrong, "\n".join(wrong)
     assert opening >= OPENING
-
-
-def test_a_solve_does_not_load_the_laboratory():
-    program = "import sys, edrp, edrp.cli.app, edrp.testing; edrp.solve(edrp.load(sys.argv[1]), 'first-fit'); print(*sys.modules)"
-    words = [sys.executable, "-c", program, ROOT / "examples" / "word_count.json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert not [name for name in done.stdout.split() if name.startswith(LABORATORY)]
 
 
 def test_there_are_no_import_circles(house):

@@ -1,18 +1,20 @@
 """Methods in turn: each goes on from the best decision and bound before it, and the answer is never worse than any of theirs."""
 
-from __future__ import annotations
-
 import math
+from pathlib import Path
 
 import pytest
 
 import edrp
+from edrp.auto.choices import choose
 from edrp.auto.portfolio import Portfolio, Stage
 from edrp.core.budget import running
 from edrp.core.compiling import STILL_COMPILING
 from edrp.core.errors import OutOfTimeError
-from edrp.core.methods import Method, Options
+from edrp.core.kinds import get_kind
+from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
+from edrp.datasets.families.placement.layered import layered
 
 
 class Scripted(Method):
@@ -129,27 +131,17 @@ class Named:
     kind = "edrp"
 
 
-def test_auto_is_a_portfolio_where_programs_are_not_small(word_count):
-    from edrp.datasets.families.placement.layered import layered
-
+def test_without_a_limit_proofs_and_a_search_take_turns_where_programs_are_not_small(word_count):
     assert edrp.solve(word_count).method == "auto: highs (compact program)"
-    assert edrp.solve(layered(6, 0)).method == "auto: eliminate"
-
-
-def test_without_a_limit_proofs_and_a_search_take_turns():
-    from edrp.datasets.families.placement.layered import layered
-
     stages = edrp.methods()["auto"].resolve(layered(6, 0)).stages
     assert [stage.method.name for stage in stages] == ["eliminate", "iterated-local-search", "highs", "eliminate"]
 
 
 def test_under_a_limit_a_short_search_comes_before_elimination():
     """Elimination begun twice, or a program that takes as long to be built as it lasts, would be wasted time."""
-    from edrp.datasets.families.placement.layered import layered
-
     told = []
     problem = layered(12, 0)
-    edrp.solve(problem, work_limit=2.0, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
+    edrp.solve(problem, work_limit=0.5, progress=lambda seconds, incumbent, bound: told.append((incumbent, bound)))
     stages = [stage for stage in edrp.methods()["auto"].resolve(problem).stages if stage.share]
     assert [stage.method.name for stage in stages] == ["iterated-local-search", "eliminate"]
     first = next((incumbent, bound) for incumbent, bound in told if incumbent is not None)
@@ -199,3 +191,26 @@ def test_kernels_of_methods_that_are_sooner_interpreted_are_interpreted_first():
     quick.interpreted_first = True
     assert Portfolio(stages(quick)).interpreted_first
     assert not Portfolio(stages(quick, slow)).interpreted_first
+
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+
+def test_a_run_is_that_of_the_policy_that_does_best():
+    scenario = edrp.load(EXAMPLES / "enactment_scenario.json")
+    scenario = scenario.replace(load=scenario.load[:4])
+    others = {name: edrp.solve(scenario, name).objective for name in methods(scenario.kind) if name != "auto"}
+    found = edrp.solve(scenario)
+    assert found.objective == min(others.values()) < max(others.values())
+    assert found.method == f"auto: {min(others, key=others.get)}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy"), [("enactment-scenario", "predictive-policy"), ("bimodal-scenario", "public-hops-links-mapping")]
+)
+def test_the_policy_that_is_mostly_best_runs_first(kind, policy):
+    """A limit may end the others' runs."""
+    scenario = next(iter(get_kind(kind).check_problems().feasible().values()))
+    chosen = choose(scenario)
+    assert chosen.stages[0].method.name == policy
+    assert {stage.method.name for stage in chosen.stages} == methods(kind).keys() - {"auto"}

@@ -1,21 +1,17 @@
 """Programs on which HiGHS calls a point optimal that is not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
 
-import highspy
 import numpy as np
 import pytest
-from scipy import sparse
 
 import edrp
-from edrp.backends import get_backend, scipy_milp, solve_program
+from edrp.backends import BACKENDS, LET_THROUGH, get_backend, scipy_milp, solve_program
 from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.backends.conditioning import at_scale
-from edrp.backends.highs import HighsBackend, second_look, solve_arrays
+from edrp.backends.highs import HighsBackend, second_look
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
 from edrp.core.budget import now
@@ -43,22 +39,40 @@ def test_allocations_of_links_that_were_called_optimal_at_their_start(file):
     assert edrp.solve(problem, "scipy").objective == pytest.approx(solution.objective, abs=1e-9)
 
 
-COSTS = {307: 2.747973919898606, 403: 4.103993468737724, 989: 7.204764845552365, 1469: 1.1152536439271317}
-"""Optima of enactment snapshots, as SciPy finds them and the evaluator confirms."""
+OPTIMA = {
+    "enactment/cost_307": 2.747973919898606,
+    "enactment/cost_403": 4.103993468737724,
+    "enactment/cost_989": 7.204764845552365,
+    "enactment/cost_1469": 1.1152536439271317,
+    "enactment/next_to_nothing": 5.950183328288335,
+    "restarts/rescale_846": 0.10921057607764079,
+    "restarts/rescale_884": 0.07282981037603109,
+    "restarts/rescale_1373": 0.07271032644584088,
+}
+"""Optima that were cut off, as SciPy finds them, or HiGHS without presolve, and the evaluator confirms.
+
+Costs: tolerances as small as the rounding error that HiGHS reckons with, 0.1 to 0.8 % below. Next to nothing: a coefficient of
+2e-8 in a row of whole containers with tolerances of 1e-9, 0.04 % below. Restarts, 0.2 to 1.9 % above: HiGHS had presolved all
+costs away when it began again at the root.
+"""
+
+ALSO = [
+    (name, backend) for name in ("enactment/next_to_nothing", "restarts/rescale_884") for backend in ("scipy", "cvxpy", "pyomo")
+]
 
 
-@pytest.mark.parametrize("number", COSTS)
-@pytest.mark.parametrize("backend", ["highs", "cvxpy", "pyomo"])
-def test_costs_that_were_called_optimal_and_were_not(number, backend):
-    """Tolerances as small as the rounding error that HiGHS reckons with made it cut the optimum off, 0.1 to 0.8 % below."""
-    problem = edrp.load(CASES[0].parent / "enactment" / f"cost_{number}.json")
-    solution = edrp.solve(problem, backend)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [*((name, "highs") for name in OPTIMA), ("enactment/cost_307", "cvxpy"), ("enactment/cost_307", "pyomo"), *ALSO],
+)
+def test_optima_that_were_cut_off(name, backend):
+    solution = edrp.solve(edrp.load(CASES[0].parent / f"{name}.json"), backend, seed=3)
     assert solution.status == "optimal"
-    assert solution.objective == pytest.approx(COSTS[number], rel=1e-8)
+    assert solution.objective == pytest.approx(OPTIMA[name], rel=1e-8)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 5])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("backend", ["highs", "scipy"])
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
     """The row that holds the bound had a penalty of 1e-10 an item: without it HiGHS cut the optimum off, 0.02 % below."""
     program = formulate(edrp.load(CASES[0].parent / "enactment" / "tight_bound.json")).program
@@ -67,11 +81,11 @@ def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend
     assert result.objective == pytest.approx(12.64747705520198, rel=1e-8)
 
 
-@pytest.mark.parametrize("price", [1e-7, 1e-9, 1e-11])
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("price", [1e-7, 1e-11])
+@pytest.mark.parametrize("backend", ["highs", "scipy"])
 def test_what_lateness_costs_decides_however_little_it_is(backend, price):
     """Two of six are taken for 6 each; which ones, items decide whose price is below a solver's tolerance of costs."""
-    for seed in range(8):
+    for seed in range(3):
         random = np.random.default_rng(seed)
         items, served = 1e4 + random.uniform(0, 2e4, 6), random.uniform(0, 2e4, (6, 6))
         program = Program()
@@ -96,29 +110,6 @@ def test_objectives_are_scaled_by_powers_of_two(prices, tiny):
     assert math.frexp(scale)[0] == 0.5
     assert (scaled.objective * scale == prices).all()
     assert scaled.objective.max() <= 2.0**25
-
-
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
-def test_an_operator_that_needs_next_to_nothing_costs_no_optimum(backend):
-    """A coefficient of 2e-8 in a row of whole containers: with tolerances of 1e-9 HiGHS cut the optimum off, 0.04 % below."""
-    problem = edrp.load(CASES[0].parent / "enactment" / "next_to_nothing.json")
-    solution = edrp.solve(problem, backend, seed=3)
-    assert solution.status == "optimal"
-    assert solution.objective == pytest.approx(5.950183328288335, rel=1e-9)
-
-
-RESTARTED = {846: 0.10921057607764079, 884: 0.07282981037603109, 1373: 0.07271032644584088}
-"""Optima of rescalings, as HiGHS finds them without presolve and the evaluator confirms."""
-
-
-@pytest.mark.parametrize("number", RESTARTED)
-@pytest.mark.parametrize("backend", ["highs", "scipy", "cvxpy", "pyomo"])
-def test_rescalings_of_which_an_incumbent_was_called_optimal_after_a_restart(number, backend):
-    """Without any start, 0.2 to 1.9 % above the optimum: HiGHS had presolved all costs away when it began again at the root."""
-    problem = edrp.load(CASES[0].parent / "restarts" / f"rescale_{number}.json")
-    solution = edrp.solve(problem, backend)
-    assert solution.status == "optimal"
-    assert solution.objective == pytest.approx(RESTARTED[number], rel=1e-8)
 
 
 def test_a_start_far_from_the_optimum_does_not_lead_past_it():
@@ -150,7 +141,7 @@ def test_where_no_time_is_left_to_search_again_the_incumbent_is_not_called_optim
     monkeypatch.setattr(scipy_milp, "in_fresh_thread", once)
     solution = edrp.solve(problem, "scipy")
     assert (solution.status, solution.stopped_because) == ("feasible", "time_limit")
-    assert solution.objective > RESTARTED[884] + 1e-4
+    assert solution.objective > OPTIMA["restarts/rescale_884"] + 1e-4
 
 
 PRESOLVED = {
@@ -214,7 +205,7 @@ def reservations(share: float) -> Program:
     return program
 
 
-@pytest.mark.parametrize("share", [1e-9, 3e-8, 2.3e-7, 1e-6, 4e-6, 1e-3])
+@pytest.mark.parametrize("share", [1e-9, 2.3e-7, 1e-6, 1e-3])
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
 def test_shares_from_a_billionth_up_are_decided_alike(share, backend):
     found = solve_program(reservations(share), backend)
@@ -265,39 +256,56 @@ def test_what_only_a_millionth_lets_through_is_not_taken():
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -3.0, [0.0, 1.0]), backend
 
 
-def read_mps(file: Path) -> Arrays:
-    """Read a program from an MPS file, as HiGHS understands it."""
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.readModel(str(file))
-    lp = solver.getLp()
-    starts, index, values = lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_
-    matrix = sparse.csc_array((values, index, starts), shape=(lp.num_row_, lp.num_col_)).tocsr()
-    integer = np.array([kind == highspy.HighsVarType.kInteger for kind in lp.integrality_])
-    bounds = [np.array(part) for part in (lp.col_cost_, lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]
-    return Arrays(bounds[0], lp.offset_, bounds[1], bounds[2], integer, matrix, bounds[3], bounds[4])
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_the_program_of_the_first_case():
-    arrays = read_mps(CASES[0].with_name("lnk41.mps"))
-    result = solve_arrays(arrays, SolverOptions(start=np.zeros(arrays.objective.size)))
-    assert (result.status, result.objective, result.bound) == ("optimal", pytest.approx(0.0), pytest.approx(0.0))
+class Loose:
+    """A backend without tolerances of its own that gives the same point whatever it is asked."""
+
+    name, features, package, extra = "loose", frozenset(), "numpy", ""
+
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def solve(self, arrays, options):
+        return ProgramResult("optimal", "finished", self.values, float(arrays.objective @ self.values), None, 0.0)
 
 
-def small_program(cost: float) -> tuple[Program, np.ndarray]:
-    """A route or a price: presolve sees that the route is free, and leaves an objective that is constant."""
-    arrays = read_mps(CASES[0].with_name("lnk41.mps"))
+def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(monkeypatch):
+    """SciPy's tolerances are 1e-6: a limit of 37 MB was exceeded by more than the evaluator grants, and called feasible."""
     program = Program()
-    program.add_columns("x", arrays.lower.size, lower=arrays.lower, upper=arrays.upper, integer=arrays.integer)
-    matrix = arrays.matrix.tocoo()
-    program.add_rows(
-        "rows", matrix.shape[0], [(matrix.row, matrix.col, matrix.data)], lower=arrays.row_lower, upper=arrays.row_upper
-    )
-    program.minimise(Linear.of([0, 1], -cost, constant=cost))
-    return program, np.zeros(arrays.lower.size)
+    take = program.add_columns("take", 1, upper=9, integer=True)
+    program.add_row("limit", Linear.of(take, [2e6]), upper=6e6 - 1)
+    program.minimise(Linear.of(take, [-1]))
+    monkeypatch.setitem(BACKENDS, "loose", Loose([3.0]))
+    result = solve_program(program, "loose")
+    assert (result.status, result.values, result.notes[-1]) == ("none", None, LET_THROUGH)
+    known = solve_program(program, "loose", start=np.array([2.0]))
+    assert (known.status, known.objective, known.values.tolist()) == ("feasible", -2.0, [2.0])
+    monkeypatch.setitem(BACKENDS, "loose", Loose([2.0]))
+    assert solve_program(program, "loose").status == "optimal"
 
 
-@pytest.mark.parametrize("cost", [1e-3, 0.1, 0.25, 0.499, 0.5, 0.7, 3.0])
-def test_whatever_the_route_is_worth(cost):
-    program, start = small_program(cost)
-    assert solve_program(program, "highs", start=start).objective == pytest.approx(0.0, abs=1e-9)
+class OutOfTime:
+    """HiGHS stopped before its continuous columns are what the integer ones allow: as large as a finite bound lets them be."""
+
+    name, features, package, extra = "scipy", frozenset({"tolerances"}), "highspy", ""
+
+    def solve(self, arrays, options):
+        first = HighsBackend().solve(arrays, options)
+        lower, upper = arrays.lower.copy(), np.where(arrays.integer, arrays.upper, np.abs(first.values) * 2 + 1)
+        lower[arrays.integer] = upper[arrays.integer] = np.round(first.values[arrays.integer])
+        objective = np.where(arrays.integer, 0.0, -1.0)
+        fixed = replace(arrays, objective=objective, lower=lower, upper=np.minimum(upper, arrays.upper))
+        return replace(HighsBackend().solve(fixed, SolverOptions()), status="feasible", stopped_because="time_limit", bound=None)
+
+
+def test_an_incumbent_whose_latencies_are_not_the_least_yet_is_worth_what_its_evaluation_says(monkeypatch):
+    """Pyomo, out of time before a rescaling's response time came down, claimed more than the evaluation: a loud error."""
+    problem = edrp.load(EXAMPLES / "word_count.json")
+    monkeypatch.setitem(BACKENDS, "scipy", OutOfTime())
+    nothing = ProgramResult("none", "time_limit", None, None, None, 0.0)
+    monkeypatch.setattr("edrp.backends.solve_arrays", lambda arrays, **_: nothing)
+    solution = edrp.solve(problem, "scipy")
+    assert solution.status == "feasible"
+    assert solution.objective == problem.evaluate(solution.deployment).objective

@@ -1,7 +1,5 @@
 """A batch is never stopped by one of its entries: a broken one costs its own row, and all others are solved."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 import edrp
 from edrp.batch import read_rows
 from edrp.batch.source import read_instances
-from edrp.batch.tasks import Instance
 
 NESTED = "[" * 100_000
 
@@ -81,6 +78,7 @@ def test_a_broken_line_has_a_row_of_its_own(good, tmp_path):
         "half": entry.replace('"migration"', '"\\ud800"'),
         "number": '{"id": "ID", "instance": 3}',
         "without": '{"id": "ID"}',
+        "twice": entry.replace('"kind"', '"kind": "edrp", "kind"'),  # as in a file
     }
     parts = [line.replace('"ID"', f'"{name}"').encode() for name, line in lines.items()]
     parts += [b'{"id": "bytes\xff"}', b"no", NESTED.encode(), b'["a"]', b"", b'{"id": "huge", "instance": ' + b"9" * 5000 + b"}"]
@@ -90,11 +88,12 @@ def test_a_broken_line_has_a_row_of_its_own(good, tmp_path):
         "half": "lone surrogate",
         "number": "must be a JSON object",
         "without": "must be an object with the fields id and instance",
-        "line 6": "line 6: byte 14 of the line is not UTF-8 text",
-        "line 7": "is not JSON",
-        "line 8": "is nested too deeply",
-        "line 9": "must be an object with the fields id and instance",
-        "line 11": "4300 digits",
+        "twice": "line 6: instance.kind is given twice in one object; keep one of them",
+        "line 7": "line 7: byte 14 of the line is not UTF-8 text",
+        "line 8": "is not JSON",
+        "line 9": "is nested too deeply",
+        "line 10": "must be an object with the fields id and instance",
+        "line 12": "4300 digits",
     }
     assert_faults(outcomes(path), why)
 
@@ -108,14 +107,6 @@ def test_an_entry_without_a_name_may_be_called_as_another_one_is(good, tmp_path)
     assert_faults(outcomes(path), why)
     table = pa.table({"id": ["row 2", "row 2 (2)", None], "instance": [good] * 3})
     assert_faults(outcomes(table), {"row 2 (3)": "needs a name in the column id"})
-
-
-def test_a_field_that_stands_twice_in_a_line_is_a_fault_as_it_is_in_a_file(good, tmp_path):
-    entry = json.dumps({"id": "a", "instance": json.loads(good)})
-    lines = [entry, entry.replace('"a"', '"b"'), entry.replace('"a"', '"twice"').replace('"kind"', '"kind": "edrp", "kind"')]
-    path = tmp_path / "instances.jsonl"
-    path.write_text("\n".join(lines))
-    assert_faults(outcomes(path), {"twice": "line 3: instance.kind is given twice in one object; keep one of them"})
 
 
 def test_structs_bytes_and_missing_values_in_a_table_have_rows_of_their_own(good, tmp_path):
@@ -142,7 +133,3 @@ def test_texts_that_are_no_unicode_have_rows_of_their_own(good):
         found, {"half": "is half of a character (a lone surrogate)", "object": "is no problem that can be written as JSON"}
     )
     assert set(found) == {"a", "b", "c\\ud800"}
-
-
-def test_ordinary_entries_are_what_they_were(good):
-    assert read_instances([("a", good), good]) == [Instance("a", good), Instance("000001", good)]

@@ -1,7 +1,5 @@
 """Whoever is killed, nothing is lost and nothing is there twice: workers that start, and the Python workers of Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Batches on Spark give the rows of batches on one machine, and leave the session as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -14,7 +12,6 @@ from edrp.batch import RESULT_SCHEMA, read_rows
 from edrp.batch.rows import TIMING
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.spark import spark_session
-from edrp.datasets.families.registry import generate
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one worker
 
@@ -81,18 +78,6 @@ def test_spark_gives_all_rows_of_the_local_batch_errors_and_seeds_included(spark
     once_more = []
     edrp.solve_batch(instances, methods, seed=[5, 6], spark=spark, out=tmp_path / "out", progress=once_more.append)
     assert (once_more[-1].total, read_rows(tmp_path / "out").num_rows) == (6, 30)
-
-
-def test_rescalings_have_the_same_answers_on_spark_and_here(spark, tmp_path):
-    families = ["zipf-tasks-150", "hashed-keys-50", "flight-carriers-200"]
-    problems = dict(generate("rescale", 3, 2, families=families, size=6))
-    methods = ["range-annealing:runs=2", "ds2-even-ranges", "sticky-ranges", "keep"]
-    local = edrp.solve_batch(problems, methods, seed=[5, 6], n_jobs=1)
-    edrp.solve_batch(problems, methods, seed=[5, 6], spark=spark, out=tmp_path / "out")
-    assert comparable(read_rows(tmp_path / "out")) == comparable(local)
-    rows = local.to_pylist()
-    assert len(rows) == 3 * 4 * 2
-    assert {row["outcome"] for row in rows if row["method"].startswith("range-annealing")} == {"solved"}
 
 
 def test_a_dataframe_is_solved_when_it_is_used_or_into_a_folder(spark, instances, tmp_path):

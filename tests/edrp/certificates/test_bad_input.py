@@ -1,7 +1,5 @@
 """Certificates that are none, or too much: refused in one line, within the memory and time that the checker states."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Instances as the checker reads them by itself: what could be read in two ways, or means what it does not know, is refused."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import get_args

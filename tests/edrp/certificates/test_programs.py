@@ -1,7 +1,5 @@
 """Certificates of programs: written by branch and bound, checked by a folder that needs nothing of the package."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil
@@ -48,11 +46,7 @@ def test_an_optimum_is_certified_for_the_problem_itself(kind, family, size, seed
     assert check(problem, solution, solution.certificate).startswith("no decision is below")
 
 
-DRAWN = [seed for seed in range(20) if seed not in (8, 11, 13)]
-"""Seeds for which something feasible is drawn."""
-
-
-@pytest.mark.parametrize("seed", DRAWN)
+@pytest.mark.parametrize("seed", range(5))
 def test_the_checker_evaluates_deployments_as_the_package_does(seed):
     problem = instance("edrp", "replicated-geometric", 5, seed)
     solution = edrp.solve(problem, "random", seed=seed)

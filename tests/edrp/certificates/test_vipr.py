@@ -1,7 +1,5 @@
 """Trees of certificates as VIPR, read by a judge that shares nothing with their writer."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

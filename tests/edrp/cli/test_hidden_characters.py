@@ -1,24 +1,18 @@
 """Names that hold control characters are shown with escapes, wherever they are printed."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 
 import pytest
 
 import edrp
-from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError, visible
+from edrp.core.errors import visible
 from edrp.explorer.page import explorer_page
 from edrp.report.page import Page, Section, render
 from edrp.report.tables import Table
 
 EVIL = "\x1b[31m\x07\x9b2J\r\u202e\u2066\u2028\x7f\n"
 HIDDEN = [*EVIL.replace("\n", "").replace("[31m", "").replace("2J", "")]
-
-
-def named(document: object, old: str, new: str) -> str:
-    return json.dumps(document).replace(f'"{old}"', json.dumps(new))
 
 
 def assert_harmless(text: str) -> None:
@@ -68,11 +62,6 @@ def test_names_on_a_page_of_a_report():
     table = Table(f"caption{EVIL}", ("column",), ((f"cell{EVIL}", "x"),))
     section = Section(EVIL, (EVIL, f"`{EVIL}`"), code=EVIL, tables=(table,), terms={EVIL: EVIL})
     assert_harmless(render(Page(EVIL, EVIL, (EVIL,), (section,), datetime.now(UTC))))
-
-
-def test_messages_of_exceptions():
-    for error in (InvalidInstanceError([Fault(EVIL, EVIL, EVIL)], EVIL), NoSuchFileError(EVIL, EVIL)):
-        assert_harmless(str(error))
 
 
 def test_ordinary_text_stays_as_it_is():

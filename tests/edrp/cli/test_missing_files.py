@@ -1,7 +1,5 @@
 """A file or folder that is not there: every command says so in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 READERS = [
@@ -10,8 +8,6 @@ READERS = [
     ["plan", "nothere.json"],
     ["validate", "nothere.json"],
     ["batch", "nothere.parquet", "--out", "out"],
-    ["batch", "nothere.jsonl", "--out", "out"],
-    ["batch", "nothere", "--out", "out"],
     ["benchmark", "--suite", "smoke", "--data", "nothere", "--out", "out"],
     ["benchmark", "--instances", "nothere.parquet", "--out", "out"],
     ["policy", "precompute", "nothere.json", "--out", "out"],
@@ -20,9 +16,6 @@ READERS = [
     ["trace", "prepare", "nothere.csv"],
     ["demo", "--data", "nothere"],
     ["reproduce", "storm", "--data", "nothere"],
-    ["reproduce", "production", "--data", "nothere"],
-    ["reproduce", "coordinates", "--data", "nothere"],
-    ["reproduce", "capsys", "--data", "nothere"],
 ]
 
 

@@ -1,11 +1,5 @@
 """Plans: every byte that has to move moves once, in steps that hold few tasks, as fast as the links allow."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +11,7 @@ from edrp.mdp import nodes_of_tasks, plan_migration
 
 
 @given(st.integers(0, 500), st.sampled_from([None, 1, 2]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
     problem = random_migration(seed, tasks=30, nodes=6)
     solution = edrp.solve(problem)
@@ -36,14 +30,6 @@ def test_a_plan_leads_from_one_assignment_to_the_other(seed, most):
     assert (holder == nodes_of_tasks(solution.intervals, 30)).all()
     moved = sum(move.size for step in plan.steps for move in step.moves)
     assert moved == pytest.approx(solution.metrics["moved_state"])
-
-
-def test_the_plan_of_a_small_migration_waits_for_no_compiler(examples, tmp_path):
-    words = [sys.executable, "-m", "edrp", "plan", examples / "migration.json", "--max-move-ins", "1"]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([*map(str, words)], env=environment, capture_output=True, text=True, timeout=300, check=True)
-    assert "no schedule with one transfer at a time per link is shorter" in done.stdout
-    assert list(tmp_path.rglob("*")) == []
 
 
 def test_roles_say_what_stays_and_moves():
@@ -77,12 +63,3 @@ def test_command_says_why_nothing_can_be_planned(run, write):
     result = run("plan", write(problem))
     assert result.code == 3
     assert "task 1 alone has work 9" in result.out
-
-
-def test_command_says_what_a_method_that_found_nothing_says(run, examples, write):
-    problem = edrp.load(examples / "rescale.json").model_dump(mode="json")
-    problem["application"]["operators"][0]["external_rate"] = 1e4
-    result = run("plan", write(problem), "--method", "keep")
-    assert result.code == 4
-    assert "No plan: nothing found" in result.out
-    assert "count is overloaded on rack1-b: 5000 tuples/s for tasks 3–7" in result.out

@@ -1,14 +1,12 @@
 """Every number in a table of the command line has a unit, in its row or in the head of its column."""
 
-from __future__ import annotations
-
 import json
 import re
 
 import pytest
 
 from edrp.core.instances import schema
-from edrp.core.kinds import get_kind, kinds
+from edrp.core.kinds import get_kind
 
 SHOWN = [
     ("solve word_count.json", ["response_time 0.0241111 s", "cost 5.27 money/h"]),
@@ -56,8 +54,3 @@ def test_a_kind_without_a_display_of_its_own_shows_its_metrics_with_units(run, e
 
 def test_families_are_listed_with_what_their_sizes_count(run):
     assert re.search(r"^migration +uniform +64 tasks +2 tasks ", run("generate", "migration", "--list").out, re.MULTILINE)
-
-
-def test_the_objective_of_every_kind_has_a_unit_in_its_schema():
-    for name in kinds():
-        assert "unit" in schema(f"{name}-solution")["properties"]["objective"]

@@ -1,7 +1,5 @@
 """The clock of a run counts work; seconds end a run and decide nothing else."""
 
-from __future__ import annotations
-
 import math
 import threading
 from itertools import count
@@ -109,12 +107,6 @@ def test_what_runs_is_answered_where_there_was_no_time_for_a_program(word_count)
     runs = edrp.solve(word_count, "first-fit").deployment
     solution = edrp.solve(word_count.replace(current=runs), "highs", work_limit=2 * LOOK)
     assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "work_limit", runs)
-
-
-@pytest.mark.parametrize("method", ["annealing", "iterated-local-search"])
-def test_a_search_without_time_for_its_tables_answers_with_first_fit(word_count, method):
-    solution = edrp.solve(word_count, method, work_limit=0.0)
-    assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
 
 
 def test_a_solver_that_does_not_hear_is_left_to_itself():

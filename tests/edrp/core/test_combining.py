@@ -1,7 +1,5 @@
 """Answers of several methods are one answer: a proof, then the lower objective, with the better bound."""
 
-from __future__ import annotations
-
 import pytest
 
 from edrp.core.combining import combined

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, in no other place than the one that was named, over nothing that others made."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -120,10 +118,12 @@ def test_an_impossible_place_is_named_with_the_reason(tmp_path, place, why):
     assert "\n" not in str(raised.value)
 
 
-def test_what_breaks_off_leaves_nothing(tmp_path):
+def test_what_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path):
+    (tmp_path / "out.json").write_text("old")
     with pytest.raises(TypeError), writing(tmp_path / "out.json") as file:
         file.writelines([b"half", None])
-    assert list(tmp_path.iterdir()) == []
+    assert (tmp_path / "out.json").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.json"]
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):

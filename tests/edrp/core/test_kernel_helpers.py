@@ -1,7 +1,5 @@
 """Random numbers, copies and orders inside kernels, here interpreted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled kernels are kept between processes, and thrown away when anything that they are made of changes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

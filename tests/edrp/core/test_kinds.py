@@ -1,7 +1,5 @@
 """Records of kinds: every part of every kind is there, under the name that the record says."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -111,15 +111,6 @@ def test_a_program_can_grow_after_its_arrays_were_asked_for():
     assert program.arrays().matrix.toarray().tolist() == [[2, 0], [1, 3]]
 
 
-def test_objective_terms_can_be_added():
-    program = Program()
-    x = program.add_columns("x", 2)
-    program.minimise(Linear.of(x, 1.0) + 3.0)
-    program.minimise(program.objective + Linear.of(x[0], 2.0))
-    arrays = program.arrays()
-    assert (arrays.objective.tolist(), arrays.constant) == ([3, 1], 3)
-
-
 def test_a_name_is_taken_once():
     program = Program()
     x = program.add_columns("x", 1)
@@ -142,9 +133,3 @@ def test_columns_and_rows_are_named_by_block_and_place():
         program.column_name(7)
     with pytest.raises(IndexError, match="5 rows, not 6"):
         program.row_name(5)
-
-
-def test_an_empty_program_has_empty_arrays():
-    arrays = Program().arrays()
-    assert arrays.matrix.shape == (0, 0)
-    assert arrays.objective.size == 0

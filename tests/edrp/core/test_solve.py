@@ -1,7 +1,5 @@
 """A `solve` takes the straight road: it asks each method at most once whether it takes the problem, and chooses once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from time import perf_counter
 
@@ -10,7 +8,6 @@ import pytest
 import edrp
 from edrp.auto import choices as auto
 from edrp.core.compiling import compilation
-from edrp.core.kinds import get_kind
 from edrp.core.methods import methods
 from edrp.datasets.families.placement.layered import layered
 
@@ -63,12 +60,6 @@ def test_a_refused_problem_is_refused_once_and_says_why(word_count, counts):
     with pytest.raises(edrp.errors.UnsupportedProblemError, match="use highs"):
         edrp.solve(word_count.replace(limits={**word_count.limits.model_dump(), "availability": 0.5}), "eliminate")
     assert counts == {"eliminate": 1}
-
-
-def test_the_first_method_that_takes_a_problem_is_chosen(examples):
-    problem = edrp.load(examples / "mapping.json")
-    assert get_kind("mapping").choose(problem).name == "label-setting"
-    assert get_kind("mapping").choose(problem.replace(cost="load-balance")).name == "least-cost-map"
 
 
 def test_the_seconds_of_an_answer_are_those_that_passed_with_compiling_among_them(word_count, monkeypatch):

@@ -3,8 +3,6 @@
 The checker of certificates stands alone on purpose and has its own.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Machine code that a wheel brings along runs where it fits, and is left alone where it does not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -53,6 +51,7 @@ def fits():
 
 def test_with_an_empty_cache_nothing_is_compiled(made, fits, tmp_path):
     assert json.loads(run(USE, made, tmp_path)) == 0.0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_for_another_python_everything_is(made, tmp_path):

@@ -1,14 +1,9 @@
 """A cluster that behaves: counters follow a fluid queue, changes take effect, and time passes only when somebody waits."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent))
 from fake_flink import JOB, START, FakeFlink, FakeOperator
 
 ROOT = f"/jobs/{JOB}"

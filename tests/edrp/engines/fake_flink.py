@@ -1,7 +1,5 @@
 """A cluster that answers as Flink does: a job of known rates and service rates, on loopback, in a time of its own."""
 
-from __future__ import annotations
-
 import json
 import threading
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Marks of tests that need a real cluster of Flink."""
 
-from __future__ import annotations
-
 import pytest
 
 from edrp.engines.errors import EngineError

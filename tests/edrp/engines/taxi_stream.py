@@ -1,7 +1,5 @@
 """A small taxi stream for tests: the same file, of fewer days."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from edrp.datasets.traces.rates import TAXI_FILE

@@ -1,22 +1,19 @@
 """Longer runs on real clusters of Flink: `make test-flink`."""
 
-from __future__ import annotations
-
+import json
 import re
-import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from real_flink import ON_REAL_FLINK
 
 from edrp.engines.flink.local import LocalFlink, LocalNode
 from edrp.engines.flink.local.jobs import now_ms
 from edrp.engines.flink.local.rest import wait_until
+from edrp.validation.flink.lab.build import ENTRY_CLASS
 from edrp.validation.flink.lab.job import LabRun, LabSettings
-
-sys.path.append(str(Path(__file__).parent))
-
-from real_flink import ON_REAL_FLINK
 
 pytestmark = ON_REAL_FLINK
 
@@ -64,51 +61,59 @@ def test_the_block_of_the_tutorial_does_what_it_says(capsys):
     assert "Bucket(first=" in printed
 
 
-def test_operators_move_to_the_nodes_whose_resources_they_are_told_to_demand():
-    """As placements over sites are tried: nodes advertise a resource of their own, and nothing is started."""
-    with LocalFlink({site: LocalNode(2, {f"at-{site}": 2}) for site in "abc"}, scheduler="default") as flink:
-        places = {"reader": "at-a", "parser": "at-b", "counter": "at-c", "writer": "at-c"}
-        run = LabRun(flink, LabSettings(pinned=True, keys=20, places=places))
-        assert [place for nodes in run.job.places().values() for place in nodes] == ["a", "b", "c", "c"]
-        run.redeploy(replace(run.settings, places={**places, "reader": "at-b", "counter": "at-a"}))
-        assert [place for nodes in run.job.places().values() for place in nodes] == ["b", "b", "a", "c"]
-        wait_for_tuples(run, now_ms(), 100)
+pytestmark = ON_REAL_FLINK
+
+SERVICE = {"counter": 0.01, "parser": 0.001}
+"""The counter takes 100 tuples/s on one replica, and gets 85."""
 
 
-def test_a_job_goes_on_elsewhere_when_its_node_stops():
-    with LocalFlink({"a": 4, "b": 4}) as flink:
-        run = LabRun(flink, LabSettings(rate=50, checkpoint_interval=1.0))
-        wait_for_tuples(run, 0, 100)
-        (place,) = run.job.places()["counter"]
-        begin = now_ms()
-        flink.stop_node(place)
-        run.job.wait_until_places(lambda places: all(place not in nodes and nodes for nodes in places.values()))
-        wait_for_tuples(run, now_ms(), 50)
-        assert run.silence(begin) > 0.5  # a restart waits so long
+@pytest.fixture
+def started():
+    """Start a cluster and a job that has processed a few hundred tuples."""
+    with ExitStack() as stack:
+
+        def start(nodes, settings, **options):
+            flink = stack.enter_context(LocalFlink(nodes, **options))
+            job = LabRun(flink, settings)
+            wait_until(lambda: sum(b.tuples for b in job.buckets()) >= 500 or None, 90.0, "measures no 500 tuples", "writer")
+            return flink, job
+
+        yield start
 
 
-def test_a_delay_between_nodes_is_seen_at_the_writer():
-    """Between parser and counter, and from there to the writer: two delays at least, since credits are delayed as well."""
-    resources = {"a": {"reader": 1, "parser": 1, "writer": 1}, "b": {"counter": 1}}
-    nodes = {name: LocalNode(4, amounts) for name, amounts in resources.items()}
-    with LocalFlink(nodes, scheduler="default", delays={}) as flink:
-        run = LabRun(flink, LabSettings(rate=50, pinned=True))
-        wait_for_tuples(run, 0, 200)
-        before = sorted(bucket.median for bucket in run.buckets()[-20:])[10]
-        flink.set_delay("a", "b", 0.1)
-        begin = now_ms() + 2000
-        wait_for_tuples(run, begin, 200)
-        after = sorted(bucket.median for bucket in run.buckets(begin))
-        assert after[len(after) // 2] - before > 150
+def watch(run, flink, journal, *options):
+    limits = ("--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3", "--every", "10", "--rounds", "2")
+    result = run("watch", "flink", "--rest", flink.address, "--journal", journal, *limits, *options)
+    assert result.code == 0, result.err
+    entries = [json.loads(line) for line in journal.read_text().splitlines()]
+    steps = [entry["step"] for entry in entries if entry["kind"] == "action"]
+    assert steps[-1] == "done", result.out
+    observed = [entry["operators"]["counter"] for entry in entries if entry["kind"] == "observation"]
+    assert observed[0]["replicas"] < observed[1]["replicas"]
+    assert observed[0]["busy"] > observed[1]["busy"]
+    return entries
 
 
-@pytest.mark.parametrize("topology", ["fan-out", "join"])
-def test_other_topologies_run_and_rescale(topology):
-    operator = "enricher" if topology == "fan-out" else "join"
-    with LocalFlink({"a": 6}) as flink:
-        run = LabRun(flink, LabSettings(topology, keys=10))
-        wait_for_tuples(run, 0, 100)
-        run.job.rescale({operator: 2})
-        assert run.job.replicas()[operator] == 2
-        run.set_rate(200)
-        wait_for_tuples(run, now_ms() + 1000, 100)
+def test_a_busy_job_is_rescaled_live(run, started, tmp_path):
+    flink, job = started({"a": 4, "b": 4}, LabSettings(rate=85, service=SERVICE))
+    entries = watch(run, flink, tmp_path / "run.jsonl", "--apply", "rescale")
+    assert job.job.replicas()["counter"] > 1
+    assert job.job.key == entries[0]["key"]  # the same job goes on
+
+
+def test_a_busy_job_is_redeployed_where_its_resources_are(run, started, tmp_path):
+    node = LocalNode(slots=8, resources={"reader": 1, "parser": 1, "counter": 2, "writer": 1})
+    settings = LabSettings(rate=85, service=SERVICE, replicas={"counter": 1}, pinned=True)
+    flink, _ = started({"a": node}, settings, scheduler="default")
+    words = settings.arguments(next(flink.folder.glob("chain-*")))
+    words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
+    jar = flink.rest.get("/jars")["files"][0]["id"]
+    program = ("--program", jar, "--entry-class", ENTRY_CLASS, "--savepoints", f"file://{flink.folder}/checkpoints")
+    demands = ("--demand", "Source: reader=reader", "--demand", "writer: Writer=writer")
+    arguments = [f"--program-arg={word}" for word in words]
+    entries = watch(run, flink, tmp_path / "run.jsonl", "--apply", "redeploy", *program, *demands, *arguments)
+    (savepoint,) = [entry for entry in entries if entry.get("step") == "savepoint"]
+    (body,) = [entry["body"] for entry in entries if entry.get("step") == "run"]
+    assert body["savepointPath"] == savepoint["location"]
+    states = {row["jid"]: row["state"] for row in flink.rest.get("/jobs/overview")["jobs"]}
+    assert sorted(states.values()) == ["FINISHED", "RUNNING"]

@@ -1,13 +1,6 @@
 """Advice that knows the key groups of a job, from the metadata of a checkpoint: even ranges with what each of them brings."""
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_metadata import checkpoint
 from test_flink_reading import observed
@@ -52,14 +45,6 @@ def test_the_busiest_of_even_ranges_decides_how_many_replicas_there_are():
     counter = proposed(knowing)
     assert counter.proposed == 3
     assert counter.predicted_busy.value == pytest.approx(0.9 * 107 / 192, rel=1e-3)
-
-
-def test_without_metadata_nothing_is_different():
-    advice = advise(fitted(FakeFlink(word_count(counter={"replicas": 2}), rates=(370.0,))))
-    assert advice.keyed is None
-    assert advice.solution.kind == "edrp-solution"
-    assert not advice.fewest
-    assert any("taken" not in remark for remark in advice.fit.remarks)
 
 
 def test_the_model_runs_what_flink_runs_and_no_replica_is_busier_than_the_goal():

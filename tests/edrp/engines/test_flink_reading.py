@@ -1,14 +1,8 @@
 """From a capture of Flink to rates: differences of counters over the task's own clock, whatever is missing in between."""
 
-from __future__ import annotations
-
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent))
 from fake_flink import FakeFlink, serving, word_count
 
 from edrp.engines.capture import Capture, RecordedAnswer
@@ -109,16 +103,6 @@ def test_answers_of_another_shape_are_refused_in_one_line():
         read_observation(Capture("flink", "http://a", "x", answers, "c.zip"))
     with pytest.raises(EngineError, match="capture of storm, not of flink"):
         read_observation(Capture("storm", "http://a", "x", answers, "c.zip"))
-
-
-@pytest.mark.data
-def test_a_real_job_on_one_node(shared_data):
-    seen = read_observation(answered_folder(shared_data / "flink" / "adaptive-p1"))
-    assert (seen.version, seen.job, seen.live) == ("2.3.0", "lab", True)
-    subtasks = {operator.name: operator.windows[-1].subtasks[0] for operator in seen.operators}
-    assert subtasks["parser"].records_in / subtasks["parser"].busy == pytest.approx(462, abs=1)
-    assert subtasks["counter"].records_in / subtasks["counter"].clock == pytest.approx(308, abs=1)
-    assert seen.checkpoints.state_size == 10_027_186
 
 
 @pytest.mark.data

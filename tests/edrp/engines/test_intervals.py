@@ -1,20 +1,11 @@
 """Intervals of service rates hold what they should, on counters of replicas whose speeds and noise are drawn at random."""
 
-from __future__ import annotations
-
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-from test_flink_reading import answered_folder
-
-from edrp.engines.errors import EngineError
 from edrp.engines.estimates import BusyPoint, next_duration, service_rate
 from edrp.engines.fit import fit_job
-from edrp.engines.flink.reading import read_observation
 from edrp.engines.model import busy_share
 from edrp.engines.observation import (
     CheckpointObservation,
@@ -56,7 +47,7 @@ def rescales():
     """For each of many rescales: the interval predicted for a busy share, that of one replica afterwards, and the largest."""
     draw = random.Random(1)
     rows = []
-    for _ in range(1500):
+    for _ in range(400):
         before, after, windows = draw.randint(1, 4), draw.randint(1, 4), draw.randint(4, 16)
         noise, spread = draw.choice((0.03, 0.06, 0.1)), draw.choice((0.01, 0.02, 0.03, 0.04))
         fitted = fit_job(capture(draw, before, windows, draw.uniform(0.45, 0.85), noise, spread)).operators[1]
@@ -102,13 +93,13 @@ def test_replicas_that_differ_widen_the_interval():
 def test_intercepts_cover_both_ends_of_what_waiting_can_do(remaining):
     """At low load a tenth of the time is waiting that counts as busy; the truth is with or without it when all time is busy."""
     draw, truth, covered = random.Random(3), SERVICE * (1.0 - 0.1 * remaining), 0
-    for _ in range(500):
+    for _ in range(200):
         rates = [draw.uniform(3.0, 22.0) for _ in range(12)]
         points = [BusyPoint(rate, (rate / SERVICE + 0.1) * draw.gauss(1.0, 0.05)) for rate in rates]
         estimate, method = service_rate(points)
         assert method == "intercept"
         covered += estimate.low <= truth <= estimate.high
-    assert covered >= 0.85 * 500
+    assert covered >= 0.85 * 200
 
 
 def test_loads_that_say_nothing_about_the_slope_make_no_line():
@@ -130,27 +121,3 @@ def test_the_next_restart_is_covered_by_one_or_several_before(measurements, spre
 def test_times_that_were_not_measured_have_no_interval():
     assert next_duration([]) is None
     assert next_duration([0.0]) is None
-
-
-@pytest.mark.data
-def test_replicas_of_real_captures_cover_one_another(shared_data):
-    """Each replica of a cluster by the others of its operator, over 10 to 50 seconds after a start."""
-    covered = []
-    for folder in (shared_data / "flink").iterdir():
-        if not folder.is_dir():
-            continue
-        try:
-            seen = read_observation(answered_folder(folder))
-        except EngineError:
-            continue
-        for operator in seen.operators:
-            points = [
-                BusyPoint(s.records_in / s.clock, s.busy / s.clock, u)
-                for u, s in enumerate(operator.windows[-1].subtasks)
-                if s.busy and s.records_in >= 30
-            ]
-            for point in points if len(points) > 1 else ():
-                estimate, _ = service_rate([other for other in points if other != point])
-                covered.append(estimate.low <= point.rate / point.busy <= estimate.high)
-    assert len(covered) >= 15
-    assert sum(covered) >= 0.8 * len(covered)

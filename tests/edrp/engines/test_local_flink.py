@@ -1,11 +1,6 @@
 """Real clusters of Flink on this machine: how they start, what is asked of them, and that nothing of them is left."""
 
-from __future__ import annotations
-
-import json
 import os
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,16 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from edrp.core.instances import load
 from edrp.engines.errors import EngineError
 from edrp.engines.flink import installation
-from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.local.jobs import RunningJob
 from edrp.engines.flink.local.processes import LOOPBACK
 from edrp.engines.flink.local.proxy import DelayProxies
-from edrp.engines.flink.local.rest import LocalRest
-from edrp.engines.flink.reading import read_observation
 from edrp.validation.flink.lab import build
 from edrp.validation.flink.lab.job import LabSettings
 
@@ -143,63 +133,3 @@ def test_what_goes_through_a_proxy_is_delayed_in_both_directions(delay):
                 assert outer.recv(100) == b""  # an end that closes is passed on
         finally:
             proxies.close()
-
-
-try:
-    installation.flink_libraries()
-    MISSING = shutil.which("java") is None
-except EngineError:
-    MISSING = True
-
-
-def processes_of(address: str) -> list[int]:
-    """Identifiers of the processes of a cluster: those of which the configuration names the port of its REST API."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode("utf-8", "replace").split("\0")
-            folder = Path(words[words.index("--configDir") + 1])
-            settings = json.loads((folder / "config.yaml").read_text(encoding="utf-8"))
-        except (OSError, ValueError, IndexError):
-            continue
-        if settings["rest.port"] == address.rpartition(":")[2]:
-            found.append(int(path.parent.name))
-    return found
-
-
-@pytest.mark.skipif(MISSING, reason="needs Java and the extra flink")
-@pytest.mark.slow
-@pytest.mark.xdist_group("local-flink")
-def test_advice_on_a_live_cluster_and_a_rescale(run, tmp_path):
-    """The commands of the tutorial: a cluster whose counter is too busy, advice on it, and the advice carried out."""
-    command = [sys.executable, "-m", "edrp.validation.flink", "--port", "0", "--rate", "130"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
-        try:
-            address = re.search(r"http://\S+", cluster.stdout.readline()).group()
-            for attempt in range(6):  # a capture of the first seconds of a job says that it has little to do
-                folder = tmp_path / f"advice{attempt}"
-                result = run("advise", "flink", "--rest", address, "--seconds", 8, "--every", 2, "-o", folder)
-                if "repair: what runs breaks busy_limit: counter" in result.out:
-                    break
-            assert result.code == 0, result.err
-            plan = json.loads((folder / "latency-aware.json").read_text(encoding="utf-8"))
-            assert plan["kind"] == "latency-aware"
-            problem = load(folder / "edrp.json")
-            assert problem.current.degree("counter") == 2
-            assert "repair: what runs breaks busy_limit: counter" in result.out
-            proposed = int(re.search(r"^counter +2 +(\d+) ", result.out, re.MULTILINE).group(1))
-            assert proposed > 2
-            started = processes_of(address)
-            assert len(started) == 3
-            rest = LocalRest(int(address.rpartition(":")[2]))
-            job = RunningJob(rest, rest.get("/jobs/overview")["jobs"][0]["jid"])
-            job.rescale({"counter": proposed})
-            assert job.replicas()["counter"] == proposed
-            seen = read_observation(capture_job(address, CaptureSettings(seconds=1.0, every=0.5)))
-            assert seen.live
-            (key,) = [operator.key for operator in seen.operators if operator.name == "counter"]
-            assert any((r.before[key], r.after[key]) == (2, proposed) and r.stopped is not None for r in seen.rescales)
-        finally:
-            cluster.terminate()
-    assert cluster.returncode == 0
-    assert not any(map(runs_here, started))

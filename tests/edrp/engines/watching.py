@@ -1,14 +1,10 @@
 """`edrp watch flink` against a cluster that behaves, in the time of that cluster."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent))
 from fake_engine import FakeClock, FakeEngine
 from fake_flink import serving
 

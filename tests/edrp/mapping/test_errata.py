@@ -3,8 +3,6 @@
 The printed agents here have one fault each, and everything else repaired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, permutations

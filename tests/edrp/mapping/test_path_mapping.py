@@ -43,14 +43,7 @@ def test_links_hops_and_loads_are_counted():
     assert evaluation.broken == ()
     assert evaluation.objective == 8.0
     assert evaluation.metrics == pytest.approx(
-        {
-            "cost": 8.0,
-            "links": 3.0,
-            "public_hops": 0.0,
-            "dedicated_hops": 3.0,
-            "empty_hops": 0.0,
-            "load_balance": (1.0 + 0.4) / 2,
-        }
+        {"cost": 8.0, "links": 3.0, "public_hops": 0.0, "dedicated_hops": 3.0, "empty_hops": 0.0, "load_balance": (1.0 + 0.4) / 2}
     )
 
 
@@ -141,10 +134,6 @@ def test_what_is_no_map_of_the_task_says_why(decision, why):
         ({"task": {**TASK, "bandwidths": [1.0, 2.0]}}, "task.bandwidths"),
         ({"task": {**TASK, "rate": 5.0}}, "task.bandwidths"),
         ({"task": {**TASK, "components": [COMPONENTS[0], COMPONENTS[0]]}}, "task.components[1].name"),
-        (
-            {"task": {**TASK, "components": [{"name": str(i)} for i in range(65)], "bandwidths": [0.0] * 66}},
-            "task.components",
-        ),
         ({"network": {"nodes": [{"name": "a", "capacity": -1.0}, *NODES[1:]], "links": LINKS}}, "network.nodes[0].capacity"),
         ({"network": {"nodes": NODES, "links": [{**LINKS[0], "target": "x"}]}}, "network.links[0].target"),
         ({"network": {"nodes": NODES, "links": [*LINKS, {**LINKS[0], "bandwidth": 1.0}]}}, "network.links[3]"),
@@ -180,22 +169,10 @@ def test_a_service_that_no_server_hosts_is_refused():
             {"task": {"components": [{"name": "big", "capacity": 8.0}], "bandwidths": [1.0, 1.0]}, "max_empty_hops": 0},
             "max_empty_hops",
         ),
-        (
-            {"task": {"components": [{"name": str(i), "capacity": 3.0} for i in range(5)], "bandwidths": [0.0] * 6}},
-            "capacity",
-        ),
+        ({"task": {"components": [{"name": str(i), "capacity": 3.0} for i in range(5)], "bandwidths": [0.0] * 6}}, "capacity"),
     ],
 )
 def test_what_is_short_is_named_first(change, resource):
     problem = mapping(**change)
     (sentence,) = problem.clashes()
     assert sentence.startswith(f"{resource}:")
-
-
-def test_a_problem_and_its_solution_survive_their_files(tmp_path):
-    problem = public_mapping(cost="public-hops")
-    edrp.save(problem, tmp_path / "problem.json")
-    assert edrp.load(tmp_path / "problem.json") == problem
-    fields = edrp.solve(mapping(), "least-cost-map")
-    fields.save(tmp_path / "solution.json")
-    assert edrp.load_solution(tmp_path / "solution.json").decision == fields.decision

@@ -216,28 +216,12 @@ def test_uplinks_are_reserved_by_admission():
 @pytest.mark.parametrize(
     ("change", "routes", "why"),
     [
-        ({"time": (4.0,), "task": (0,), "hop": (1,), "route": (-1,)}, (), "changes[0]: moves task 0 to the public network"),
-        (
-            {"time": (40.0,), "task": (0,), "hop": (1,), "route": (0,)},
-            (("b", "c"),),
-            "changes[0]: at 40 s task 0 does not run",
-        ),
-        ({"time": (4.0,), "task": (0,), "hop": (1,), "route": (0,)}, (("a", "b"),), "changes[0]: route a → b does not lead"),
         (
             {"time": (4.0,), "task": (0,), "hop": (1,), "route": (0,)},
             (("b", "a", "c"),),
             "changes[0]: route b → a → c has no links",
         ),
-        (
-            {"time": (4.0,), "task": (1,), "hop": (0,), "route": (0,)},
-            (("a", "b"),),
-            "changes[0]: no such task, hop or route",
-        ),
-        (
-            {"time": (4.0, 3.0), "task": (0, 0), "hop": (0, 0), "route": (0, 0)},
-            (("a", "b"),),
-            "changes: not in order of time",
-        ),
+        ({"time": (4.0, 3.0), "task": (0, 0), "hop": (0, 0), "route": (0, 0)}, (("a", "b"),), "changes: not in order of time"),
     ],
 )
 def test_moves_that_cannot_have_been_are_found(change, routes, why):

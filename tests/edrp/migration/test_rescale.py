@@ -1,7 +1,5 @@
 """Documents of the kind `rescale`: what is read and refused, what the evaluation says, and EDRP and SSM as special cases."""
 
-from __future__ import annotations
-
 import copy
 import json
 
@@ -30,12 +28,6 @@ def faults(document) -> dict[str, str]:
 
 def operator(document, name):
     return next(operator for operator in document["application"]["operators"] if operator["name"] == name)
-
-
-def test_a_document_is_written_and_read_back(document, tmp_path):
-    problem = edrp.loads(json.dumps(document))
-    edrp.save(problem, tmp_path / "again.json")
-    assert edrp.load(tmp_path / "again.json") == problem
 
 
 def test_the_reader_names_every_fault_with_its_place(document):
@@ -87,6 +79,10 @@ def test_tasks_without_work_array_empty_ranges_and_wrong_forms_are_refused(docum
     assert "is that of the tasks already" in faults(double)["application.operators[1].state_size"]
 
 
+LIMITED = {"range-annealing": {"work_limit": 0.2}}
+"""Options of methods that would search on."""
+
+
 @pytest.mark.parametrize("method", ["auto", "highs", "range-annealing", "repair-ranges"])
 def test_a_current_deployment_over_capacity_is_legal_and_left(document, method):
     for node in document["network"]["nodes"]:
@@ -96,7 +92,7 @@ def test_a_current_deployment_over_capacity_is_legal_and_left(document, method):
     document["current"] = {**{name: [here] for name in document["current"]}, "count": everything, "join": everything}
     problem = edrp.loads(json.dumps(document))
     assert not problem.evaluate(problem.current).feasible
-    solution = edrp.solve(problem, method)
+    solution = edrp.solve(problem, method, **LIMITED.get(method, {}))
     assert solution.status == ("optimal" if method in ("auto", "highs") else "feasible")
     assert solution.actions
     assert sum(solution.deployment.nodes(name).count(here) for name in document["current"]) <= 2
@@ -107,7 +103,7 @@ def test_even_ranges_can_be_asked_for_where_current_ones_are_not_even(document, 
     document["ranges"] = "even"
     problem = edrp.loads(json.dumps(document))
     assert "ranges: those of count are not even" in " ".join(problem.evaluate(problem.current).broken)
-    solution = edrp.solve(problem, method)
+    solution = edrp.solve(problem, method, **LIMITED.get(method, {}))
     assert solution.status == ("optimal" if method in ("auto", "highs") else "feasible")
     ends = [replica.tasks[1] for replica in solution.deployment.ranges("count")]
     assert ends == [-(-8 * (k + 1) // len(ends)) for k in range(len(ends))]
@@ -136,10 +132,7 @@ def test_shares_follow_the_work_of_tasks():
     assert metrics["downtime"] == 1.0 + 6e6 / 5e5 + 0.25, "the slower of both cards decides"
     assert problem.evaluate(problem.current).metrics["downtime"] == 0.0
     broken = problem.replace(utilisation=0.8, tolerance=0.2).evaluate(split).broken
-    assert broken == (
-        "work is overloaded on a: 9 tuples/s for task 0",
-        "tolerance: task 0 of work, 0.75 of the work against 0.6",
-    )
+    assert broken == ("work is overloaded on a: 9 tuples/s for task 0", "tolerance: task 0 of work, 0.75 of the work against 0.6")
 
 
 def test_by_way_of_the_store_tasks_are_uploaded_and_downloaded(document):
@@ -155,7 +148,7 @@ def test_by_way_of_the_store_tasks_are_uploaded_and_downloaded(document):
     assert problem.evaluate(moved).metrics["downtime"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_without_tasks_it_is_edrp(seed):
     rescale, plain = without_tasks(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
     random = np.random.default_rng(seed)
@@ -175,7 +168,7 @@ def test_without_tasks_it_is_edrp(seed):
     assert found.objective == pytest.approx(known.objective, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_one_operator_on_equal_nodes_of_one_seat_is_ssm(seed):
     migration = random_migration(seed).replace(allow_empty=False)
     if migration.nodes > len(migration.work) or sum(migration.work) == 0 or sum(migration.state_size) == 0:

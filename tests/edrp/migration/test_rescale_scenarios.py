@@ -1,7 +1,5 @@
 """Rescalings for loads that will probably follow: the expected response time, and stability in every scenario."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -53,11 +51,6 @@ def test_a_bound_for_one_load_is_refused_and_auto_proves_without_it(problem):
     with pytest.raises(UnsupportedProblemError, match="bounds the response time of one load: use 'highs'"):
         edrp.solve(prepared, "range-decomposition")
     assert edrp.solve(prepared).status == "optimal"
-
-
-def test_a_scenario_of_the_present_load_alone_changes_nothing(problem):
-    alone = problem.replace(scenarios=scenarios((1.0, 1.0)))
-    assert edrp.solve(alone, "highs").objective == pytest.approx(edrp.solve(problem, "highs").objective, rel=1e-9)
 
 
 def test_probabilities_that_do_not_sum_to_one_and_repeated_factors_are_refused(problem):

@@ -1,7 +1,5 @@
 """Shared resources: what replicas and streams use of them, the load of the fullest node, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 import edrp
@@ -104,12 +102,6 @@ def test_weights_of_peak_loads_count_towards_one_and_need_no_limit():
 def test_a_limit_is_checked():
     broken = contended(limits={**PARTS["limits"], "peak_loads": {"cpu": 0.5}}).evaluate({"source": ["a"], "join": ["a"]}).broken
     assert broken == ("limits.peak_loads.cpu: 0.625 1 against 0.5",)
-
-
-def test_documents_survive_a_file(tmp_path):
-    problem = contended("forward", limits={**PARTS["limits"], "peak_load": 0.9}, weights={"peak_loads": {"cpu": 1.0}})
-    edrp.save(problem, tmp_path / "contended.json")
-    assert edrp.load(tmp_path / "contended.json") == problem
 
 
 def test_nodes_of_unequal_capacity_are_not_alike():

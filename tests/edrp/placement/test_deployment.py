@@ -1,7 +1,5 @@
 """A deployment is a mapping of operators to nodes that cannot be changed."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
 """Links described by zones, and least numbers of replicas: every method against brute force over the documents."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter
 from itertools import product
 
@@ -10,9 +7,7 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
-from edrp.core.instances import loads, schema
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.methods import formulate
 from edrp.formulations.placement.compact import estimated_columns
@@ -52,8 +47,7 @@ def with_zones(seed: int) -> EdrpProblem:
         for operator in problem.application.operators
     )
     return problem.replace(
-        application=problem.application.replace(operators=operators),
-        network=network.replace(nodes=nodes, links=kept, **classes),
+        application=problem.application.replace(operators=operators), network=network.replace(nodes=nodes, links=kept, **classes)
     )
 
 
@@ -98,17 +92,6 @@ def test_links_of_one_zone_need_zones() -> None:
         Network(nodes=[{"name": "a"}, {"name": "b"}], within_zone={"delay": 0.1})
 
 
-def test_a_class_of_links_has_faults_at_their_place(document: dict) -> None:
-    document["network"]["between_zones"] = {"delay": -1.0, "latency": 2}
-    with pytest.raises(InvalidInstanceError) as raised:
-        loads(json.dumps(document))
-    assert {fault.place for fault in raised.value.faults} == {
-        "network.between_zones.delay",
-        "network.between_zones.latency",
-    }
-    assert "LinkClass" in schema("edrp")["$defs"]
-
-
 def test_pairs_of_replicas_are_counted_as_if_every_link_were_listed() -> None:
     network = Network(**ZONED)
     names = [node.name for node in network.nodes]
@@ -128,15 +111,7 @@ def test_pairs_of_replicas_are_counted_as_if_every_link_were_listed() -> None:
         assert found == wanted
 
 
-def test_graph_has_the_links_of_zones() -> None:
-    network = Network(**ZONED)
-    graph = network.to_graph()
-    assert graph.number_of_edges() == 6 * 5
-    for u, v, delay in graph.edges(data="delay"):
-        assert delay == network.delay(u, v)
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_compiled_tables_and_evaluation_are_those_of_listed_links(seed: int) -> None:
     problem = with_zones(seed)
     other = written_out(problem)
@@ -151,27 +126,6 @@ def test_compiled_tables_and_evaluation_are_those_of_listed_links(seed: int) -> 
     a, b = problem.evaluate(Deployment(drawn)), other.evaluate(Deployment(drawn))
     assert a.metrics == pytest.approx(b.metrics, rel=1e-12)
     assert len(a.broken) == len(b.broken)
-
-
-@pytest.mark.parametrize("seed", range(7))
-def test_all_methods_keep_to_the_least_number_of_replicas(seed: int) -> None:
-    problem = with_zones(seed)
-    best, _ = brute_force(problem)
-    exact = {"highs": {}, "eliminate": {"annealing": False}}  # with annealing it would start from the optimum
-    for method, parameters in exact.items():
-        if edrp.methods()[method].refusal(problem):
-            continue
-        solution = edrp.solve(problem, method, **parameters)
-        assert (solution.objective is None) == (best is None)
-        if best is not None:
-            assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
-    for method in ("annealing", "greedy", "random"):
-        solution = edrp.solve(problem, method, **({"steps": 5_000, "anneals": 2} if method == "annealing" else {}))
-        if solution.deployment is not None:
-            assert best is not None
-            assert solution.objective >= best - 1e-9
-            for operator in problem.application.operators:
-                assert operator.min_replicas <= solution.deployment.degree(operator.name) <= operator.max_replicas
 
 
 def copies(replicas: int, hosts: int, **operator: object) -> EdrpProblem:
@@ -190,11 +144,6 @@ def copies(replicas: int, hosts: int, **operator: object) -> EdrpProblem:
         weights={"network_usage": 1.0},
         limits={"network_usage": 1.0},
     )
-
-
-def test_too_few_replicas_break_the_deployment() -> None:
-    evaluation = copies(3, 4).evaluate(Deployment({"reader": ["host0"] * 3, "writer": ["host1", "host1"]}))
-    assert evaluation.broken == ("min_replicas of writer: 2 against 3",)
 
 
 def test_least_number_above_the_most_is_refused_at_its_place() -> None:
@@ -227,7 +176,7 @@ def test_programs_of_too_many_configurations_are_refused_before_they_are_built(p
         formulate(copies(2000, 1000), program)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_size_of_the_compact_program_is_known_before_it_is_built(seed: int) -> None:
     problem = with_zones(seed)
     columns = formulate(problem.replace(current=None), "compact").program.columns
@@ -244,12 +193,3 @@ def test_neighbourhoods_that_memory_cannot_hold_are_refused() -> None:
     nodes = [f"host{u % 1000}" for u in range(2000)]
     with pytest.raises(ProblemTooLargeError, match="neighbours of reader's current configuration"):
         formulate(problem.replace(current=Deployment({"reader": nodes, "writer": nodes})), "restricted")
-
-
-def test_explanation_of_a_large_deployment_leaves_out_the_second_best() -> None:
-    problem = copies(500, 250)
-    nodes = [f"host{u}" for u in range(250) for _ in range(2)]
-    explanation = edrp.explain(problem, Deployment({"reader": nodes, "writer": nodes}))
-    assert explanation.second_best is None
-    assert explanation.evaluation is not None
-    assert explanation.evaluation.feasible

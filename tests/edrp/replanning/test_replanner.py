@@ -1,16 +1,12 @@
 """The replanner: moves when a plan pays, repairs what is broken, says why, and takes measurements as they come."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.datasets.placement.coordinates.latencies import estimate_latencies
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.delays import with_delays
 from edrp.placement.deployment import Deployment
@@ -25,7 +21,7 @@ from edrp.replanning.replanner import Replanner, ReplanningPolicy, decide
 from edrp.report.tables import console_table
 from edrp.validation.papers.latency_aware.replanning_report import outcome_table, replanning_statements
 from edrp.validation.simulation.placement.replanning_day import BROKEN, EVERY, NEVER, PAYING, run_day, strategies
-from edrp.validation.simulation.placement.replanning_world import AWAY, daily_curve, loads, moments
+from edrp.validation.simulation.placement.replanning_world import daily_curve, moments
 
 STATE = 10e6
 EXACT = ReplanningPolicy(method="highs", hysteresis=0.0, synchronisation_time=1.0)
@@ -57,7 +53,6 @@ def apart() -> Deployment:
 def test_what_does_not_run_is_placed() -> None:
     decision = decide(chain(), None, EXACT)
     assert (decision.verdict, decision.moved, decision.downtime, decision.gain) == ("place", True, 0.0, None)
-    assert decision.deployment is not None
     assert decision.score == chain().evaluate(decision.deployment).objective
     assert str(decision).startswith("place: nothing ran; score")
 
@@ -67,7 +62,6 @@ def test_the_rule_weighs_gain_against_downtime() -> None:
     problem = chain()
     long = decide(problem, apart(), EXACT.replace(horizon=1e9))
     assert long.verdict == "move"
-    assert long.gain is not None
     assert long.downtime > 0
     assert long.gain == pytest.approx(problem.evaluate(apart()).objective - long.solution.objective)
     cheapest = min(
@@ -78,15 +72,12 @@ def test_the_rule_weighs_gain_against_downtime() -> None:
     assert decide(problem, apart(), EXACT.replace(horizon=1.001 * cheapest)).verdict == "move"
     kept = decide(problem, apart(), EXACT.replace(horizon=0.999 * cheapest))
     assert (kept.verdict, kept.deployment, kept.actions) == ("keep", apart(), ())
-    assert kept.gain is not None
     assert kept.gain <= kept.price
     assert kept.score == problem.evaluate(apart()).objective
 
 
 def _gains_and_downtimes(problem: LatencyAwareProblem, running: Deployment, plan: Deployment | None) -> list[tuple[float, float]]:
     change = reconfiguration(problem, running, {}, synchronisation_time=1.0, how="pause-and-resume")
-    assert plan is not None
-    assert change is not None
     found = [(problem.evaluate(near), change.downtime(near)) for near in plans_near(plan, problem, change)]
     return [(problem.evaluate(running).objective - each.objective, time) for each, time in found if each.feasible]
 
@@ -95,8 +86,6 @@ def test_hysteresis_asks_for_more_than_the_price() -> None:
     free = EXACT.replace(downtime_worth=0.0)
     moved = decide(chain(), apart(), free)
     assert moved.verdict == "move"
-    assert moved.gain is not None
-    assert moved.score is not None
     share = moved.gain / moved.score
     assert decide(chain(), apart(), free.replace(hysteresis=0.99 * share)).verdict == "move"
     kept = decide(chain(), apart(), free.replace(hysteresis=1.01 * share))
@@ -107,13 +96,6 @@ def test_hysteresis_asks_for_more_than_the_price() -> None:
     )
     assert str(moved).startswith(f"move: a gain of {moved.gain:.6g} at a price of 0 for {moved.downtime:.6g} s of downtime: ")
     assert all(str(action) in str(moved) for action in moved.actions)
-
-
-def test_a_free_move_without_gain_is_not_made() -> None:
-    best = decide(chain(), None, EXACT).deployment
-    decision = decide(chain(), best, EXACT.replace(downtime_worth=0.0))
-    assert (decision.verdict, decision.deployment) == ("keep", best)
-    assert str(decision) == "keep: no better plan was found"
 
 
 def test_downtime_is_that_of_the_edrp_metric() -> None:
@@ -175,11 +157,9 @@ def test_equal_nodes_are_exchanged_rather_than_moved_to() -> None:
 
 def test_overload_is_repaired_whatever_it_costs() -> None:
     best = decide(chain(), None, EXACT).deployment
-    assert best is not None
     heavy = with_measurements(chain(), resources={"read": {"cpu": 0.8}})
     decision = decide(heavy, best, EXACT.replace(horizon=1e-3, downtime_worth=1e6))
     assert decision.verdict == "repair"
-    assert decision.deployment is not None
     assert heavy.evaluate(decision.deployment).feasible
     assert any(wrong.startswith("cpu of node") for wrong in decision.broken)
     assert decision.gain is None
@@ -197,7 +177,6 @@ def test_a_repair_moves_what_is_cheapest_when_downtime_is_dear() -> None:
     problem = chain(application={"operators": operators, "streams": streams})
     decision = decide(problem, Deployment({"small": ["b"], "big": ["b"]}), EXACT)
     assert decision.verdict == "repair"
-    assert decision.deployment is not None
     assert decision.deployment["big"] == ("b",)
 
 
@@ -206,7 +185,6 @@ def test_of_plans_about_as_good_the_one_with_fewest_moves_is_taken() -> None:
     problem = paper_problem("T-R3", 0.4)
     policy = ReplanningPolicy(synchronisation_time=0.0)
     running = decide(problem, None, policy).deployment
-    assert running is not None
     free = next(node.name for node in problem.network.nodes if all(node.name not in running[name] for name in running))
     awry = Deployment({**running, "o5": (running["o5"][0], free)})
     gone = with_measurements(problem, vanished=[free])
@@ -214,8 +192,6 @@ def test_of_plans_about_as_good_the_one_with_fewest_moves_is_taken() -> None:
     assert repaired.verdict == "repair"
     assert sum(action.moved_replicas for action in repaired.actions) == 1
     optimal = decide(gone, awry, policy.replace(hysteresis=0.0))
-    assert optimal.score is not None
-    assert repaired.score is not None
     assert optimal.score <= repaired.score
 
 
@@ -228,7 +204,6 @@ def test_a_patch_moves_only_what_has_to() -> None:
     assert patched(problem, lost) == Deployment({"read": ["a"], "work": ["a", "a"], "write": ["b"]})
     crowded = Deployment({"read": ["b"], "work": ["b", "b"], "write": ["b"]})
     settled = patched(problem, crowded)
-    assert settled is not None
     assert settled["write"] == settled["work"][:1] == ("b",)  # 0.3 each: three of four may stay, and the least state leaves
     assert settled["read"] != ("b",)
     fewer = chain(
@@ -246,19 +221,16 @@ def test_what_the_method_does_not_find_a_patch_may() -> None:
     running = Deployment({"read": ["a"], "work": ["c", "c"], "write": ["gone"]})
     decision = decide(tight, running, EXACT.replace(method="largest-node"))
     assert decision.verdict == "repair"
-    assert decision.deployment is not None
     assert decision.deployment["work"] == ("c", "c")
 
 
 def test_a_vanished_node_is_left() -> None:
     replanner = Replanner(chain(), EXACT)
     first = replanner.decide().deployment
-    assert first is not None
     gone = first["write"][0]
     decision = replanner.measure(vanished=[gone])
     assert decision.verdict == "repair"
     assert f"write on {gone}: there is no such node" in decision.broken
-    assert decision.deployment is not None
     assert all(gone not in decision.deployment[name] for name in decision.deployment)
     # Down with 30 MB, up with them: what was lost is restored from the store.
     assert decision.downtime == pytest.approx(1.0 + 3.0 + 3.0)
@@ -288,33 +260,11 @@ def test_changed_operators_and_instances() -> None:
     scaled = decide(chain(application=more), running, EXACT)
     assert scaled.verdict == "repair"
     assert any("min_replicas of work: 2 against 3" in wrong for wrong in scaled.broken)
-    assert scaled.deployment is not None
     assert scaled.deployment.degree("work") == 3
     assert "former" not in scaled.deployment
     come = decide(chain(), Deployment({"read": ["a"], "work": ["a", "b"]}), EXACT)
     assert come.broken == ("write: does not run",)
     assert come.verdict == "repair"
-
-
-def test_what_runs_outside_its_candidates_is_brought_back() -> None:
-    pinned = chain().application
-    operators = [o.replace(candidates=("c",)) if o.name == "read" else o for o in pinned.operators]
-    decision = decide(chain(application=pinned.replace(operators=operators)), apart(), EXACT)
-    assert decision.verdict == "repair"
-    assert decision.deployment is not None
-    assert decision.deployment["read"] == ("c",)
-
-
-def test_the_default_method_replans_the_papers_topology() -> None:
-    problem = paper_problem("T-R3", 0.4)
-    replanner = Replanner(problem, seed=1)
-    first = replanner.decide()
-    assert (first.verdict, first.solution.method) == ("place", "iterated-local-search")
-    again = replanner.decide()
-    assert again.verdict == "keep"
-    assert replanner.running == first.deployment
-    observed = replanner.decide(problem.replace(current=first.deployment))
-    assert observed.verdict == "keep"
 
 
 def test_measurements_change_only_what_they_name() -> None:
@@ -335,18 +285,6 @@ def test_measurements_change_only_what_they_name() -> None:
     assert (now.network.delay("a", "b"), now.network.delay("a", "c")) == (0.5, 0.01)
     assert (now.network.store, now.weights) == (problem.network.store, problem.weights)
     assert with_measurements(problem.replace(current=apart())) == problem
-
-
-def test_a_matrix_of_estimated_delays_and_new_nodes_come_as_a_network() -> None:
-    names = list("abcd")
-    estimate = estimate_latencies(names, {(u, v): 0.02 for u in names for v in names if u < v})
-    wider = Network(nodes=[*chain().network.nodes, {"name": "d", "resources": {"cpu": 9.0}}], links=chain().network.links)
-    decision = Replanner(chain(), EXACT)
-    decision.decide()
-    found = decision.measure(network=estimate.network(wider), resources={"read": {"cpu": 5.0}})
-    assert found.deployment is not None
-    assert found.deployment["read"] == ("d",)
-    assert decision.problem.network.delay("a", "d") == 0.02
 
 
 @pytest.mark.parametrize(
@@ -385,8 +323,7 @@ def test_an_operator_whose_candidates_have_all_vanished_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"horizon": 0.0}, {"downtime_worth": -1.0}, {"hysteresis": -0.1}, {"reconfiguration": "magic"}, {"time_limit": 0.0}],
+    "wrong", [{"horizon": 0.0}, {"downtime_worth": -1.0}, {"hysteresis": -0.1}, {"reconfiguration": "magic"}, {"time_limit": 0.0}]
 )
 def test_policies_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInstanceError, match=next(iter(wrong))):
@@ -406,6 +343,7 @@ def test_delays_by_pair_of_a_network_that_is_not_symmetric() -> None:
     assert (listed.delay("a", "b"), listed.link_cost("b", "a")) == (2.0, 3.0)
 
 
+@pytest.mark.slow
 def test_a_day_in_four_ways() -> None:
     """Planning when it pays is the best of the four, with a part of the moves and of the downtime of planning at every step."""
     policy = ReplanningPolicy(parameters={"kicks": 60})
@@ -425,23 +363,3 @@ def test_a_day_in_four_ways() -> None:
     printed = StringIO()
     Console(width=100, file=printed).print(console_table(outcome_table(found, policy)))
     assert f"{paying.total:.3f}" in printed.getvalue()
-
-
-def test_the_day_is_measured_not_known() -> None:
-    """Planning sees estimated delays, is judged by true ones; a server is away for a while; all is drawn from the seed."""
-    curve, origin = loads(None, 5)
-    assert "generated" in origin
-    day = list(moments(curve[:110:10], 5))
-    again = list(moments(curve[:110:10], 5))
-    assert [moment.measured for moment in day] == [moment.measured for moment in again]
-    assert all(moment.measured.application == moment.true.application for moment in day)
-    errors = [
-        abs(moment.measured.network.delay("w1", node) / moment.true.network.delay("w1", node) - 1)
-        for moment in day
-        for node in ("w2", "w8", "w11")
-    ]
-    assert 0.01 < np.mean(errors) < 0.4
-    away = [moment for moment in moments(np.full(90, 0.5), 1) if AWAY not in moment.true.network.by_name]
-    assert [away[0].hour, away[-1].hour] == [14.0, pytest.approx(14.8, abs=0.1)]
-    needs = [sum(o.instances * o.resources["cpu"] for o in moment.true.application.operators) for moment in day]
-    assert np.corrcoef(needs, [moment.load for moment in day])[0, 1] > 0.9

@@ -1,7 +1,5 @@
 """How far a job is: bars for terminals, plain lines for logs."""
 
-from __future__ import annotations
-
 import io
 from threading import Event
 
@@ -10,7 +8,6 @@ from rich.console import Console
 
 import edrp.report.progress as progress_module
 from edrp.report.progress import Count, ProgressLines, Step, counting, working
-from edrp.validation.papers.edrp import report
 
 
 class Clock:
@@ -110,15 +107,3 @@ def test_a_batch_says_in_a_log_how_far_it_is(run, examples, tmp_path, impatient)
     result = run("batch", tmp_path, "-m", "greedy", "-j", "1", "-o", tmp_path / "out")
     assert result.code == 0
     assert "solving: 2 of 2 done, 0 failed, 0 running" in result.err
-
-
-def test_generate_says_in_a_log_how_far_it_is(run, tmp_path, impatient):
-    result = run("generate", "edrp", "-n", "3", "--family", "fat-geometric", "-o", tmp_path / "three.jsonl")
-    assert result.code == 0
-    assert "three.jsonl: 3 of 3 done" in result.err
-
-
-def test_the_objectives_of_the_demo_are_counted_together_in_a_log(capsys, monkeypatch, impatient):
-    monkeypatch.setattr(report, "ramp", lambda: [70.0, 80.0, 90.0])
-    report.run_scenario(Console(file=io.StringIO()), restricted=False, method="greedy", jobs=1)
-    assert "hour: 8 of 8 done" in capsys.readouterr().err

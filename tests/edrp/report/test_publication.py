@@ -1,7 +1,5 @@
 """A report on a terminal, on a page and in files; figures; runs that go on."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
