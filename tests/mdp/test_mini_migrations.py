@@ -11,7 +11,6 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import InvalidInstanceError
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.roles import roles, traffic_between
-from edrp.mdp.transfer.schedules import schedule_transfers
 
 
 def random_plan(seed: int) -> tuple[Ints, Ints, Floats, Floats, int]:
@@ -52,18 +51,6 @@ def test_steps_are_fewest_limited_and_even(seed: int, in_order: bool) -> None:
         assert np.ptp(traffic[:, node, :].sum(axis=1)) <= size[role.to_move_out].max(initial=0) + 1e-9
 
 
-def test_steps_together_take_little_longer_than_the_migration_at_once() -> None:
-    """The total duration grows (the paper's price for short suspensions), but by no more than one task per step."""
-    generator = np.random.default_rng(4)
-    before, after = generator.integers(0, 16, (2, 1024))
-    size = generator.random(1024) * 1e6
-    at_once = schedule_transfers(traffic_between(before, after, size), 1e8).total_seconds
-    path = mini_migrations(before, after, 8, size)
-    steps = [schedule_transfers(traffic_between(a, b, size), 1e8).total_seconds for a, b in pairwise(path)]
-    assert at_once <= sum(steps) <= at_once + len(steps) * size.max() / 1e8
-    assert max(steps) <= at_once / len(steps) + size.max() / 1e8
-
-
 def test_order_by_work_lowers_the_peak() -> None:
     """Over random plans, the most that any node has beyond its work before and after is smaller on average."""
 
@@ -77,14 +64,6 @@ def test_order_by_work_lowers_the_peak() -> None:
         plain.append(excess(mini_migrations(before, after, 1, size), work))
         ordered.append(excess(mini_migrations(before, after, 1, size, work), work))
     assert np.mean(ordered) < 0.8 * np.mean(plain)
-
-
-def test_large_plans_are_split_quickly() -> None:
-    """65,536 tasks on 512 nodes, four move-ins at a time."""
-    generator = np.random.default_rng(1)
-    before, after = generator.integers(0, 512, (2, 65_536))
-    path = mini_migrations(before, after, 4, generator.random(65_536), generator.random(65_536))
-    assert all(move_ins(a, b, 512).max() <= 4 for a, b in pairwise(path))
 
 
 def test_nothing_to_move_takes_no_step() -> None:

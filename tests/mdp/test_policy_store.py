@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -320,22 +317,3 @@ def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, mo
     monkeypatch.setattr("edrp.cli.policy.memory_limit", lambda: 10.0)
     done = run("policy", "precompute", source, "--out", tmp_path / "other")
     assert (done.code, "fitted" in done.err) == (2, True)
-
-
-@pytest.mark.slow
-def test_a_killed_process_is_resumed(tmp_path):
-    """A real one, ended by the system in the midst of its work."""
-    code = f"""
-import os, signal, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_policy_store import model_with, precompute_policy, Threads
-def after(now):
-    if now.sweeps == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-precompute_policy(model_with(), Threads(1), {str(tmp_path)!r}, after_sweep=after)
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    done = []
-    precompute_policy(model_with(), Threads(1), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
-    assert done[0] == 4

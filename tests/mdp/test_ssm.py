@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
@@ -242,40 +240,6 @@ def test_no_smaller_load_keeps_as_much_at_sizes_beyond_enumeration() -> None:
         below = ssm(tasks, old.boundaries, nodes, load * (1 - 1e-9), allow_empty)
         assert below is None or below[0] < gain * (1 - 1e-12)
     assert checked > 100
-
-
-@settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_the_cost_between_partitions_is_a_metric(seed: int) -> None:
-    """Zero to itself, symmetric, and never more by a detour (so the cost to go is 1-Lipschitz in it)."""
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(1, 25))
-    state = prefix_sums(rng.exponential(1.0, m))
-    p, q, r = (random_partition(rng, m, 7) for _ in range(3))
-
-    def cost(one: np.ndarray, other: np.ndarray) -> float:
-        return state[-1] - gain_between(state, one, other)
-
-    assert cost(p, p) == pytest.approx(0.0, abs=1e-9)
-    assert cost(p, q) == pytest.approx(cost(q, p), abs=1e-9)
-    assert cost(p, r) <= cost(p, q) + cost(q, r) + 1e-9
-
-
-@settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_more_room_never_costs_more(seed: int) -> None:
-    """A higher limit, or more nodes under the same limit, keeps at least as much where intervals may be empty."""
-    rng = np.random.default_rng(seed)
-    m, nodes = int(rng.integers(1, 40)), int(rng.integers(1, 8))
-    tasks, old = Tasks.of(rng.exponential(1.0, m), rng.exponential(1.0, m)), random_partition(rng, m, 8)
-    limit = load_limit(tasks.work_before[-1], nodes, float(rng.uniform(0.0, 2.0)))
-
-    def gain(nodes: int, limit: float) -> float:
-        found = ssm(tasks, old, nodes, limit, True)
-        return -1.0 if found is None else found[0]
-
-    assert gain(nodes, limit) <= gain(nodes, limit * 1.3) + 1e-9
-    assert gain(nodes, limit) <= gain(nodes + 1, limit) + 1e-9
 
 
 def test_two_sided_is_the_best_of_all_partitions() -> None:

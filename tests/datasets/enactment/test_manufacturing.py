@@ -47,18 +47,6 @@ def test_operators_need_what_table_2_says_in_si_units():
     assert described.occupied == pytest.approx(0.26)
 
 
-def test_were_the_whole_duration_occupied_the_figures_could_not_be():
-    """Figs. 8 to 11 end at 70 instances."""
-
-    def at_peak(occupancy):
-        application = manufacturing_application(8, occupancy=occupancy)
-        return sum(application.load(operator.name) * operator.occupied for operator in application.operators)
-
-    assert at_peak(1.0) > 250
-    assert 50 < at_peak(0.2) < 70
-    assert sum(manufacturing_snapshot(8).minimum_instances.values()) < 70
-
-
 @pytest.mark.parametrize(("minutes", "price"), [(10, 1.0), (30, 3.0), (60, 6.0)])
 def test_prices_are_linear_in_the_billing_time_unit(minutes, price):
     (host,) = manufacturing_scenario("stepwise", billing_time=60.0 * minutes).host_types

@@ -312,21 +312,3 @@ def test_as_latency_aware_problems_all_but_the_empty_one_are_read_with_their_cyc
     assert all(rate is not None and 0 <= rate < 1e6 for rate in rates)
     # With 5 % of the cores kept free there is still room for every executor.
     assert not [name for name, problem in problems.items() if any(" short)" in clash for clash in problem.clashes())]
-
-
-@pytest.mark.data
-def test_all_production_topologies_are_placed(production: dict[str, EdrpProblem | str]) -> None:
-    for name, problem in production.items():
-        if isinstance(problem, EdrpProblem):
-            solution = edrp.solve(problem, "greedy")
-            assert solution.status == "feasible", name
-            for operator in problem.application.operators:
-                assert solution.deployment.degree(operator.name) == operator.min_replicas
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["largeCluster02/TopologyName00026", "largeCluster02/TopologyName00045"])
-def test_the_largest_are_improved(production: dict[str, EdrpProblem | str], name: str) -> None:
-    problem = production[name]
-    greedy, annealed = edrp.solve(problem, "greedy"), edrp.solve(problem, "annealing", steps=10_000)
-    assert annealed.objective < 0.9 * greedy.objective

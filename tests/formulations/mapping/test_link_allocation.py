@@ -17,7 +17,7 @@ from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
-from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
+from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
@@ -195,14 +195,6 @@ def test_cycles_apart_from_a_route_are_not_read_back() -> None:
     assert formulation.objective_at(point, known) == problem.evaluate(known).objective == 4.0
 
 
-def test_only_arcs_on_a_way_have_columns() -> None:
-    """On a tree of links each flow has one way, however many links it may have."""
-    tree = square([flow("f", "ac"), flow("g", "dc")], links=[("a", "b"), ("b", "c"), ("b", "d")], max_links=9)
-    formulation = formulate_link_allocation(tree)
-    assert sorted(zip(formulation.flow.tolist(), formulation.arc.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 2), (1, 5)]
-    assert formulate_link_allocation(square([flow("f", "ac")], links=[])).program["arc"].size == 0
-
-
 @pytest.mark.parametrize(
     ("changes", "place", "why"),
     [
@@ -337,17 +329,6 @@ def test_routes_need_room_in_the_table() -> None:
     network, flows, _ = drawn_state(0)
     with pytest.raises(ValueError, match="max_links must be no more"):
         reallocate(network, flows, 6)
-
-
-def test_flows_on_a_platform_could_have_better_links() -> None:
-    """The same seed gives the same flows, within all limits; re-allocating links gets more of their data through."""
-    problem = bimodal_flows(60, seed=5)
-    assert problem == bimodal_flows(60, seed=5)
-    before, answer, best = problem.evaluate(problem.current), greedy(problem), solved(problem)
-    assert before.feasible
-    assert best.status == "optimal"
-    assert before.metrics["compliance"] + 0.02 < problem.evaluate(answer.decision).metrics["compliance"]
-    assert best.objective <= answer.objective < before.objective
 
 
 def test_tables_show_what_changes_first() -> None:

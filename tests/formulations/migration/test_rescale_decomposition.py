@@ -15,7 +15,6 @@ from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
 from edrp.formulations.migration.rescale.decomposition import node_sets as states
-from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
 from edrp.formulations.migration.rescale.decomposition.completion import complete
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
@@ -161,17 +160,6 @@ def test_keeping_is_bounded_apart(scale_out):
     solution = edrp.solve(slow, "range-decomposition")
     assert solution.status == "optimal"
     assert solution.deployment == slow.current
-
-
-def test_a_bound_rises_with_every_round(scale_out):
-    with derived_once(scale_out):
-        ascent = Ascent(Relaxation(build_bound_model(compile_rescale(scale_out))), 1.0)
-    bounds = [ascent.bound]
-    for _ in range(10):
-        ascent.run(3, lambda _: False)
-        bounds.append(ascent.bound)
-    assert bounds == sorted(bounds)
-    assert bounds[-1] > bounds[0]
 
 
 def test_progress_tells_bounds_below_answers(scale_out):

