@@ -23,14 +23,12 @@ def random_plan(seed: int) -> tuple[Ints, Ints, Floats, Floats, int]:
 
 
 def move_ins(before: Ints, after: Ints, nodes: int) -> Ints:
-    """Tasks that come to each node."""
     return np.bincount(after[before != after], minlength=nodes)
 
 
 @settings(max_examples=300)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_steps_are_fewest_limited_and_even(seed: int, in_order: bool) -> None:
-    """The promises of the docstring, node by node and step by step."""
     before, after, size, work, most = random_plan(seed)
     path = mini_migrations(before, after, most, size, work if in_order else None)
     nodes = int(max(before.max(), after.max())) + 1
@@ -67,7 +65,6 @@ def test_order_by_work_lowers_the_peak() -> None:
 
 
 def test_nothing_to_move_takes_no_step() -> None:
-    """One row, the assignment itself."""
     assert mini_migrations([0, 1], [0, 1], 3, [1.0, 1.0]).tolist() == [[0, 1]]
 
 
@@ -81,6 +78,5 @@ def test_nothing_to_move_takes_no_step() -> None:
     ],
 )
 def test_bad_plans_are_refused(arguments: tuple[object, ...], words: str) -> None:
-    """With their place."""
     with pytest.raises(InvalidInstanceError, match=words):
         mini_migrations(*arguments)

@@ -22,7 +22,6 @@ TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
 
 
 def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyModel:
-    """A few hundred states that need several sweeps."""
     generator = np.random.default_rng(seed)
     work, state = generator.lognormal(0, 0.3, tasks), generator.lognormal(0, 1, tasks) * 1e6
     return PolicyModel(Tasks.of(work, state), (2, 3, 5), 0.6, False, TRANSITIONS, discount)
@@ -30,13 +29,11 @@ def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyM
 
 @pytest.fixture(scope="module")
 def model():
-    """The model that is stored, with its usual numbers."""
     return model_with()
 
 
 @pytest.fixture(scope="module")
 def found(model):
-    """The uninterrupted iteration."""
     result = iterate(model, Threads(1))
     assert result.sweeps >= 5
     return result
@@ -57,7 +54,6 @@ class Dying:
 
 @pytest.fixture
 def folder(model, found, tmp_path):
-    """A finished policy."""
     save_policy(model, found, tmp_path / "policy")
     return tmp_path / "policy"
 
@@ -154,7 +150,6 @@ def test_a_cost_that_is_no_number_is_an_error_and_never_written(model, tmp_path)
 
 
 def changed(path, **entries):
-    """Other entries with the right checksum."""
     path.write_text(sealed({**read_sealed(path), **entries}) + "\n")
 
 
@@ -268,21 +263,6 @@ def test_a_stored_policy_without_a_sound_folder_of_its_own_is_refused(example_po
     changed(folder / "manifest.json", sha256="0")
     with pytest.raises(InvalidInstanceError, match="is damaged"):
         edrp.solve(problem, "stored-policy", policy=folder)
-
-
-def test_a_batch_decides_with_a_stored_policy(example_policy):
-    problem, folder = example_policy
-    problems = [problem.replace(intervals=[[0, end], [end, 16]], nodes=nodes) for end in (7, 8) for nodes in problem.node_counts]
-    table = edrp.solve_batch(problems, ["pmc", f"stored-policy:policy={folder}"], n_jobs=1)
-    objectives = {}
-    for row in table.to_pylist():
-        assert row["outcome"] == "solved", row["error_message"]
-        objectives.setdefault(row["id"], []).append(row["objective"])
-    assert len(objectives) == len(problems)
-    for first, second in objectives.values():
-        assert first == pytest.approx(second, rel=1e-9)
-    with pytest.raises(InvalidInstanceError, match="policy must name the folder"):
-        edrp.solve_batch(problems, "stored-policy", n_jobs=1)
 
 
 @pytest.mark.parametrize(

@@ -301,9 +301,9 @@ def test_errata_of_the_printed_ssm(erratum: str) -> None:
 
 
 def test_printed_algorithms_on_random_instances() -> None:
-    """As printed, Figs. 2 and 4 are wrong on many instances; repaired, both are exact."""
+    """As printed, Fig. 4 is wrong on many instances; repaired, it is exact."""
     rng = np.random.default_rng(9)
-    feasible = wrong = wrong_simple = 0
+    feasible = wrong = 0
     for _ in range(400):
         m = int(rng.integers(2, 6))
         n = int(rng.integers(1, min(m, 3) + 1))
@@ -314,12 +314,9 @@ def test_printed_algorithms_on_random_instances() -> None:
         if best < 0:
             continue
         assert printed.printed_ssm(instance, printed.REPAIRS) == best
-        assert m == 5 or printed.printed_simple_ssm(instance, repaired=True) == best
         feasible += 1
         wrong += printed.printed_ssm(instance) != best
-        wrong_simple += m < 5 and printed.printed_simple_ssm(instance) != best
     assert 0.2 * feasible < wrong < 0.5 * feasible
-    assert wrong_simple > 0.2 * feasible
 
 
 def test_table_3_first_step_and_greedy() -> None:

@@ -93,7 +93,6 @@ def test_shared_links_take_the_fluid_time(seed: int) -> None:
 
 
 def test_nothing_to_send_takes_no_time() -> None:
-    """An empty schedule, not a phase of length zero."""
     for nodes in (0, 3):
         schedule = schedule_transfers(np.zeros((nodes, nodes)), 1.0)
         assert schedule == ((), 0.0, 0.0, 0.0)
@@ -121,7 +120,6 @@ def test_roles_follow_from_two_assignments() -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_roles_and_traffic_account_for_every_task(seed: int) -> None:
-    """Moves, roles and traffic tell the same story."""
     generator = np.random.default_rng(seed)
     tasks = int(generator.integers(1, 20))
     size = generator.random(tasks)
@@ -153,13 +151,11 @@ def test_roles_and_traffic_account_for_every_task(seed: int) -> None:
     ],
 )
 def test_bad_traffic_and_links_are_refused(arguments: tuple[object, ...], words: str) -> None:
-    """With their place."""
     with pytest.raises(InvalidInstanceError, match=words):
         schedule_transfers(*arguments)
 
 
 def test_assignments_that_miss_tasks_are_refused() -> None:
-    """Which tasks, and why."""
     with pytest.raises(
         InvalidInstanceError,
         match=r"assignment: some tasks are held by no node; it must hold each task once \(got tasks 2 to 3\)",

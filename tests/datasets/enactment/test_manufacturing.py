@@ -61,15 +61,6 @@ def test_patterns_last_two_hours_between_one_and_eight_machines(pattern):
     assert edrp.loads(scenario.model_dump_json()) == scenario
 
 
-@pytest.mark.parametrize(("pattern", "items"), [("stepwise", (158.91 - 72.33) / 0.51), ("two-level", (169.17 - 82.33) / 0.52)])
-def test_items_are_as_many_as_the_tables_imply(pattern, items):
-    """Penalty of BTU10 at the real-time level by the share of late items, Tables 3 and 4; shares are printed in whole percent."""
-    machines, step = arrivals(pattern, 7200)
-    sent = np.mean(machines) * sum(PER_TICK.values()) * 7200 / 0.48
-    assert step * len(machines) == 7200
-    assert sent == pytest.approx(items * 1e4, rel=0.011)
-
-
 def test_the_stepwise_pattern_goes_up_and_down_like_a_sine():
     machines, step = arrivals("stepwise", 5 * 960)
     assert (step, len(set(machines))) == (240, 3)

@@ -40,7 +40,6 @@ def halves(size, random):
 
 
 def content(place: Path) -> dict[str, bytes]:
-    """Every file of a set by name."""
     files = sorted(place.iterdir()) if place.is_dir() else [place]
     return {file.name: file.read_bytes() for file in files}
 
@@ -213,15 +212,6 @@ def test_networks_have_the_nodes_asked_for_or_all_they_have():
     assert len(networks.ans(99, np.random.default_rng(0)).nodes) == 15
     whole, part = edrp.datasets.ansnet(15), networks.ans(7, np.random.default_rng(0))
     assert all(part.delay(link.source, link.target) == whole.delay(link.source, link.target) for link in part.links)
-
-
-def test_migrations_go_up_and_down_and_nearly_all_can_be_done():
-    problems = [problem for _, problem in generate("migration", 300, seed=9)]
-    change = [problem.nodes - len(problem.intervals) for problem in problems]
-    assert min(sum(part > 0 for part in change), sum(part < 0 for part in change)) > 60
-    assert all(0.2 <= problem.tolerance <= 1.2 for problem in problems)
-    assert 0 < sum(bool(problem.clashes()) for problem in problems) < 0.05 * 300
-    assert all(edrp.solve(problem, "ssm").status == "optimal" for problem in problems[:30] if not problem.clashes())
 
 
 def test_work_is_spread_as_the_family_says():

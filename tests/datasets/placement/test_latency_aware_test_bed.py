@@ -10,7 +10,6 @@ import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets import generate
 from edrp.datasets.families.placement.latency_aware_needs import packing
-from edrp.datasets.families.placement.shapes import series_parallel
 from edrp.datasets.placement.latency_aware_test_bed import LOADS, paper_network, paper_problem, random_problem
 
 TABLE_1 = {
@@ -101,20 +100,6 @@ def test_every_operation_sends_all_its_tuples_to_all_that_follow():
             assert len(sent) <= 1
             received = application.load(operator.name)
             assert all(0.4 * received <= rate * 1.00001 and rate <= 1.20001 * received for rate in sent)
-
-
-def test_generator_inserts_single_operations_and_diamonds_and_draws_counts_from_3_to_24():
-    counts = [len(random_problem(seed).application.operators) for seed in range(400)]
-    assert (min(counts), max(counts)) == (3, 24)
-    assert np.bincount(counts, minlength=25)[3:].min() >= 5
-    # Every insertion adds an operation and a stream, a diamond two operations and three streams.
-    diamonds = inserted = 0
-    for seed in range(300):
-        shape = series_parallel(24, np.random.default_rng(seed))
-        extra = len(shape.streams) - (shape.operators - 1)
-        diamonds += extra
-        inserted += shape.operators - 2 - extra
-    assert diamonds / inserted == pytest.approx(0.4, abs=0.03)
 
 
 def test_random_problems_are_feasible_also_where_few_instances_cannot_use_the_load():

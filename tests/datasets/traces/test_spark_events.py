@@ -28,7 +28,6 @@ pytestmark = pytest.mark.xdist_group("spark")  # one session for all, in one wor
 
 @pytest.fixture(scope="session")
 def spark():
-    """The one session of the tests."""
     with sessions.spark_session("local[2]", memory="1g", in_python=True) as session:
         yield session
 
@@ -150,8 +149,6 @@ COLUMNS = EventColumns("when", "who", "size")
 
 @pytest.fixture
 def log(spark, tmp_path):
-    """A CSV with times of all kinds, and some that are none."""
-
     def events(text: str):
         (tmp_path / "log.csv").write_text(text)
         return keyed_events(read_events(spark, tmp_path / "log.csv"), COLUMNS)

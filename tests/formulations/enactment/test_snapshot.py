@@ -32,7 +32,6 @@ def two_sizes(**fields) -> EnactmentProblem:
 
 
 def solved(problem: EnactmentProblem, backend: str = "highs", **options):
-    """The answer of a backend to the program of a snapshot."""
     return solve_formulation(formulate_enactment(problem), backend, **options)
 
 

@@ -26,7 +26,6 @@ from edrp.mapping.path_tasks import PathMap
 
 
 def solved(problem: MappingProblem, **options: Any) -> Answer:
-    """Label setting, and that the evaluator agrees."""
     answer = LABELS.run(problem, Options(**options))
     if answer.decision is not None:
         evaluation = problem.evaluate(answer.decision)
@@ -85,7 +84,6 @@ def test_bounds_weights_and_good_maps_leave_the_optimum_alone(monkeypatch: pytes
 
 
 def tenths(problem: MappingProblem) -> MappingProblem:
-    """All amounts and prices divided by ten, so that sums are rounded."""
     document = problem.model_dump(mode="json")
     amounts = {"capacity", "total_capacity", "bandwidth", "cost", "uplink", "downlink"}
     network, task = document["network"], document["task"]

@@ -198,7 +198,6 @@ def test_load_scenarios_are_refused_and_left_to_the_search(scale_out):
 
 
 def stage_names(problem):
-    """Methods that `auto` runs in turn."""
     return [stage.method.name for stage in choose_for_rescale(problem).stages]
 
 
@@ -211,23 +210,6 @@ def test_groups_of_nodes_are_zones():
     assert sets.delay[0].tolist() == [0.0, 1.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0]
     assert sets.delay[6, 6] == 1.0
     assert sets.delay[8, 8] == 5.0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_delays_of_states_are_floors(seed):
-    random = np.random.default_rng(seed)
-    delay = random.uniform(0.0, 1.0, (7, 7))
-    np.fill_diagonal(delay, 0.0)
-    sets = node_sets(delay, np.zeros((7, 7)))
-    for _ in range(200):
-        first, second = (random.choice(7, random.integers(1, 4), replace=False) for _ in range(2))
-        true = delay[np.ix_(first, second)].max()
-        held = [
-            [s for s in range(len(sets.inside)) if sets.inside[s, nodes].all() and (nodes.size > 1 or sets.inside[s].sum() == 1)]
-            for nodes in (first, second)
-        ]
-        smallest = [min(states, key=lambda s: sets.inside[s].sum()) for states in held]
-        assert sets.delay[smallest[0], smallest[1]] <= true + 1e-12
 
 
 def test_nodes_are_parted_where_links_cost_most():
@@ -257,7 +239,6 @@ def test_least_prices_of_streams_are_floors(seed):
 
 
 def random_shares(sets, state, random):
-    """Shares of nodes that a state allows."""
     first, second = sets.inside[state] & sets.part, sets.inside[state] & ~sets.part
     share = random.uniform(sets.low[state], sets.high[state])
     shares = np.zeros(len(first))

@@ -117,12 +117,15 @@ class TestMethods:
                 if answer.decision is not None:
                     assert problem.evaluate(answer.decision).objective == pytest.approx(best, rel=1e-9, abs=1e-9), (seed, name)
 
-    @pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "greedy", "ds2"])
-    def test_searches_and_rules_answer_within_all_limits(self, method):
+    @pytest.mark.parametrize(
+        ("method", "few"),
+        [("iterated-local-search", {"kicks": 20}), ("annealing", {"anneals": 1, "steps": 2000}), ("greedy", {}), ("ds2", {})],
+    )
+    def test_searches_and_rules_answer_within_all_limits(self, method, few):
         for seed in range(8):
             problem = with_capacity_curves(random_cluster(seed), seed)
             best, _ = brute_force(problem)
-            solution = edrp.solve(problem, method, work_limit=0.1)
+            solution = edrp.solve(problem, method, **few)
             if solution.deployment is not None:
                 assert solution.objective >= best - 1e-9
                 assert problem.evaluate(solution.deployment).feasible

@@ -46,7 +46,6 @@ def test_narrow_beams_and_small_tables_still_prove_the_optimum(seed: int, effort
 
 
 def test_a_stop_in_time_leaves_a_valid_bound() -> None:
-    """Bound ≤ optimum ≤ incumbent at any limit."""
     problem = layered(10, seed=2)
     optimum = edrp.solve(problem, "eliminate").objective
     assert optimum is not None
@@ -109,7 +108,6 @@ def test_without_a_price_on_cost_the_cheapest_of_the_fastest_is_taken() -> None:
 
 
 def test_a_response_limit_binds_without_a_weight_on_it() -> None:
-    """w_r = 0 with a limit that the cheapest deployment breaks."""
     limits = edrp.Limits(response_time=1.0, cost=30.0, downtime=7.5)
     cheapest = debs2015(200.0, weights=edrp.Weights(cost=1.0), network=geometric(8, 1), limits=limits)
     fastest = edrp.solve(cheapest.replace(weights=edrp.Weights(response_time=1.0)), "eliminate")
@@ -121,7 +119,6 @@ def test_a_response_limit_binds_without_a_weight_on_it() -> None:
 
 
 def test_availability_is_refused_with_a_way_out() -> None:
-    """The message names a method that can."""
     problem = debs2015(100.0)
     limited = problem.replace(limits=problem.limits.replace(availability=0.9))
     with pytest.raises(UnsupportedProblemError, match="use highs"):

@@ -19,7 +19,6 @@ from edrp.validation.oracles.corruption import check_documents, try_corruptions
 
 
 def covered(seed):
-    """A small random problem of response time and cost alone."""
     problem = random_problem(seed)
     weights = [{"response_time": 0.5, "cost": 0.5}, {"response_time": 1.0}, {"cost": 1.0}][seed % 3]
     limits = {"response_time": problem.limits.response_time or 100.0, "cost": problem.limits.cost or 1000.0}

@@ -46,7 +46,6 @@ LATE = (0.4, 0.9)  # seconds, against an objective of 0.5
 
 
 def operator(name: str, cpu: float = 1, memory: float = 2, **fields: Any) -> ContainerOperator:
-    """An operator of containers."""
     return ContainerOperator(name=name, processing_duration=0.5, resources={"cpu": cpu, "memory": memory}, **fields)
 
 
@@ -66,7 +65,6 @@ def make_state(*hosts: HostState, time: float = 60.0, **operators: OperatorState
 
 
 def acts(policy: Policy, state: EnactmentState) -> list[str]:
-    """The actions of a policy in a state, as text."""
     return [str(action) for action in policy.observe(state)]
 
 
@@ -335,7 +333,6 @@ def test_the_baseline_takes_nothing_away_before_anything_was_monitored_or_while_
 
 
 def measured(name: str, arrivals: int, begun: int, busy: float, **fields: Any) -> OperatorState:
-    """The state of an operator with its counters."""
     return OperatorState(operator(name, **fields), arrivals=arrivals, begun=begun, busy=busy)
 
 

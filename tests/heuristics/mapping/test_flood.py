@@ -26,7 +26,6 @@ HEURISTICS = [name for name in BY_NAME if name != "process-map"]
 
 
 def solved(problem: MappingProblem, name: str = "least-cost-map", seed: int = 0, **parameters: Any) -> Answer:
-    """The answer of a method, which holds what it claims."""
     answer = BY_NAME[name].run(problem, Options(seed=seed, parameters=parameters))
     assert checked(problem, answer)[1] == ""
     return answer

@@ -55,7 +55,6 @@ def random_change(seed: int, *, contiguous: bool = False) -> Change:
 
 
 def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
-    """The same as a problem of kind `migration`."""
     ends = np.searchsorted(change.node_of_task, np.arange(change.nodes_before + 1)).tolist()
     return MigrationProblem(
         work=change.work.tolist(),
@@ -119,7 +118,6 @@ def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
 
 
 def test_outcome_counts_what_changes_hands() -> None:
-    """Renaming nodes is free; the busiest node decides about the limit."""
     change = Change(np.array([0, 0, 1, 1]), 2, 2, np.array([1.0, 1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0, 8.0]), 0.2)
     swapped = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([1, 0])))
     assert (swapped.moved_state, swapped.largest_load, swapped.breaks_limit) == (0.0, 4 / 3, True)
@@ -129,7 +127,6 @@ def test_outcome_counts_what_changes_hands() -> None:
 
 
 def test_rules_without_state_or_work_cost_nothing() -> None:
-    """Shares of nothing are 0, not NaN."""
     nothing = Change(np.array([0, 1]), 2, 1, np.zeros(2), np.zeros(2), 0.2)
     for rule in RULES:
         result = outcome(nothing, rule(nothing))
@@ -142,7 +139,6 @@ class TestConsistentHashing:
     @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 2**63), st.integers(1, 12), st.integers(1, 4))
     def test_only_new_nodes_receive_and_only_removed_nodes_give(self, seed: int, nodes: int, more: int) -> None:
-        """The definition of consistency, in both directions."""
         rule = ConsistentHashing(virtual_nodes=20, seed=seed)
         few, many = rule.initial(np.ones(200), nodes), rule.initial(np.ones(200), nodes + more)
         assert (many[many != few] >= nodes).all()
@@ -161,25 +157,20 @@ class TestConsistentHashing:
 
 
 class TestEvenSplit:
-    """Counts only."""
-
     @settings(deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_counts_differ_by_one_at_most_and_matching_never_costs_more(self, seed: int) -> None:
-        """Same groups, better names."""
         change = random_change(seed)
         plain, matched = EvenSplit()(change), EvenSplit(matching=True)(change)
         assert np.ptp(np.bincount(plain.node_of_task, minlength=change.nodes_after)) <= 1
         np.testing.assert_array_equal(plain.node_of_task, matched.node_of_task)
         assert outcome(change, matched).moved_state <= outcome(change, plain).moved_state + 1e-9
 
-class TestBalancedPacking:
-    """Balanced wherever intervals can be."""
 
+class TestBalancedPacking:
     @settings(deadline=None)
     @given(st.lists(st.floats(0, 10), min_size=1, max_size=9), st.integers(1, 4))
     def test_least_largest_load_is_that_of_the_best_split(self, work: list[float], nodes: int) -> None:
-        """Against all splits."""
         splits = combinations(range(len(work) + nodes - 1), nodes - 1)
         best = np.inf
         for split in splits:
@@ -204,6 +195,7 @@ class TestBalancedPacking:
         """Nothing moves when the current assignment is within the limit."""
         change = Change(np.repeat(np.arange(3), [6, 4, 5]), 3, 3, np.ones(15), np.ones(15), 0.2)
         assert outcome(change, BalancedPacking()(change)).moved_state == 0
+
 
 class TestSticky:
     """Kafka's promise: balance first, then as few moves as balance allows."""
@@ -234,12 +226,9 @@ class TestSticky:
 
 
 class TestStickyByWork:
-    """Only overloaded and removed nodes give anything up."""
-
     @settings(max_examples=100, deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_nodes_within_the_limit_keep_everything(self, seed: int) -> None:
-        """Whatever happens to the others."""
         change = random_change(seed)
         answer = StickyByWork()(change)
         load = np.bincount(change.node_of_task, change.work, minlength=change.nodes_before)
@@ -248,7 +237,6 @@ class TestStickyByWork:
                 assert (answer.node_of_task[change.node_of_task == node] == node).all()
 
     def test_fine_tasks_meet_the_limit(self) -> None:
-        """The limit is broken only where tasks are coarse."""
         generator = np.random.default_rng(0)
         for _ in range(100):
             before, after = (int(count) for count in generator.integers(4, 9, 2))
@@ -257,8 +245,6 @@ class TestStickyByWork:
 
 
 class TestMethods:
-    """Rules behind `edrp.solve`."""
-
     @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
     def test_answers_hold_or_say_what_they_break(self, method) -> None:
         """Every answer survives the independent check, and balanced finds one wherever there is one."""
@@ -275,7 +261,6 @@ class TestMethods:
         assert found > 20
 
     def test_removed_nodes_are_null_and_new_ones_come_last(self) -> None:
-        """As the solution document has it."""
         shrunk = MigrationProblem(work=[1] * 4, state_size=[1, 1, 5, 1], intervals=[[3, 4], [0, 2], [2, 3]], nodes=1, tolerance=0)
         assert BY_NAME["balanced"].run(shrunk, Options()).decision == (None, None, (0, 4))
         grown = MigrationProblem(work=[1] * 4, state_size=[1] * 4, intervals=[[2, 4], [0, 2]], nodes=4, tolerance=0)
@@ -283,7 +268,6 @@ class TestMethods:
 
 
 def task_owner(assignment: Assignment, tasks: int) -> list[int]:
-    """Node of each task."""
     owner = [-1] * tasks
     for node, interval in enumerate(assignment):
         for task in range(*(interval or (0, 0))):

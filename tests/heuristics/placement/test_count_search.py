@@ -79,7 +79,6 @@ def no_worse(value: Value, best: Value) -> bool:
 
 
 def engine(problem: LatencyAwareProblem, seed: int = 0) -> CountEngine:
-    """At its own opening."""
     made = CountEngine(compile_problem(problem))
     made.reset(None, np.random.default_rng(seed))
     return made

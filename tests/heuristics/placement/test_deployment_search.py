@@ -87,7 +87,6 @@ def test_the_value_of_the_best_is_what_the_problem_says(seed: int, draw: int) ->
 
 
 def test_minimum_numbers_of_replicas_are_kept() -> None:
-    """Where fewer would be cheaper."""
     problem = layered(6, seed=1)
     operators = [o.replace(min_replicas=2) if o.max_replicas > 1 else o for o in problem.application.operators]
     problem = problem.replace(
@@ -120,7 +119,7 @@ def test_most_small_problems_are_solved(method: str, found: float, optimal: floa
     assert (gaps <= 1e-9).sum() >= optimal * len(optima)
 
 
-@pytest.mark.parametrize("method", ["hill-climbing", "hybrid", "iterated-local-search"])
+@pytest.mark.parametrize("method", ["hill-climbing", "hybrid", "iterated-local-search", "annealing", "eliminate"])
 def test_a_deployment_that_breaks_limits_is_repaired(method: str) -> None:
     """Everything on one node, far beyond its capacity, is where the search starts."""
     problem = debs2015(100.0, network=geometric(10, 0), max_replicas=2)
@@ -128,7 +127,7 @@ def test_a_deployment_that_breaks_limits_is_repaired(method: str) -> None:
     weights = edrp.Weights(response_time=0.3, cost=0.3, downtime=0.4)
     stuck = problem.replace(current=overloaded, weights=weights)
     assert not stuck.evaluate(overloaded).feasible
-    assert edrp.solve(stuck, method).status == "feasible"
+    assert edrp.solve(stuck, method).status in ("feasible", "optimal")
 
 
 def test_the_printed_rule_does_not_leave_an_overloaded_node() -> None:
@@ -142,7 +141,6 @@ def test_the_printed_rule_does_not_leave_an_overloaded_node() -> None:
 
 
 def test_what_runs_at_the_optimum_stays() -> None:
-    """Moving costs downtime and gains nothing."""
     problem = layered(8, seed=1)
     best = edrp.solve(problem).deployment
     limits = problem.limits.replace(downtime=10.0)
@@ -153,7 +151,6 @@ def test_what_runs_at_the_optimum_stays() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_answer(method: str) -> None:
-    """However the work is cut up."""
     problem = layered(12, seed=3)
     arguments = {"kicks": 100} if method == "iterated-local-search" else {}
     once = edrp.solve(problem, method, seed=5, **arguments)
@@ -179,15 +176,6 @@ def test_steps_are_bounded_work(method: str, operators: int, monkeypatch: pytest
     assert max(spent) < 0.05
 
 
-def test_better_placements_are_reported_as_they_are_found() -> None:
-    """Each better than the one before, the last one the answer."""
-    seen: list[float] = []
-    solution = edrp.solve(layered(20, seed=3), "iterated-local-search", progress=lambda _, objective, __: seen.append(objective))
-    assert seen == sorted(set(seen), reverse=True)
-    assert len(seen) > 1
-    assert seen[-1] == pytest.approx(solution.objective, abs=1e-8)
-
-
 def test_numbers_of_replicas_that_cost_least_are_drawn_most() -> None:
     """Unstable numbers are never drawn; among the others what counts is the operator's own share of the objective."""
     queue = {"model": "mm1", "service_rate": 10.0}
@@ -204,7 +192,6 @@ def test_numbers_of_replicas_that_cost_least_are_drawn_most() -> None:
 
 
 def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
-    """And where co-location does, in constant time."""
     for weights, expected in ((None, CountEngine), ({"latency": 1.0}, DeploymentEngine)):
         problem = paper_problem("T-R7", 0.4)
         if weights is not None:
@@ -218,7 +205,6 @@ def test_where_latency_decides_every_change_is_evaluated_whole() -> None:
 
 
 def test_too_many_replicas_are_refused() -> None:
-    """Naming the method that counts them by node."""
     many = {"name": "a", "external_rate": 1000.0, "latency": {"model": "mm1", "service_rate": 1.1}, "max_replicas": 2000}
     problem = edrp.EdrpProblem(
         application={"operators": [many, {**many, "name": "b"}], "streams": [{"source": "a", "target": "b"}]},

@@ -111,18 +111,6 @@ def test_a_curve_that_begins_above_a_level_crosses_at_its_first_point():
     )  # too few to resample
 
 
-def test_intervals_of_crossings_cover_where_the_expected_curve_crosses():
-    generator = np.random.default_rng(5)
-    x = (50, 100, 150)
-    covered = 0
-    for _ in range(40):
-        level = generator.normal(0, 0.1, 30)  # of each network, at all numbers of links
-        curves = {at: 0.4 + 0.004 * (at - 75) + level for at in x}
-        found = estimate_crossing(curves, 0.5)
-        covered += found.low <= 100 <= found.high
-    assert 33 <= covered < 40
-
-
 def test_a_ratio_of_crossings_is_that_of_the_same_networks():
     generator = np.random.default_rng(6)
     level = generator.normal(0, 0.1, 30)

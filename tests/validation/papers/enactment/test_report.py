@@ -41,7 +41,6 @@ SHORT = Setting({"duration": 720.0})
 
 @cache
 def follow(policy, pattern, unit, seed):
-    """One run in this process."""
     made, parameters = POLICIES[policy]
     return simulate(SHORT.scenario(pattern, unit, seed), made(parameters()), seed)
 

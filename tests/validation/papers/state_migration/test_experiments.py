@@ -30,12 +30,10 @@ def series() -> MigrationSeries:
 
 @pytest.fixture(scope="module")
 def rows(series: MigrationSeries) -> list[PolicyRow]:
-    """The grid over τ with 16 tasks."""
     return list(tolerance_grid([series], (0.3, 0.6), tasks=16, migrations=60, hashing_runs=5))
 
 
 def cost(value: float, migrations: int = 40) -> Followed:
-    """A policy that always costs the same."""
     return Followed("flat", np.full(migrations, value), np.zeros(migrations), np.zeros(migrations))
 
 
@@ -51,7 +49,6 @@ def test_migrations_follow_the_month_that_is_learnt_from() -> None:
 
 
 def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
-    """However many tasks there are."""
     for number in (8, 64):
         tasks = series.tasks(number)
         assert tasks.work.size == number
@@ -61,14 +58,12 @@ def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
 
 @pytest.mark.data
 def test_all_three_series_are_read(shared_data: Path) -> None:
-    """Taxi trips and tweets lie beside the checkout."""
     found = real_series(shared_data)
     assert [series.name for series in found] == ["flights", "taxi", "Twitter"]
     assert all(series.migrations().size == 101 for series in found)
 
 
 def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fresh machine has nothing else."""
     monkeypatch.delenv("EDRP_DATA", raising=False)
     monkeypatch.setattr(migration_series, "departures", lambda: series)
     assert real_series() == (series,)
@@ -111,7 +106,6 @@ def test_every_policy_of_the_comparison_is_there(rows: list[PolicyRow]) -> None:
 
 @pytest.mark.slow
 def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series: MigrationSeries) -> None:
-    """The guard decides, and says so."""
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
     prepared = prepare(model, max_states=10)
     assert prepared.how in ("fitted", "restricted", "SSM")
@@ -121,7 +115,6 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
 
 @pytest.mark.slow
 def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
-    """The search is no better than the optimum, and close to it here."""
     course = NodeCountCourse(series.tasks(12), series.migrations(12), 0.5)
     base = follow_policy(SINGLE_STEP, single_step(course.tasks, 0.5), course)
     exact, searched = plan(course), plan(course, [base], max_states=10)
@@ -132,14 +125,12 @@ def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSerie
 
 
 def test_more_tasks_cost_less(series: MigrationSeries) -> None:
-    """Fig. 12: finer tasks leave more room."""
     grid = list(task_grid([series], (32, 128), migrations=40))
     assert grid[1].followed.mean < grid[0].followed.mean
     assert all(claim.holds for claim in task_statements(grid))
 
 
 def test_rules_move_nothing_when_nothing_changes() -> None:
-    """A course that stays where it is."""
     course = NodeCountCourse(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
     for run in (follow_rule(EvenSplit(), course), follow_rule(Sticky(), course), follow_hashing(course, 3)):
         assert run.mean == 0
@@ -147,7 +138,6 @@ def test_rules_move_nothing_when_nothing_changes() -> None:
 
 
 def test_savings_come_with_an_interval_that_holds_them() -> None:
-    """Noise widens it; equal costs make it a point."""
     flat = saving(cost(0.05), cost(0.1))
     assert (flat.mean, flat.low, flat.high) == pytest.approx((0.5, 0.5, 0.5))
     generator = np.random.default_rng(0)
@@ -160,7 +150,6 @@ def test_savings_come_with_an_interval_that_holds_them() -> None:
 
 
 def test_claims_tell_what_does_not_hold(rows: list[PolicyRow]) -> None:
-    """With figures; a planner that breaks the limit is caught."""
     claims = {claim.sentence: claim for claim in tolerance_statements(rows)}
     assert claims["SSM, MTM-aware migration and OMS never break the load limit"].holds
     spoiled = Followed(MTM, np.full(60, 0.9), np.ones(60), np.zeros(60))
