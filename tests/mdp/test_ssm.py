@@ -317,24 +317,3 @@ def test_printed_algorithms_on_random_instances() -> None:
         feasible += 1
         wrong += printed.printed_ssm(instance) != best
     assert 0.2 * feasible < wrong < 0.5 * feasible
-
-
-def test_table_3_first_step_and_greedy() -> None:
-    """The paper's costs of 4 + 6 for greedy and 5 + 4 for the alternative are not the least: greedy takes 6 to 8.
-
-    The optimum of the first step, 4, is reached by several partitions; what the second step then costs depends on
-    which of them is taken, and never is the 6 of the paper's own choice necessary.
-    """
-    tasks = Tasks.of([1.0] * 20, [1.0] * 20)
-    begin = np.array([0, 13, 20])
-    limits = [load_limit(20.0, nodes, 0.4) for nodes in (3, 4)]
-    gain, boundaries, _ = ssm(tasks, begin, 3, limits[0], True)
-    assert 20 - gain == 4.0
-    best = [np.array(p) for p in partitions(20, 3, True) if max(b - a for a, b in pairwise(p)) <= limits[0]]
-    best = [p for p in best if gain_between(tasks.state_before, begin, p) == 16.0]
-    assert any(np.array_equal(p, boundaries) for p in best)
-    assert any(np.array_equal(p, [0, 9, 11, 20]) for p in best)
-    totals = {24 - ssm(tasks, p, 4, limits[1], True)[0] for p in best}
-    assert totals == {6.0, 7.0, 8.0}
-    paper = np.array([0, 9, 11, 20])
-    assert 20 - ssm(tasks, paper, 4, limits[1], True)[0] == 4.0

@@ -103,14 +103,6 @@ def test_no_other_matrix_makes_the_series_more_likely(series: list[int], seed: i
     assert rival.log_likelihood(series) <= best + 1e-9
 
 
-@given(SERIES)
-def test_likelihood_is_the_probability_of_the_migrations(series: list[int]) -> None:
-    """Both ways to score a series agree, once intervals without a change are taken out."""
-    matrix = TransitionMatrix.estimate(series, smoothing=0.1)
-    migrations = [n for i, n in enumerate(series) if i == 0 or n != series[i - 1]]
-    assert math.exp(matrix.log_likelihood(series)) == pytest.approx(matrix.sequence_probability(migrations), rel=1e-9)
-
-
 def test_impossible_series_have_no_likelihood(table_4: TransitionMatrix) -> None:
     matrix = TransitionMatrix.estimate([2, 3, 2, 4, 2])
     assert matrix.log_likelihood([3, 4]) == -math.inf

@@ -160,15 +160,3 @@ def test_families_have_unequal_nodes_zones_cycles_pins_and_running_applications(
     assert 40 < sum(problem.application.operators[0].candidates is not None for problem in values) < 130
     assert len({problem.weights for problem in values}) == 4
     assert {o.instances for problem in values for o in problem.application.operators} == {1, 2, 3, 4}
-
-
-def test_a_few_percent_of_generated_problems_are_infeasible_and_the_others_have_a_deployment():
-    infeasible = 0
-    for name, problem in generate("latency-aware", 280, seed=11):
-        if needed(problem, "cpu") > 0.95:
-            infeasible += 1
-            assert any(clash.startswith("cpu") for clash in problem.clashes()), name
-            continue
-        deployment = packing(problem.application, problem.network)
-        assert problem.evaluate(deployment).feasible, name
-    assert 0.02 * 280 <= infeasible <= 0.08 * 280

@@ -15,7 +15,6 @@ from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
 from edrp.datasets.placement.debs2015 import ANSNET_PINS
 from edrp.datasets.placement.storm import MAX_RATE, measured_latency
 from edrp.datasets.traces.rates import TAXI_FILE, real_day
-from edrp.placement.deployment import Deployment
 
 
 def mean_delay(network):
@@ -25,14 +24,6 @@ def mean_delay(network):
 def breaks_triangle(network):
     names = [node.name for node in network.nodes][:8]
     return any(network.delay(a, c) > network.delay(a, b) + network.delay(b, c) + 1e-12 for a, b, c in permutations(names, 3))
-
-
-def on_nodes(problem, **elsewhere):
-    """All operators with one replica on their first candidate, but those named."""
-    nodes = {
-        operator.name: (operator.candidates or (problem.network.nodes[0].name,))[:1] for operator in problem.application.operators
-    }
-    return Deployment({**nodes, **elsewhere})
 
 
 def test_the_reference_application_has_the_figures_of_table_ii_in_si_units():
@@ -68,13 +59,6 @@ def test_only_five_operators_may_have_replicas_and_the_ends_are_pinned():
     assert operators["source"].candidates == ANSNET_PINS[:1]
     assert operators["globalRank"].candidates == ANSNET_PINS[1:]
     assert operators["metronome"].candidates is None
-
-
-def test_traffic_is_priced_per_thousand_tuples():
-    problem = datasets.debs2015(rate=100.0)
-    remote = problem.evaluate(on_nodes(problem)).metrics["cost"]
-    # Source and globalRank alone elsewhere: 100 tuples/s to the parser and 100 to globalRank are on the road.
-    assert remote == pytest.approx(8 + 2 * 100 * 0.02 / 1000)
 
 
 def test_pins_can_be_chosen_and_default_to_the_farthest_pair_elsewhere():

@@ -146,22 +146,6 @@ def test_every_option_of_the_kind_is_bounded(scale_out, options):
         assert solution.bound <= solution.objective
 
 
-def test_keeping_is_bounded_apart(scale_out):
-    """Where nothing is worth a change, the bound is what keeping is worth, without synchronisation."""
-    slow = scale_out.replace(
-        application=scale_out.application.replace(
-            operators=tuple(
-                o.replace(external_rate=o.external_rate / 1.5, cost=0.0, latency=None) for o in scale_out.application.operators
-            )
-        ),
-        synchronisation_time=5.0,
-        weights={"downtime": 1.0},
-    )
-    solution = edrp.solve(slow, "range-decomposition")
-    assert solution.status == "optimal"
-    assert solution.deployment == slow.current
-
-
 def test_progress_tells_bounds_below_answers(scale_out):
     told = []
     edrp.solve(scale_out, "range-decomposition", rounds=20, progress=lambda *report: told.append(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -220,23 +219,6 @@ def test_an_uplink_carries_all_hops_that_leave_its_server(uplink: float, reading
     if feasible:
         assert answer.decision.routes == (("b", "c"), ("c", "b"), ("b", "d"))
         assert answer.decision.public == (True, False, True)
-
-
-@pytest.mark.parametrize("cost", ["additive", "load-balance", "public-hops", "public-hops-links"])
-def test_maps_on_both_networks_are_feasible_and_better_ones_come_first(cost: str) -> None:
-    public = 0
-    for index in range(6):
-        problem = bimodal_problem(index, cost, max_empty_hops=1, public_cost=2.0)
-        decision = solved(problem).decision
-        public += sum(decision.public) if decision else 0
-        result = flooded(problem)
-        firsts = [decision.facts for decision in result]
-        if cost == "public-hops-links":
-            assert all(
-                (one.public_hops, one.links, one.load_balance) <= (two.public_hops, two.links, two.load_balance + 1e-9)
-                for one, two in pairwise(firsts)
-            )
-    assert public > 0
 
 
 def test_among_maps_of_nearly_the_least_load_dedicated_hops_decide() -> None:

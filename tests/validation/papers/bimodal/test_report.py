@@ -38,8 +38,8 @@ from edrp.validation.papers.bimodal.extent import (
     quick_look,
 )
 from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, HEURISTICS, LEAST, RANDOM_1, Mapped
-from edrp.validation.papers.bimodal.runs import VARIANTS, SampleSweep, run_group, sensitivity, varied_scenario
-from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio, estimate_exponent
+from edrp.validation.papers.bimodal.runs import VARIANTS, SampleSweep, run_group, varied_scenario
+from edrp.validation.papers.bimodal.statistics import crossing, estimate_crossing, estimate_crossing_ratio
 from edrp.validation.papers.claims import judged
 
 pytestmark = pytest.mark.xdist_group("bimodal-report")  # kernels are loaded once, not once per worker
@@ -124,14 +124,6 @@ def test_a_ratio_of_crossings_is_that_of_the_same_networks():
     assert estimate_crossing_ratio(never, never, 0.6).mean == math.inf
 
 
-def test_the_growth_exponent_is_found_in_noise():
-    generator = np.random.default_rng(2)
-    x = np.repeat([30.0, 60.0, 90.0, 120.0], 50)
-    found = estimate_exponent(x, 40 * x**1.1 * generator.lognormal(0, 0.3, x.size))
-    assert found.low < 1.1 < found.high
-    assert found.high - found.low < 0.2
-
-
 @pytest.mark.parametrize("extent", [Extent(), replace(quick_look(Extent()), networks=30)], ids=["all", "quick"])
 def test_every_sentence_is_judged_on_what_is_run_and_can_hold(extent):
     found = judged(CLAIMS, SampleSweep(supporting_samples(extent)))
@@ -202,25 +194,6 @@ def test_a_run_that_fails_is_named(monkeypatch):
     monkeypatch.setattr(batches, "solve_batch", broken)
     with pytest.raises(EdrpError, match=r"public-hops-mapping on dedicated/1: failed: .*tasks"):
         run_group(Group("one", ("dedicated",), 60.0, SPANNING, (CHOSEN,)), TINY)
-
-
-@pytest.mark.slow
-def test_sensitivity_changes_the_constant_that_it_names(monkeypatch):
-    seen = []
-
-    def solved(instances, method, **how):
-        seen.extend(instances.values())
-        return in_this_process(instances, method)
-
-    monkeypatch.setattr(batches, "solve_batch", solved)
-    found = sensitivity(TINY, {name: VARIANTS[name] for name in ("k = 1", "window: 60 s")})
-    assert list(found) == ["k = 1", "window: 60 s"]
-    assert set(found["k = 1"]) == {Cell(networks) for networks in NETWORKS}
-    half, slow = (scenario for scenario in seen if scenario.networks == "both")
-    assert [2 * node.capacity for node in half.network.nodes] == [node.capacity for node in slow.network.nodes]
-    assert (half.window, slow.window) == (10.0, 60.0)
-    assert varied_scenario(servers=5, links=4, tasks=1) == bimodal_scenario(servers=5, links=4, tasks=1)
-    assert sensitivity(Extent(sensitive=0)) == {}
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -17,7 +17,6 @@ from edrp.validation.papers.edrp.experiments import (
     in_neighbourhood,
     run_hour,
 )
-from edrp.validation.papers.edrp.figures import draw_hours, draw_replicas, draw_response
 from edrp.validation.papers.edrp.statements import hour_statements
 from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 
@@ -95,15 +94,3 @@ def test_the_example_follows_a_burst_and_weighing_downtime_lowers_it(capsys):
 def test_reconfigurations_are_put_into_words(before, after, words):
     old, new = Deployment({"x": before}), Deployment({"x": after})
     assert in_words(old.actions_to(new)[0], old) == words
-
-
-@pytest.mark.slow
-def test_figures_show_the_curves_and_their_limit(hours, tmp_path):
-    draw_hours(hours, tmp_path / "hours.png", title="one hour")
-    assert (tmp_path / "hours.png").read_bytes()[:4] == b"\x89PNG"
-    balanced = hours["Balanced"]
-    axes = draw_response(balanced)
-    curve = axes.lines[-2].get_ydata()
-    assert list(curve) == [1e3 * step.metrics["response_time"] for step in balanced.steps]
-    assert axes.lines[-1].get_ydata()[0] == 175.0
-    assert list(draw_replicas(balanced).lines[0].get_ydata()) == list(balanced.replicas)
