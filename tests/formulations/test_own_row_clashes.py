@@ -46,22 +46,6 @@ def test_the_limit_that_an_own_row_clashes_with_is_named_too(word_count):
     assert edrp.solve_formulation(looser).clashes == ()
 
 
-def test_each_row_that_is_named_is_needed(word_count):
-    solution = edrp.solve_formulation(apart(word_count))
-    for left_out in ("apart on edge", "splitter on the edge", "counter on the edge"):
-        assert own(f"row {left_out!r}") in solution.clashes
-        formulation = edrp.formulate(word_count)
-        for name, expression, lower, upper in (
-            ("apart on edge", formulation.placed("splitter", "edge") + formulation.placed("counter", "edge"), 0, 1),
-            ("splitter on the edge", formulation.placed("splitter", "edge"), 1, 9),
-            ("counter on the edge", formulation.placed("counter", "edge"), 1, 9),
-        ):
-            if name != left_out:
-                formulation.program.add_row(name, expression, lower=lower, upper=upper)
-        others = edrp.solve_formulation(formulation)
-        assert others.status == "optimal" or "resources of the nodes" in others.clashes
-
-
 def test_of_a_block_of_rows_those_that_clash_are_named(word_count):
     formulation = edrp.formulate(word_count)
     columns = [formulation.placed("splitter", node).columns for node in word_count.network.by_name]

@@ -1,10 +1,9 @@
-"""The algorithms of state migration, Figs. 2 and 4, as printed: exhibits of their errata, not to be used.
+"""The algorithm of state migration, Fig. 4, as printed: an exhibit of its errata, not to be used.
 
 Line numbers and names are the paper's: tasks and nodes count from 1, an interval is [lb, ub), τ is the tolerance of
-Definition 3.1. Both return the maximum gain that they find. Each erratum can be repaired by its name, all others as printed.
+Definition 3.1. It returns the maximum gain that it finds. Each erratum can be repaired by its name, all others as printed.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 REPAIRS = ("E1", "E2", "E3", "E4")
@@ -121,27 +120,3 @@ def _two_nodes(given: Instance, first: int, x: int, gamma: int) -> list[int]:
     others = [y for y in range(gamma, given.n + 1) if not given.bounds[y - 1] <= x < given.bounds[y]]
     found = {given.own(x - 1)} | {max(others, key=lambda y: given.gain(first, x, y)) for _ in others[:1]}
     return sorted(y for y in found if y >= gamma)
-
-
-def printed_simple_ssm(given: Instance, repaired: bool = False) -> float:
-    """Fig. 2, with the ranges of Lemma 3.1: α < x < β − 1, γ ≤ y < δ − 2.
-
-    Repaired, P2 may consist of one task, both parts may be without a node (an interval that no node keeps belongs to
-    none), and a sub-problem may leave a node without tasks.
-    """
-
-    @cache
-    def g(alpha: int, beta: int, gamma: int, delta: int, n_p: int) -> float:
-        if n_p == 1:  # lines 3 to 6
-            gains = [given.gain(alpha, beta, y) for y in range(gamma, delta)]
-            fits = given.load(alpha, beta) <= given.limit
-            return max([0.0, *gains] if repaired else gains) if fits else float("-inf")
-        best = g(alpha, beta, gamma, delta, n_p - 1) if repaired else float("-inf")  # line 8
-        for x in range(alpha + 1, beta if repaired else beta - 1):  # line 9
-            for y in range(gamma - 1, delta) if repaired else range(gamma, delta - 2):
-                for n_l in range(1, n_p):
-                    left = g(alpha, x, gamma, y + 1, n_l)
-                    best = max(best, left + g(x, beta, y + 1, delta, n_p - n_l))  # lines 10 to 12
-        return best
-
-    return g(1, given.m + 1, 1, given.n + 1, given.nodes)

@@ -89,8 +89,6 @@ def test_most_of_the_exact_saving_is_found():
 
 @dataclass(frozen=True)
 class Random:
-    """Goes anywhere."""
-
     model: PolicyModel
 
     def action(self, before: Boundaries, target: int) -> Boundaries:

@@ -14,8 +14,6 @@ from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
 from edrp.mdp.trie import Trie, path_arcs, prepare_values
 from edrp.migration.intervals import load_limit
 
-SKEWS = ("uniform", "lognormal")
-
 
 def skewed_tasks(skew: str, seed: int, tasks: int = 64) -> Tasks:
     """Work with few or many heavy tasks, and state that mostly follows it."""
@@ -59,7 +57,6 @@ def small_classes(count: int, seed: int):
 
 
 def test_classes_are_those_of_the_definition() -> None:
-    """Counted, enumerated, numbered and listed alike."""
     for _, tasks, _, nodes, limit, allow_empty in small_classes(400, 1):
         expected = plain_partitions(tasks.work_before, nodes, limit, allow_empty)
         arguments = tasks.work_before, nodes, limit, allow_empty
@@ -82,7 +79,6 @@ def test_huge_classes_are_counted_exactly(tasks: int, nodes: int) -> None:
 
 
 def test_classes_that_memory_cannot_hold_are_refused_before_they_are_made() -> None:
-    """With what they would take."""
     with pytest.raises(ProblemTooLargeError, match=r"8\.39645e\+12 partitions of 64 tasks into 16 intervals need"):
         enumerate_partitions(np.arange(65.0), 16, 8.0, allow_empty=False)
     with pytest.raises(OverflowError, match="too many to be numbered"):
@@ -133,34 +129,7 @@ def test_best_replies_are_those_of_a_full_scan() -> None:
             assert chosen[row] == (np.flatnonzero(scan <= least + 1e-9)[0] if least < np.inf else -1)
 
 
-@pytest.mark.parametrize("skew", SKEWS)
-def test_best_replies_among_thousands(skew: str) -> None:
-    """48 tasks, tolerance 0.2: the pruned walk agrees with a scan, and parts of the rows with the whole."""
-    tasks = skewed_tasks(skew, 3, 48)
-    before, state = tasks.work_before, tasks.state_before
-    partitions = enumerate_partitions(before, 9, load_limit(before[-1], 9, 0.2), False)
-    trie = Trie.of(before, 12, load_limit(before[-1], 12, 0.2), False)
-    responses = enumerate_partitions(before, 12, load_limit(before[-1], 12, 0.2), False)
-    generator = np.random.default_rng(4)
-    values = np.array([state[-1] - plain_gain(state, responses[0], response) for response in responses])
-    values += generator.random(len(responses))
-    prepared = prepare_values(trie, values)
-    order = colexicographic(partitions)
-    found, chosen = np.empty(len(partitions)), np.full(len(partitions), -1)
-    best_responses(trie, prepared, state, partitions, order, chosen, found, chosen)
-    for row in generator.choice(len(partitions), 5):
-        scan = values + [state[-1] - plain_gain(state, partitions[row], response) for response in responses]
-        assert found[row] == pytest.approx(scan.min(), abs=1e-9)
-        assert chosen[row] == scan.argmin()
-    parted, again = np.empty(len(partitions)), np.full(len(partitions), -1)
-    for rows in np.array_split(order, 7):
-        best_responses(trie, prepared, state, partitions, rows, again, parted, again)
-    assert (parted == found).all()
-    assert (again == chosen).all()
-
-
 def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
-    """As a graph that can be counted, numbered and listed."""
     for generator, tasks, _, nodes, limit, allow_empty in small_classes(600, 7):
         trie = Trie.of(tasks.work_before, nodes, limit, allow_empty)
         if trie.count == 0:

@@ -175,18 +175,6 @@ def test_an_interrupted_iteration_goes_on_where_it_was():
     assert all(np.array_equal(a, b) for a, b in zip(rest.values, whole.values, strict=True))
 
 
-def test_projected_costs_change_no_faster_than_the_way_between_partitions():
-    """C(P) ≤ c(P, Q) + C(Q): who goes from P to Q first is then no worse off."""
-    model = sixteen_tasks()
-    costs = iterate(model, Threads(2)).to_costs(model)
-    generator = np.random.default_rng(1)
-    for count in model.counts:
-        rows, values = costs.boundaries[count].astype(np.int64), costs.values[count]
-        for a, b in generator.integers(0, len(rows), (200, 2)):
-            way = model.total_state - gain_between(model.tasks.state_before, rows[a], rows[b])
-            assert abs(values[a] - values[b]) <= way + 1e-6
-
-
 @given(st.integers(0, 10_000))
 @settings(max_examples=30, deadline=None)
 def test_a_decision_is_the_least_of_all(seed):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +22,6 @@ TRANSITIONS = np.array([[0.0, 0.7, 0.3], [0.5, 0.0, 0.5], [0.2, 0.8, 0.0]])
 
 
 def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyModel:
-    """A few hundred states that need several sweeps."""
     generator = np.random.default_rng(seed)
     work, state = generator.lognormal(0, 0.3, tasks), generator.lognormal(0, 1, tasks) * 1e6
     return PolicyModel(Tasks.of(work, state), (2, 3, 5), 0.6, False, TRANSITIONS, discount)
@@ -33,13 +29,11 @@ def model_with(tasks: int = 14, discount: float = 0.8, seed: int = 5) -> PolicyM
 
 @pytest.fixture(scope="module")
 def model():
-    """The model that is stored, with its usual numbers."""
     return model_with()
 
 
 @pytest.fixture(scope="module")
 def found(model):
-    """The uninterrupted iteration."""
     result = iterate(model, Threads(1))
     assert result.sweeps >= 5
     return result
@@ -60,7 +54,6 @@ class Dying:
 
 @pytest.fixture
 def folder(model, found, tmp_path):
-    """A finished policy."""
     save_policy(model, found, tmp_path / "policy")
     return tmp_path / "policy"
 
@@ -157,7 +150,6 @@ def test_a_cost_that_is_no_number_is_an_error_and_never_written(model, tmp_path)
 
 
 def changed(path, **entries):
-    """Other entries with the right checksum."""
     path.write_text(sealed({**read_sealed(path), **entries}) + "\n")
 
 
@@ -273,21 +265,6 @@ def test_a_stored_policy_without_a_sound_folder_of_its_own_is_refused(example_po
         edrp.solve(problem, "stored-policy", policy=folder)
 
 
-def test_a_batch_decides_with_a_stored_policy(example_policy):
-    problem, folder = example_policy
-    problems = [problem.replace(intervals=[[0, end], [end, 16]], nodes=nodes) for end in (7, 8) for nodes in problem.node_counts]
-    table = edrp.solve_batch(problems, ["pmc", f"stored-policy:policy={folder}"], n_jobs=1)
-    objectives = {}
-    for row in table.to_pylist():
-        assert row["outcome"] == "solved", row["error_message"]
-        objectives.setdefault(row["id"], []).append(row["objective"])
-    assert len(objectives) == len(problems)
-    for first, second in objectives.values():
-        assert first == pytest.approx(second, rel=1e-9)
-    with pytest.raises(InvalidInstanceError, match="policy must name the folder"):
-        edrp.solve_batch(problems, "stored-policy", n_jobs=1)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -320,22 +297,3 @@ def test_precompute_refuses_what_it_cannot_do(run, examples, tmp_path, write, mo
     monkeypatch.setattr("edrp.cli.policy.memory_limit", lambda: 10.0)
     done = run("policy", "precompute", source, "--out", tmp_path / "other")
     assert (done.code, "fitted" in done.err) == (2, True)
-
-
-@pytest.mark.slow
-def test_a_killed_process_is_resumed(tmp_path):
-    """A real one, ended by the system in the midst of its work."""
-    code = f"""
-import os, signal, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_policy_store import model_with, precompute_policy, Threads
-def after(now):
-    if now.sweeps == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-precompute_policy(model_with(), Threads(1), {str(tmp_path)!r}, after_sweep=after)
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    done = []
-    precompute_policy(model_with(), Threads(1), tmp_path, after_sweep=lambda now: done.append(now.sweeps))
-    assert done[0] == 4

@@ -64,7 +64,6 @@ def skewed_course(seed: int, tasks: int, counts: tuple[int, int], steps: int, to
 
 
 def table_3() -> MigrationSequence:
-    """The sequence of state migration, Table 3."""
     return MigrationSequence(
         work=[1] * 20, state_size=[1] * 20, intervals=[[0, 13], [13, 20]], nodes=[3, 4], tolerance=[0.4, 0.4]
     )
@@ -186,7 +185,6 @@ def test_listing_what_is_left_finds_better_paths(monkeypatch: pytest.MonkeyPatch
 
 
 def test_improvement_never_makes_a_path_worse() -> None:
-    """And keeps to the load limits."""
     course = skewed_course(3, 40, (4, 9), 10, 0.2)
     path = greedy_path(course)
     better = improved(course, path)
@@ -198,7 +196,6 @@ def test_improvement_never_makes_a_path_worse() -> None:
 
 
 def draw_sequence(course: Course) -> MigrationSequence:
-    """The sequence of migrations that a course describes."""
     tasks = course.steps[0].tasks
     return MigrationSequence(
         work=tasks.work.tolist(),
@@ -211,7 +208,6 @@ def draw_sequence(course: Course) -> MigrationSequence:
 
 
 def test_a_work_limit_is_kept_and_the_bound_holds() -> None:
-    """The same sequence with much and with little work."""
     problem = draw_sequence(skewed_course(4, 64, (8, 16), 10, 0.5))
     hasty = Oms().run(problem, Options(work_limit=0.7))
     assert (hasty.status, hasty.stopped_because) == ("feasible", "time_limit")
@@ -230,8 +226,6 @@ def test_a_work_limit_is_kept_and_the_bound_holds() -> None:
 
 
 def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever part is interrupted."""
-
     def interrupt(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
@@ -252,7 +246,6 @@ def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("wrong", [{"way": "guess"}, {"starts": 0}, {"patience": 0}])
 def test_parameters_are_checked(wrong: dict[str, object]) -> None:
-    """Values that make no sense are refused with what they were."""
     with pytest.raises(ValueError, match="got"):
         OmsParameters(**wrong)
 

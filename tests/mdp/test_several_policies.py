@@ -28,7 +28,6 @@ def model_of(tasks: int, discount: float = 0.7) -> PolicyModel:
 
 @pytest.fixture
 def models():
-    """Three of different sizes."""
     return {f"op {tasks}": model_of(tasks) for tasks in (7, 14, 10)}
 
 

@@ -23,7 +23,6 @@ TRANSITIONS = np.array([[0.1, 0.6, 0.3], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
 
 @pytest.fixture(scope="session")
 def spark():
-    """The one session of the tests."""
     with spark_session("local[2]", memory="1g", in_python=True) as session:
         yield session
 
@@ -37,7 +36,6 @@ def model():
 
 
 def small_model(tasks):
-    """A process of a few hundred states."""
     generator = np.random.default_rng(tasks)
     work, state = generator.lognormal(0, 0.3, tasks), generator.lognormal(0, 1, tasks) * 1e6
     return PolicyModel(Tasks.of(work, state), (3, 4, 5), 0.6, False, TRANSITIONS, 0.7)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
@@ -244,40 +242,6 @@ def test_no_smaller_load_keeps_as_much_at_sizes_beyond_enumeration() -> None:
     assert checked > 100
 
 
-@settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_the_cost_between_partitions_is_a_metric(seed: int) -> None:
-    """Zero to itself, symmetric, and never more by a detour (so the cost to go is 1-Lipschitz in it)."""
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(1, 25))
-    state = prefix_sums(rng.exponential(1.0, m))
-    p, q, r = (random_partition(rng, m, 7) for _ in range(3))
-
-    def cost(one: np.ndarray, other: np.ndarray) -> float:
-        return state[-1] - gain_between(state, one, other)
-
-    assert cost(p, p) == pytest.approx(0.0, abs=1e-9)
-    assert cost(p, q) == pytest.approx(cost(q, p), abs=1e-9)
-    assert cost(p, r) <= cost(p, q) + cost(q, r) + 1e-9
-
-
-@settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_more_room_never_costs_more(seed: int) -> None:
-    """A higher limit, or more nodes under the same limit, keeps at least as much where intervals may be empty."""
-    rng = np.random.default_rng(seed)
-    m, nodes = int(rng.integers(1, 40)), int(rng.integers(1, 8))
-    tasks, old = Tasks.of(rng.exponential(1.0, m), rng.exponential(1.0, m)), random_partition(rng, m, 8)
-    limit = load_limit(tasks.work_before[-1], nodes, float(rng.uniform(0.0, 2.0)))
-
-    def gain(nodes: int, limit: float) -> float:
-        found = ssm(tasks, old, nodes, limit, True)
-        return -1.0 if found is None else found[0]
-
-    assert gain(nodes, limit) <= gain(nodes, limit * 1.3) + 1e-9
-    assert gain(nodes, limit) <= gain(nodes + 1, limit) + 1e-9
-
-
 def test_two_sided_is_the_best_of_all_partitions() -> None:
     """Also with states that change in between, and with the smallest boundaries among equals."""
     rng = np.random.default_rng(8)
@@ -337,9 +301,9 @@ def test_errata_of_the_printed_ssm(erratum: str) -> None:
 
 
 def test_printed_algorithms_on_random_instances() -> None:
-    """As printed, Figs. 2 and 4 are wrong on many instances; repaired, both are exact."""
+    """As printed, Fig. 4 is wrong on many instances; repaired, it is exact."""
     rng = np.random.default_rng(9)
-    feasible = wrong = wrong_simple = 0
+    feasible = wrong = 0
     for _ in range(400):
         m = int(rng.integers(2, 6))
         n = int(rng.integers(1, min(m, 3) + 1))
@@ -350,30 +314,6 @@ def test_printed_algorithms_on_random_instances() -> None:
         if best < 0:
             continue
         assert printed.printed_ssm(instance, printed.REPAIRS) == best
-        assert m == 5 or printed.printed_simple_ssm(instance, repaired=True) == best
         feasible += 1
         wrong += printed.printed_ssm(instance) != best
-        wrong_simple += m < 5 and printed.printed_simple_ssm(instance) != best
     assert 0.2 * feasible < wrong < 0.5 * feasible
-    assert wrong_simple > 0.2 * feasible
-
-
-def test_table_3_first_step_and_greedy() -> None:
-    """The paper's costs of 4 + 6 for greedy and 5 + 4 for the alternative are not the least: greedy takes 6 to 8.
-
-    The optimum of the first step, 4, is reached by several partitions; what the second step then costs depends on
-    which of them is taken, and never is the 6 of the paper's own choice necessary.
-    """
-    tasks = Tasks.of([1.0] * 20, [1.0] * 20)
-    begin = np.array([0, 13, 20])
-    limits = [load_limit(20.0, nodes, 0.4) for nodes in (3, 4)]
-    gain, boundaries, _ = ssm(tasks, begin, 3, limits[0], True)
-    assert 20 - gain == 4.0
-    best = [np.array(p) for p in partitions(20, 3, True) if max(b - a for a, b in pairwise(p)) <= limits[0]]
-    best = [p for p in best if gain_between(tasks.state_before, begin, p) == 16.0]
-    assert any(np.array_equal(p, boundaries) for p in best)
-    assert any(np.array_equal(p, [0, 9, 11, 20]) for p in best)
-    totals = {24 - ssm(tasks, p, 4, limits[1], True)[0] for p in best}
-    assert totals == {6.0, 7.0, 8.0}
-    paper = np.array([0, 9, 11, 20])
-    assert 20 - ssm(tasks, paper, 4, limits[1], True)[0] == 4.0

@@ -17,7 +17,6 @@ SERIES = st.lists(st.integers(1, 6), min_size=1, max_size=60)
 
 @pytest.fixture
 def table_4() -> TransitionMatrix:
-    """Table 4 of the state-migration paper."""
     return TransitionMatrix([2, 3, 4], [[0.3, 0.6, 0.1], [0.3, 0.4, 0.3], [0.1, 0.5, 0.4]])
 
 
@@ -28,7 +27,6 @@ def test_table_4_gives_the_probability_of_the_papers_sequence(table_4: Transitio
 
 
 def test_prediction_after_two_steps_sums_over_all_ways(table_4: TransitionMatrix) -> None:
-    """Every entry is the sum over the count in between."""
     expected = [sum(table_4.sequence_probability([2, between, n]) for between in (2, 3, 4)) for n in (2, 3, 4)]
     np.testing.assert_allclose(table_4.after(2, 2), expected, rtol=1e-14)
     np.testing.assert_array_equal(table_4.after(3, 0), [0, 1, 0])
@@ -73,7 +71,6 @@ def test_counts_that_are_never_left_are_reported_and_get_a_row() -> None:
 
 
 def test_a_history_of_one_count_goes_on_like_that() -> None:
-    """The only row that a single count can have."""
     matrix = TransitionMatrix.estimate([5, 5, 5])
     assert matrix.probabilities.tolist() == [[1.0]]
     assert matrix.never_left == (5,)
@@ -88,7 +85,6 @@ def test_only_arrivals_at_the_row_itself_leave_the_others_equally_likely() -> No
 
 @given(SERIES, st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 def test_every_estimate_is_a_stochastic_matrix(series: list[int], smoothing: float, migrations_only: bool) -> None:
-    """Rows sum to 1, and a migration changes the count."""
     matrix = TransitionMatrix.estimate(series, smoothing=smoothing, migrations_only=migrations_only)
     np.testing.assert_allclose(matrix.probabilities.sum(axis=1), 1, rtol=1e-12)
     assert (matrix.probabilities >= 0).all()
@@ -99,7 +95,6 @@ def test_every_estimate_is_a_stochastic_matrix(series: list[int], smoothing: flo
 @settings(max_examples=50)
 @given(SERIES, st.integers(0, 2**32 - 1))
 def test_no_other_matrix_makes_the_series_more_likely(series: list[int], seed: int) -> None:
-    """Maximum likelihood, against random rivals with the same zeros."""
     matrix = TransitionMatrix.estimate(series)
     best = matrix.log_likelihood(series)
     assert math.isfinite(best)
@@ -108,16 +103,7 @@ def test_no_other_matrix_makes_the_series_more_likely(series: list[int], seed: i
     assert rival.log_likelihood(series) <= best + 1e-9
 
 
-@given(SERIES)
-def test_likelihood_is_the_probability_of_the_migrations(series: list[int]) -> None:
-    """Both ways to score a series agree, once intervals without a change are taken out."""
-    matrix = TransitionMatrix.estimate(series, smoothing=0.1)
-    migrations = [n for i, n in enumerate(series) if i == 0 or n != series[i - 1]]
-    assert math.exp(matrix.log_likelihood(series)) == pytest.approx(matrix.sequence_probability(migrations), rel=1e-9)
-
-
 def test_impossible_series_have_no_likelihood(table_4: TransitionMatrix) -> None:
-    """Minus infinity, without a warning."""
     matrix = TransitionMatrix.estimate([2, 3, 2, 4, 2])
     assert matrix.log_likelihood([3, 4]) == -math.inf
     assert table_4.log_likelihood([2, 2, 3], migrations_only=False) == pytest.approx(math.log(0.18))
@@ -125,7 +111,6 @@ def test_impossible_series_have_no_likelihood(table_4: TransitionMatrix) -> None
 
 @given(SERIES)
 def test_stationary_shares_do_not_change_by_a_migration(series: list[int]) -> None:
-    """πP = π for every start, reducible and periodic chains included."""
     matrix = TransitionMatrix.estimate(series)
     for start in matrix.node_counts:
         shares = matrix.stationary(int(start))
@@ -177,7 +162,6 @@ def test_rows_without_observations_have_no_error_bound() -> None:
 
 
 def test_matrices_survive_pickling_and_cannot_be_changed(table_4: TransitionMatrix) -> None:
-    """They travel to Spark's workers, and are shared."""
     copy = pickle.loads(pickle.dumps(table_4))
     assert copy.sequence_probability([2, 3, 4]) == table_4.sequence_probability([2, 3, 4])
     with pytest.raises(ValueError, match="read-only"):
@@ -201,7 +185,6 @@ def test_matrices_survive_pickling_and_cannot_be_changed(table_4: TransitionMatr
     ],
 )
 def test_bad_matrices_are_refused_with_their_place(node_counts: list[int], probabilities: list[list[float]], words: str) -> None:
-    """Each fault names where, what and what would be right."""
     with pytest.raises(InvalidInstanceError, match=words):
         TransitionMatrix(node_counts, probabilities)
 
@@ -218,13 +201,11 @@ def test_bad_matrices_are_refused_with_their_place(node_counts: list[int], proba
     ],
 )
 def test_bad_histories_are_refused_with_their_place(series: list[list[int]], options: dict[str, float], words: str) -> None:
-    """Node counts are whole, at least 1, and known."""
     with pytest.raises(InvalidInstanceError, match=words):
         TransitionMatrix.estimate(*series, **options)
 
 
 def test_bad_transition_counts_are_refused() -> None:
-    """A job may deliver anything."""
     with pytest.raises(InvalidInstanceError, match=r"transitions\[0\]\[1\]: must be how often"):
         TransitionMatrix.from_counts([2, 3], [[0, -1], [1, 0]])
     with pytest.raises(InvalidInstanceError, match="transitions: must have one row"):
@@ -232,7 +213,6 @@ def test_bad_transition_counts_are_refused() -> None:
 
 
 def test_unknown_counts_are_named_where_they_are_asked_for(table_4: TransitionMatrix) -> None:
-    """With the counts that are known."""
     with pytest.raises(InvalidInstanceError, match=r"nodes: the matrix speaks of 2, 3, 4 nodes only \(got 7\)"):
         table_4.after(7, 1)
     with pytest.raises(InvalidInstanceError, match=r"sequence\[1\]: the matrix speaks of 2, 3, 4 nodes only \(got 9\)"):

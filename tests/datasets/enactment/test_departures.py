@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import numpy as np
 import pytest
 
@@ -47,26 +45,6 @@ def test_smoothing_averages_over_its_window_and_no_more(counts):
     assert np.corrcoef(inner, expected)[0, 1] == pytest.approx(1, abs=1e-9)
 
 
-def test_half_an_hour_takes_the_timetable_out():
-    """Remaining peaks at whole hours: means of departures by minute of the hour, relative to their mean."""
-
-    def ripple(smoothing):
-        by_day = np.reshape(departure_machines("2013-07-08", smoothing=smoothing), (7, 24, 12))[:, 7:21] - 1
-        means = by_day.mean(axis=(0, 1))
-        return means.std() / means.mean()
-
-    assert ripple(300.0) > 0.4
-    assert ripple(1800.0) < 0.1
-    assert ripple(2700.0) > 0.9 * ripple(1800.0), "longer windows smooth more and gain nothing"
-
-
-def test_days_begin_with_what_went_before():
-    together = departure_machines("2013-07-08", 2)
-    second = departure_machines(date(2013, 7, 9), 1)
-    # Another scale, the same course.
-    assert np.corrcoef(together[DAY_STEPS:], second)[0, 1] == pytest.approx(1, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
@@ -98,19 +76,3 @@ def test_snapshots_go_from_idle_to_queued_and_some_run_already():
     for problem in problems:
         broken = problem.evaluate(problem.current).broken
         assert not [why for why in broken if why.startswith(("host ", "limit of"))], "what runs has room on its hosts"
-
-
-def test_the_factory_at_random_states_has_up_to_the_machines_asked_for():
-    rates = [
-        problem.application.load("calculate-oee") * 0.48 / 3
-        for _, problem in generate("enactment", 60, families=["manufacturing"], size=20)
-    ]
-    assert 1 <= min(rates) < 5
-    assert 15 < max(rates) <= 20
-
-
-def test_loads_over_time_change():
-    for kind, field in (("leasing", "forecast"), ("enactment-scenario", "load")):
-        loads = [getattr(problem, field) for _, problem in generate(kind, 60, seed=4, size=12)]
-        assert all(len(load) == 12 and min(load) > 0 for load in loads)
-        assert np.mean([len(set(load)) > 2 for load in loads]) > 0.9

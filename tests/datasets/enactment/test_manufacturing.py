@@ -47,18 +47,6 @@ def test_operators_need_what_table_2_says_in_si_units():
     assert described.occupied == pytest.approx(0.26)
 
 
-def test_were_the_whole_duration_occupied_the_figures_could_not_be():
-    """Figs. 8 to 11 end at 70 instances."""
-
-    def at_peak(occupancy):
-        application = manufacturing_application(8, occupancy=occupancy)
-        return sum(application.load(operator.name) * operator.occupied for operator in application.operators)
-
-    assert at_peak(1.0) > 250
-    assert 50 < at_peak(0.2) < 70
-    assert sum(manufacturing_snapshot(8).minimum_instances.values()) < 70
-
-
 @pytest.mark.parametrize(("minutes", "price"), [(10, 1.0), (30, 3.0), (60, 6.0)])
 def test_prices_are_linear_in_the_billing_time_unit(minutes, price):
     (host,) = manufacturing_scenario("stepwise", billing_time=60.0 * minutes).host_types
@@ -71,15 +59,6 @@ def test_patterns_last_two_hours_between_one_and_eight_machines(pattern):
     assert scenario.duration == 7200
     assert 1 <= min(scenario.load) < max(scenario.load) <= 8
     assert edrp.loads(scenario.model_dump_json()) == scenario
-
-
-@pytest.mark.parametrize(("pattern", "items"), [("stepwise", (158.91 - 72.33) / 0.51), ("two-level", (169.17 - 82.33) / 0.52)])
-def test_items_are_as_many_as_the_tables_imply(pattern, items):
-    """Penalty of BTU10 at the real-time level by the share of late items, Tables 3 and 4; shares are printed in whole percent."""
-    machines, step = arrivals(pattern, 7200)
-    sent = np.mean(machines) * sum(PER_TICK.values()) * 7200 / 0.48
-    assert step * len(machines) == 7200
-    assert sent == pytest.approx(items * 1e4, rel=0.011)
 
 
 def test_the_stepwise_pattern_goes_up_and_down_like_a_sine():

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
-from edrp.core.methods import Options
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.production import (
     BETWEEN_RACKS,
@@ -25,16 +23,14 @@ from edrp.datasets.placement.production import (
     latency_aware_document,
     production_instances,
 )
-from edrp.heuristics.placement import annealing
-from edrp.heuristics.placement.annealing import AnnealingParameters, AnnealingRun, BestDeployment, anneal, schedule
+from edrp.heuristics.placement.annealing import BestDeployment, anneal
 from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
 from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.start import first_fit, overloaded, random_fit, zone_fits
+from edrp.heuristics.placement.start import overloaded, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.latency_aware import LatencyAwareProblem
 
 pytestmark = pytest.mark.xdist_group("production")  # read once, not once per worker
 
@@ -49,7 +45,6 @@ def component(kind: str, executors: int | None, *inputs: tuple[str, str, list[in
 
 
 def topology(name: str = "largeCluster03/t", **components: dict[str, Any]) -> dict[str, Any]:
-    """One topology as in the file."""
     return {"id": name, "components": components, "comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
 
 
@@ -60,8 +55,6 @@ def read_problem(**components: dict[str, Any]) -> EdrpProblem:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
-    """A data folder with these topologies."""
-
     def written(*topologies: dict[str, Any]) -> Path:
         (tmp_path / FILE).write_text(json.dumps(topologies))
         return tmp_path
@@ -215,28 +208,6 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
         assert best.energy[0] == pytest.approx(found.objective, rel=1e-6)
 
 
-def test_annealing_by_batches_finds_optima_of_small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
-    met = optimal = 0
-    for seed in range(25):
-        problem = reliable(seed)
-        best, _ = brute_force(problem)
-        compiled = compile_problem(problem)
-        if best is None or problem.weights.availability or problem.limits.availability:
-            continue
-        parameters = AnnealingParameters(anneals=4, steps=5_000, hot=1.0)
-        monkeypatch.setattr(annealing, "MANY_PAIRS", 0)
-        run = AnnealingRun(compiled, placement_arrays(compiled), Options(seed=seed))
-        run.consider([first_fit(compiled)])
-        run.run(parameters)
-        evaluation = problem.evaluate(compiled.deployment(run.best.counts()))
-        met += 1
-        if evaluation.feasible:
-            assert evaluation.objective >= best - 1e-9
-            optimal += evaluation.objective <= best * (1 + 1e-6) + 1e-12
-    assert met >= 10
-    assert optimal >= 0.8 * met
-
-
 def many(executors: int, cluster: str = "largeCluster01") -> EdrpProblem:
     """A chain of three components of many executors."""
     document = topology(
@@ -252,15 +223,6 @@ def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
     solution = edrp.solve(many(300, "largeCluster03"), work_limit=0.5)
     assert solution.status == "feasible"
     assert solution.method in ("auto: annealing", "auto: equal-nodes")
-
-
-def test_same_seed_same_placement() -> None:
-    problem = many(200)
-    assert schedule(compile_problem(problem), AnnealingParameters()).mix == MANY_REPLICAS
-    first, again = (edrp.solve(problem, "annealing", seed=3, steps=3_000) for _ in range(2))
-    assert first.deployment == again.deployment
-    greedy = edrp.solve(problem, "greedy")
-    assert first.objective <= greedy.objective
 
 
 def test_zones_are_tried_one_by_one() -> None:
@@ -289,44 +251,3 @@ def test_all_production_topologies_are_problems_or_refused_with_a_reason(product
     assert {name[12:14] + name[-2:] for name in refused} == {"0111", "0112", "0139", "0211", "0212", "0227"}
     for why in refused.values():
         assert "form a cycle" in why or "joins an operator to itself" in why or "must hold at least 1" in why
-
-
-@pytest.mark.data
-def test_as_latency_aware_problems_all_but_the_empty_one_are_read_with_their_cycles(shared_data: Path) -> None:
-    problems: dict[str, LatencyAwareProblem] = {}
-    refused = {}
-    for name, text in production_instances(shared_data, "latency-aware"):
-        try:
-            problems[name] = loads(text)
-        except InvalidInstanceError as error:
-            refused[name] = str(error)
-    assert list(refused) == ["largeCluster02/TopologyName00027"]
-    assert "application.operators: must hold at least 1" in refused["largeCluster02/TopologyName00027"]
-    assert len(problems) == 135
-    applications = [problem.application for problem in problems.values()]
-    assert max(sum(o.instances for o in application.operators) for application in applications) == 9389
-    loops = [[s for s in application.streams if s.source == s.target] for application in applications]
-    assert sum(map(len, loops)) == 9
-    assert sum(bool(application.feedback) for application in applications) == 5
-    rates = [stream.rate for application in applications for stream in application.streams]
-    assert all(rate is not None and 0 <= rate < 1e6 for rate in rates)
-    # With 5 % of the cores kept free there is still room for every executor.
-    assert not [name for name, problem in problems.items() if any(" short)" in clash for clash in problem.clashes())]
-
-
-@pytest.mark.data
-def test_all_production_topologies_are_placed(production: dict[str, EdrpProblem | str]) -> None:
-    for name, problem in production.items():
-        if isinstance(problem, EdrpProblem):
-            solution = edrp.solve(problem, "greedy")
-            assert solution.status == "feasible", name
-            for operator in problem.application.operators:
-                assert solution.deployment.degree(operator.name) == operator.min_replicas
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["largeCluster02/TopologyName00026", "largeCluster02/TopologyName00045"])
-def test_the_largest_are_improved(production: dict[str, EdrpProblem | str], name: str) -> None:
-    problem = production[name]
-    greedy, annealed = edrp.solve(problem, "greedy"), edrp.solve(problem, "annealing", steps=10_000)
-    assert annealed.objective < 0.9 * greedy.objective

@@ -27,7 +27,6 @@ LOADS = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1e6))
 
 @pytest.fixture
 def trace() -> Trace:
-    """Four intervals of three tasks."""
     nodes = np.array([1, 2, 3, 2])
     return Trace(
         settings=TraceSettings(tasks=3, interval=10.0, low=1, high=3),

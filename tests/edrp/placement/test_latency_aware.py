@@ -157,7 +157,6 @@ def test_zones_and_listed_links_are_the_same_network(seed):
     deployment = drawn_deployment(by_zones, seed)
     slowest = by_pairs.evaluate(deployment).metrics["path_latency"]
     assert by_zones.evaluate(deployment).metrics["path_latency"] == pytest.approx(slowest, abs=1e-12)
-    assert latencies_by_faces(by_zones, deployment)["counts"] == pytest.approx(slowest, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))

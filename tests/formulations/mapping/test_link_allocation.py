@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
-from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems
 from edrp.cli.display.mapping import allocation_parts
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
 from edrp.core.program import Linear
-from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
+from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
 from edrp.formulations.mapping.link_allocation import formulate_link_allocation
 from edrp.formulations.methods import solve_formulation
 from edrp.heuristics.mapping.reallocation import FlowArrays, GreedyReallocation, reallocate
@@ -43,12 +42,10 @@ def flow(name: str, ends: str, rate: float = 4.0, price: float = 1.0, route: str
 
 
 def solved(problem: LinkAllocationProblem, backend: str = "highs") -> Any:
-    """The answer of a backend to the program of an allocation."""
     return solve_formulation(formulate_link_allocation(problem), backend)
 
 
 def greedy(problem: LinkAllocationProblem) -> Any:
-    """The answer of greedy re-allocation."""
     return GreedyReallocation().run(problem, Options())
 
 
@@ -86,15 +83,6 @@ def test_the_program_is_brute_force_on_80_random_problems() -> None:
     assert 1 < infeasible < 20
     assert len(gaps) >= 78 - infeasible
     assert np.mean(np.array(gaps) < 1e-9) > 0.8
-
-
-@pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
-def test_every_backend_finds_the_same_optimum(backend: str) -> None:
-    drawn = [random_link_allocation_problem(seed) for seed in (3, 14, 15)]
-    for problem in [*drawn, *LinkAllocationCheckProblems().infeasible().values()]:
-        best, solution = brute_force_link_allocation(problem), solved(problem, backend)
-        assert solution.status == ("infeasible" if best is None else "optimal")
-        assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)
 
 
 @settings(max_examples=100, deadline=None)
@@ -193,14 +181,6 @@ def test_cycles_apart_from_a_route_are_not_read_back() -> None:
     assert point[formulation.program["arc"]].sum() == 5
     assert formulation.decode(point) == known
     assert formulation.objective_at(point, known) == problem.evaluate(known).objective == 4.0
-
-
-def test_only_arcs_on_a_way_have_columns() -> None:
-    """On a tree of links each flow has one way, however many links it may have."""
-    tree = square([flow("f", "ac"), flow("g", "dc")], links=[("a", "b"), ("b", "c"), ("b", "d")], max_links=9)
-    formulation = formulate_link_allocation(tree)
-    assert sorted(zip(formulation.flow.tolist(), formulation.arc.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 2), (1, 5)]
-    assert formulate_link_allocation(square([flow("f", "ac")], links=[])).program["arc"].size == 0
 
 
 @pytest.mark.parametrize(
@@ -339,24 +319,12 @@ def test_routes_need_room_in_the_table() -> None:
         reallocate(network, flows, 6)
 
 
-def test_flows_on_a_platform_could_have_better_links() -> None:
-    """The same seed gives the same flows, within all limits; re-allocating links gets more of their data through."""
-    problem = bimodal_flows(60, seed=5)
-    assert problem == bimodal_flows(60, seed=5)
-    before, answer, best = problem.evaluate(problem.current), greedy(problem), solved(problem)
-    assert before.feasible
-    assert best.status == "optimal"
-    assert before.metrics["compliance"] + 0.02 < problem.evaluate(answer.decision).metrics["compliance"]
-    assert best.objective <= answer.objective < before.objective
-
-
 def test_tables_show_what_changes_first() -> None:
     problem = square([flow("same", "ab", route="ab"), flow("moved", "ac"), flow("left", "ac")], uplink=4.0, max_links=1)
     table, metrics = allocation_parts(problem, solved(problem))
-    assert [list(column.cells) for column in table.columns][:3] == [
-        ["moved", "same", "left"],
-        ["a → c", "a → b", "public network"],
-        ["public network", "the same", "the same"],
+    assert [(name, now, before, through) for name, now, before, _, through in table.rows] == [
+        ("moved", "a → c", "public network", "100 %"),
+        ("same", "a → b", "the same", "100 %"),
+        ("left", "public network", "the same", "50 %"),
     ]
-    assert list(table.columns[4].cells) == ["100 %", "100 %", "50 %"]
-    assert "compliance" in list(metrics.columns[0].cells)
+    assert "compliance" in [row[0] for row in metrics.rows]

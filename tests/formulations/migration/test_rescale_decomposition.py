@@ -15,7 +15,6 @@ from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.formulations.migration.rescale.decomposition import method as decomposition
 from edrp.formulations.migration.rescale.decomposition import node_sets as states
-from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
 from edrp.formulations.migration.rescale.decomposition.completion import complete
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.latency_floors import largest_rate, least_seconds
@@ -147,33 +146,6 @@ def test_every_option_of_the_kind_is_bounded(scale_out, options):
         assert solution.bound <= solution.objective
 
 
-def test_keeping_is_bounded_apart(scale_out):
-    """Where nothing is worth a change, the bound is what keeping is worth, without synchronisation."""
-    slow = scale_out.replace(
-        application=scale_out.application.replace(
-            operators=tuple(
-                o.replace(external_rate=o.external_rate / 1.5, cost=0.0, latency=None) for o in scale_out.application.operators
-            )
-        ),
-        synchronisation_time=5.0,
-        weights={"downtime": 1.0},
-    )
-    solution = edrp.solve(slow, "range-decomposition")
-    assert solution.status == "optimal"
-    assert solution.deployment == slow.current
-
-
-def test_a_bound_rises_with_every_round(scale_out):
-    with derived_once(scale_out):
-        ascent = Ascent(Relaxation(build_bound_model(compile_rescale(scale_out))), 1.0)
-    bounds = [ascent.bound]
-    for _ in range(10):
-        ascent.run(3, lambda _: False)
-        bounds.append(ascent.bound)
-    assert bounds == sorted(bounds)
-    assert bounds[-1] > bounds[0]
-
-
 def test_progress_tells_bounds_below_answers(scale_out):
     told = []
     edrp.solve(scale_out, "range-decomposition", rounds=20, progress=lambda *report: told.append(report))
@@ -210,7 +182,6 @@ def test_load_scenarios_are_refused_and_left_to_the_search(scale_out):
 
 
 def stage_names(problem):
-    """Methods that `auto` runs in turn."""
     return [stage.method.name for stage in choose_for_rescale(problem).stages]
 
 
@@ -223,23 +194,6 @@ def test_groups_of_nodes_are_zones():
     assert sets.delay[0].tolist() == [0.0, 1.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0]
     assert sets.delay[6, 6] == 1.0
     assert sets.delay[8, 8] == 5.0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_delays_of_states_are_floors(seed):
-    random = np.random.default_rng(seed)
-    delay = random.uniform(0.0, 1.0, (7, 7))
-    np.fill_diagonal(delay, 0.0)
-    sets = node_sets(delay, np.zeros((7, 7)))
-    for _ in range(200):
-        first, second = (random.choice(7, random.integers(1, 4), replace=False) for _ in range(2))
-        true = delay[np.ix_(first, second)].max()
-        held = [
-            [s for s in range(len(sets.inside)) if sets.inside[s, nodes].all() and (nodes.size > 1 or sets.inside[s].sum() == 1)]
-            for nodes in (first, second)
-        ]
-        smallest = [min(states, key=lambda s: sets.inside[s].sum()) for states in held]
-        assert sets.delay[smallest[0], smallest[1]] <= true + 1e-12
 
 
 def test_nodes_are_parted_where_links_cost_most():
@@ -269,7 +223,6 @@ def test_least_prices_of_streams_are_floors(seed):
 
 
 def random_shares(sets, state, random):
-    """Shares of nodes that a state allows."""
     first, second = sets.inside[state] & sets.part, sets.inside[state] & ~sets.part
     share = random.uniform(sets.low[state], sets.high[state])
     shares = np.zeros(len(first))

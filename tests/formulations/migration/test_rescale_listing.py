@@ -32,7 +32,6 @@ def random_layer(random, tasks, *, mean=False, levels=3, nodes=3):
 
 
 def by_trying_all(layer, unit, q, on, price):
-    """The same, from every place, level and node to every later place."""
     togo = np.full((layer.seconds.size, layer.share.size), np.inf)
     togo[:, -1] = 0.0
     for level in range(layer.seconds.size):

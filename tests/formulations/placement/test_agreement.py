@@ -59,22 +59,3 @@ def test_equals_brute_force(block: int, way: str) -> None:
         assert evaluation is None or evaluation.objective == pytest.approx(best, rel=1e-9, abs=1e-9), seed
     assert answered >= (BLOCK // 4 if name == "eliminate" else BLOCK)
     assert 0 < infeasible <= BLOCK // 2
-
-
-def test_the_instances_use_every_feature() -> None:
-    problems = [random_problem(seed, combinations_limit=5e4) for seed in range(INSTANCES)]
-    for feature in (
-        lambda p: p.current is not None and not p.evaluate(p.current).feasible,
-        lambda p: p.reconfiguration == "storm" and p.current is not None and p.weights.downtime > 0,
-        lambda p: p.weights.response_time == 0 and p.limits.response_time is not None,
-        lambda p: p.weights.cost == 0,
-        lambda p: p.weights.downtime > 0 and p.current is not None,
-        lambda p: p.limits.availability is not None,
-        lambda p: p.limits.network_usage is not None,
-        lambda p: len({node.speedup for node in p.network.nodes}) > 1,
-        lambda p: len({link.cost for link in p.network.links}) > 1,
-        lambda p: any(isinstance(operator.resources, dict) for operator in p.application.operators),
-        lambda p: any(operator.candidates is not None for operator in p.application.operators),
-        lambda p: not p.network.symmetric,
-    ):
-        assert sum(feature(problem) for problem in problems) >= 10

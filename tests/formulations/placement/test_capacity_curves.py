@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -96,18 +95,6 @@ def _exactly(number):
 
 
 class TestMethods:
-    def test_one_point_is_a_constant_rate(self):
-        for seed in range(6):
-            problem = random_cluster(seed)
-            operators = tuple(
-                operator.replace(
-                    latency={"model": "capacity-curve", "replicas": [1], "capacities": [operator.latency.service_rate]}
-                )
-                for operator in problem.application.operators
-            )
-            curved = problem.replace(application=problem.application.replace(operators=operators))
-            assert edrp.solve(curved).objective == pytest.approx(edrp.solve(problem).objective, rel=1e-12)
-
     def test_the_number_of_replicas_follows_the_curve(self):
         """Time in a replica is n / (capacity(n) − load): it falls up to 8 replicas and rises from there."""
         assert len(edrp.solve(alone(MAPPER, 5e5)).deployment["work"]) == 8
@@ -130,12 +117,15 @@ class TestMethods:
                 if answer.decision is not None:
                     assert problem.evaluate(answer.decision).objective == pytest.approx(best, rel=1e-9, abs=1e-9), (seed, name)
 
-    @pytest.mark.parametrize("method", ["iterated-local-search", "annealing", "greedy", "ds2"])
-    def test_searches_and_rules_answer_within_all_limits(self, method):
+    @pytest.mark.parametrize(
+        ("method", "few"),
+        [("iterated-local-search", {"kicks": 20}), ("annealing", {"anneals": 1, "steps": 2000}), ("greedy", {}), ("ds2", {})],
+    )
+    def test_searches_and_rules_answer_within_all_limits(self, method, few):
         for seed in range(8):
             problem = with_capacity_curves(random_cluster(seed), seed)
             best, _ = brute_force(problem)
-            solution = edrp.solve(problem, method, work_limit=0.1)
+            solution = edrp.solve(problem, method, **few)
             if solution.deployment is not None:
                 assert solution.objective >= best - 1e-9
                 assert problem.evaluate(solution.deployment).feasible
@@ -166,10 +156,6 @@ class TestDs2:
         assert replicas == 8  # 2e6 / 0.7 = 2.86e6, 7 serve 2.73e6
         assert mapper.capacity(replicas - 1) * 0.7 < 2e6 <= mapper.capacity(replicas) * 0.7
 
-    def test_a_constant_rate_would_have_been_too_few(self):
-        constant = alone({"model": "mm1", "service_rate": 0.53e6}, 2e6, weights={"cost": 1.0})
-        assert len(edrp.solve(constant, "ds2").deployment["work"]) == 6
-
     def test_a_curve_that_never_gets_there_is_noted(self):
         solution = edrp.solve(alone(LEVEL, 8.0, replicas=5, limits={"response_time": 10.0}), "ds2")
         assert len(solution.deployment["work"]) == 5
@@ -192,8 +178,3 @@ class TestBadInput:
         described = {"replicas": [1, 2, 4], "capacities": [10.0, 20.0, 30.0], **fields}
         with pytest.raises(InvalidInstanceError, match=words):
             edrp.CapacityCurveLatency(**described)
-
-    def test_level_and_steeper_curves_are_taken(self):
-        for capacities in ([10.0, 10.0, 10.0], [10.0, 30.0, 100.0]):
-            curve = edrp.CapacityCurveLatency(replicas=[1, 2, 4], capacities=capacities)
-            assert all(curve.capacity(n) <= curve.capacity(m) for n, m in pairwise(range(1, 9)))

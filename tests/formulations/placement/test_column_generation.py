@@ -79,21 +79,6 @@ def test_exact_methods_agree_where_latency_decides(seed):
             assert solution.objective == (None if best is None else pytest.approx(best, rel=1e-8)), name
 
 
-def test_the_seeds_above_hold_every_feature():
-    problems = [random_latency_aware_problem(seed) for seed in range(40)]
-    operators = [operator for problem in problems for operator in problem.application.operators]
-    assert brute_force_latency_aware(problems[12])[0] is None
-    assert any(s.source == s.target for problem in problems for s in problem.application.streams)
-    assert any(problem.application.feedback for problem in problems)
-    assert any(operator.candidates for operator in operators)
-    assert {operator.instances for operator in operators} >= {1, 2, 3}
-    named = [set(operator.resources) for operator in operators if isinstance(operator.resources, dict)]
-    assert {"cpu", "memory", "disk"} in named
-    assert len(named) < len(operators)
-    for weight in ("latency", "supervisors", "colocation", "events"):
-        assert any(getattr(problem.weights, weight) == 0 for problem in problems)
-
-
 def test_a_self_loop_pays_for_instances_apart():
     """Two instances of one operator fit on one node only where they need no more than it has."""
     loop = [("a", "a", 1.0)]
@@ -103,28 +88,6 @@ def test_a_self_loop_pays_for_instances_apart():
     apart = together.replace(utilisation={"cpu": 0.5})
     # One supervisor more, and two of the four pairs apart, in number and in rate; a loop counts for no path.
     assert agrees_with_brute_force(apart) == pytest.approx(1.0 + 0.5 + 0.5)
-
-
-def test_latency_decides_between_equal_supervisors():
-    """Both placements use two supervisors of one class; only the near pair is optimal, by 1e-6 per millisecond."""
-    operators = [{"name": name, "resources": {"slots": 1.0}} for name in "ab"]
-    nodes = [{"name": name, "resources": {"slots": 1.0}} for name in ("v", "w", "x", "y")]
-    problem = line(operators, [("a", "b", 1.0)], nodes)
-    near = problem.replace(
-        network={
-            "nodes": nodes,
-            "links": [
-                {"source": u["name"], "target": v["name"], "delay": 0.001 if (i, j) == (2, 3) else 0.004}
-                for i, u in enumerate(nodes)
-                for j, v in enumerate(nodes)
-                if i != j
-            ],
-            "symmetric": False,
-        }
-    )
-    answer = proven(near)
-    assert (answer.decision["a"], answer.decision["b"]) == (("x",), ("y",))
-    assert answer.objective == pytest.approx(0.5 + 1 + 1 + 1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("latency", [0.0, 1e-6, 1e-3, 0.1, 10.0])
@@ -143,15 +106,6 @@ def test_infeasible_in_every_arrangement():
     solution = edrp.solve(line(operators, [], [{"name": n, "resources": {"disk": 0.5}} for n in "xyz"]), METHOD.name)
     assert solution.status == "infeasible"
     assert any("0.1 short" in clash for clash in solution.clashes)
-
-
-def test_same_as_the_straight_program():
-    """Through a solver that knows nothing of patterns, up to 16 operators."""
-    for seed, operations, load in ((1, 5, 0.7), (2, 6, 0.7), (3, 5, 0.4), (4, 9, 0.2)):
-        problem = random_problem(seed, operations=operations, load=load)
-        straight = edrp.solve(problem, "highs")
-        assert straight.status == "optimal"
-        assert proven(problem).objective == pytest.approx(straight.objective, abs=1e-8)
 
 
 def test_streams_beyond_the_memory_are_bounded_instead(monkeypatch):

@@ -25,7 +25,6 @@ SAMPLED = 12
 
 
 def every_deployment(problem: EdrpProblem) -> list[Deployment]:
-    """All deployments, feasible or not."""
     pools = []
     for operator in problem.application.operators:
         names = operator.candidates or tuple(node.name for node in problem.network.nodes)
@@ -69,7 +68,6 @@ def test_no_deployment_below_the_cutoff_is_lost(seed: int) -> None:
 
 
 def _within(box: Box, downtime: float) -> bool:
-    """Whether a downtime is within a box, up to rounding."""
     return box.least - 1e-9 <= downtime <= box.most + 1e-9
 
 

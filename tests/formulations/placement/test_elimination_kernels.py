@@ -19,18 +19,15 @@ from edrp.datasets.families.placement.random_latency_aware import random_latency
 
 @pytest.fixture(autouse=True)
 def interpreted() -> Iterator[None]:
-    """Have all kernels interpreted."""
     with interpreting():
         yield
 
 
 def small(seed: int) -> edrp.EdrpProblem:
-    """With paths through operators."""
     return random_problem(seed, operators=(2, 4), nodes=(3, 4), combinations_limit=600)
 
 
 def small_latency_aware(seed: int) -> Any:
-    """With paths through instances."""
     return random_latency_aware_problem(seed, operators=(2, 4), nodes=(3, 4), max_instances=2)
 
 
@@ -67,7 +64,6 @@ def test_an_answer_that_the_work_limit_cut_short_says_so_and_claims_no_more_than
 @pytest.mark.parametrize("seed", [0, 1, 7, 9, 19])
 @pytest.mark.parametrize(("limit", "weight"), [("response_time", "cost"), ("cost", "response_time"), ("network_usage", "cost")])
 def test_a_limit_binds_without_a_weight_on_it(seed: int, limit: str, weight: str) -> None:
-    """A tenth below what the optimum without it would need."""
     problem = small(seed).replace(weights={weight: 1.0}, limits={"response_time": 10.0, "cost": 1e3, "downtime": 1e3})
     _, unlimited = brute_force(problem)
     needed = problem.evaluate(unlimited[0]).metrics[limit]

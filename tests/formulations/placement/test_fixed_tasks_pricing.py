@@ -36,7 +36,6 @@ def drawn(seed: int, operators: int = 5, cyclic: bool = True) -> FixedTasks:
 
 
 def every_pattern(tasks: FixedTasks, limits: np.ndarray) -> np.ndarray:
-    """All patterns that a node can have."""
     patterns = np.array(list(product(*(range(total + 1) for total in tasks.arrays.totals))))
     fitting = (patterns @ tasks.arrays.demand <= tasks.room * (1 + 1e-9)).all(axis=1)
     return patterns[fitting & (tasks.loads(patterns) <= limits * (1 + 1e-9)).all(axis=1)]

@@ -220,13 +220,6 @@ def test_own_rows_change_the_optimum(program, word_count):
     assert own.bound == pytest.approx(own.objective)
 
 
-def test_own_rows_can_make_it_infeasible(word_count):
-    formulation = formulate(word_count)
-    formulation.program.add_row("nowhere", formulation.replicas("counter"), upper=0)
-    solution = solve_formulation(formulation)
-    assert (solution.status, solution.deployment) == ("infeasible", None)
-
-
 def test_own_terms_leave_the_objective_the_problems_own(word_count):
     formulation = formulate(word_count)
     formulation.program.minimise(formulation.program.objective - formulation.replicas("counter", "edge") * 10.0)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import read_parameters
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_scenario
-from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorState, Place, TentativeState
+from edrp.enactment import Action, EnactmentState, HostState, Lease, OperatorState, Place
 from edrp.enactment.containers import ContainerOperator, HostType
 from edrp.enactment.scenario import EnactmentScenario
 from edrp.heuristics.enactment import BtuParameters, BtuPolicy
@@ -191,15 +188,6 @@ def test_in_an_overload_few_items_are_late_not_all() -> None:
     assert found.sum() / 14 <= 0.8 * (loads @ occupied) / 14 + 1e-9
 
 
-def test_it_saves_money_and_items_beside_the_policy_by_billing_time(followed: Any) -> None:
-    scenario, run, _ = followed
-    ours = scenario.evaluate(run).metrics
-    theirs = scenario.evaluate(simulate(scenario, BtuPolicy(BtuParameters()), 1)).metrics
-    assert ours["near_real_time_total"] < 0.95 * theirs["near_real_time_total"]
-    assert ours["near_real_time_compliance"] >= theirs["near_real_time_compliance"]
-    assert ours["relaxed_compliance"] >= theirs["relaxed_compliance"]
-
-
 def test_hosts_are_given_back_at_the_end_of_what_is_paid() -> None:
     scenario = manufacturing_scenario("random-walk-1", seed=2, duration=3600.0)
     run = simulate(scenario, PredictivePolicy(PredictiveParameters()), 2)
@@ -251,75 +239,3 @@ def test_no_load_at_all_holds_one_host() -> None:
 def test_parameters_that_cannot_be_are_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidInstanceError, match=says):
         read_parameters(PredictiveParameters, given, "predictive-policy")
-
-
-@st.composite
-def worlds(draw: st.DrawFn) -> list[EnactmentState]:
-    """A few rounds of the same operators on hosts of two types with resources of any names, as disorderly as can be."""
-    limit = draw(st.none() | st.integers(1, 4))
-    types = {
-        "a": HostType(name="a", resources={"gpu": 2, "disk": 8}, price=1, billing_time=600, limit=limit),
-        "b": HostType(name="b", resources={"disk": 10}, price=draw(st.sampled_from([0.0, 1.0, 9.0])), billing_time=90),
-    }
-    names = [f"o{n}" for n in range(draw(st.integers(1, 3)))]
-    work = {}
-    for name in names:
-        needs = {"disk": draw(st.sampled_from([0.0, 0.5, 3.0, 8.0])), "gpu": draw(st.sampled_from([0.0, 0.0, 0.7]))}
-        work[name] = operator(
-            name,
-            resources={resource: amount for resource, amount in needs.items() if amount or resource == "disk"},
-            external_rate=draw(st.sampled_from([0.0, 3.0, 50.0])),
-            selectivity=draw(st.sampled_from([0.0, 0.02, 3.0])),
-            candidates=draw(st.none() | st.just(("a",))),
-            min_instances=draw(st.integers(1, 2)),
-            max_instances=draw(st.none() | st.integers(2, 4)),
-        )
-    streams = tuple(pair for pair in pairwise(names) if draw(st.booleans()))
-    rounds = []
-    for index in range(draw(st.integers(1, 3))):
-        time = 60.0 * index
-        tentative = TentativeState(
-            EnactmentState(time, 60.0, {n: OperatorState(described, 0) for n, described in work.items()}, {}, types)
-        )
-        for kind in ("a", *draw(st.lists(st.just("b"), max_size=2))):
-            leased = tentative.lease(kind)
-            for name in draw(st.lists(st.sampled_from(names), max_size=5)):
-                if tentative.fits(leased, name) and tentative.instances(name) < (work[name].max_instances or 99):
-                    tentative.place(name, leased)
-        hosts = {
-            name: HostState(
-                name,
-                tentative.type(name),
-                draw(st.booleans()),
-                time + draw(st.sampled_from([0.0, 60.0, 500.0])),
-                tentative.on(name),
-            )
-            for name in tentative.hosts
-        }
-        monitored = {
-            name: OperatorState(
-                described,
-                running=sum(host.instances.get(name, 0) for host in hosts.values()),
-                queue=draw(st.sampled_from([0, 3, 5000])),
-                arrivals=draw(st.integers(0, 3000)),
-                begun=draw(st.integers(0, 3000)),
-                busy=draw(st.floats(0.0, 500.0)),
-            )
-            for name, described in work.items()
-        }
-        rounds.append(EnactmentState(time, 60.0, monitored, hosts, types, streams, leases=len(hosts)))
-    return rounds
-
-
-@settings(max_examples=80, deadline=None)
-@given(rounds=worlds(), estimate=st.sampled_from(["busy", "queue"]))
-def test_whatever_it_sees_what_it_asks_for_can_be_done(rounds: list[EnactmentState], estimate: Any) -> None:
-    policy = PredictivePolicy(PredictiveParameters(estimate=estimate))
-    for state in rounds:
-        tentative = TentativeState(state)
-        for action in policy.observe(state):
-            tentative.apply(action)
-        for name, monitored in state.operators.items():
-            least = min(monitored.instances, monitored.operator.min_instances)
-            most = max(monitored.instances, monitored.operator.max_instances or 100_000)
-            assert least <= tentative.instances(name) <= most

@@ -74,18 +74,6 @@ def test_a_start_is_not_lost(scale_out):
     assert again.objective <= best.objective + 1e-12
 
 
-def test_keeping_is_answered_where_nothing_pays(scale_out):
-    problem = scale_out.replace(
-        application=scale_out.application.replace(
-            operators=tuple(
-                o.replace(external_rate=o.external_rate / 1.5, cost=0.0, latency=None) for o in scale_out.application.operators
-            )
-        ),
-        weights={"downtime": 0.5, "moved_state": 0.5},
-    )
-    assert edrp.solve(problem, "range-annealing").deployment == problem.current
-
-
 def test_even_ranges_are_even_and_ds2_decides_how_many(scale_out):
     load = scale_out.application.load
     even = tuple(
@@ -150,25 +138,6 @@ def hundred_thousand():
 def test_one_hundred_thousand_tasks_are_taken(hundred_thousand):
     assert edrp.solve(hundred_thousand, "range-annealing", runs=1, steps=2000).status == "feasible"
     assert edrp.solve(hundred_thousand, "repair-ranges").status == "feasible"
-
-
-def test_the_program_of_a_hundred_thousand_tasks_says_what_it_would_need(hundred_thousand):
-    with pytest.raises(edrp.errors.ProblemTooLargeError, match=r"columns .*need .* GiB"):
-        edrp.solve(hundred_thousand, "highs")
-
-
-def test_tasks_without_work_go_where_they_do_not_count(scale_out):
-    """Half of the tasks have no work; all of them are held all the same."""
-    idle = tuple(
-        o if o.tasks is None else o.replace(tasks=o.tasks.replace(work=(*o.tasks.work[:12], *(0.0,) * 12)))
-        for o in scale_out.application.operators
-    )
-    problem = scale_out.replace(application=scale_out.application.replace(operators=idle))
-    for method in ("repair-ranges", "range-annealing"):
-        solution = edrp.solve(problem, method)
-        assert solution.deployment is not None, solution.notes
-        for name in ("keyed0", "keyed1"):
-            assert solution.deployment.ranges(name)[-1].tasks[1] == 24
 
 
 def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):

@@ -55,7 +55,6 @@ def random_change(seed: int, *, contiguous: bool = False) -> Change:
 
 
 def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
-    """The same as a problem of kind `migration`."""
     ends = np.searchsorted(change.node_of_task, np.arange(change.nodes_before + 1)).tolist()
     return MigrationProblem(
         work=change.work.tolist(),
@@ -119,7 +118,6 @@ def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
 
 
 def test_outcome_counts_what_changes_hands() -> None:
-    """Renaming nodes is free; the busiest node decides about the limit."""
     change = Change(np.array([0, 0, 1, 1]), 2, 2, np.array([1.0, 1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0, 8.0]), 0.2)
     swapped = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([1, 0])))
     assert (swapped.moved_state, swapped.largest_load, swapped.breaks_limit) == (0.0, 4 / 3, True)
@@ -129,7 +127,6 @@ def test_outcome_counts_what_changes_hands() -> None:
 
 
 def test_rules_without_state_or_work_cost_nothing() -> None:
-    """Shares of nothing are 0, not NaN."""
     nothing = Change(np.array([0, 1]), 2, 1, np.zeros(2), np.zeros(2), 0.2)
     for rule in RULES:
         result = outcome(nothing, rule(nothing))
@@ -142,7 +139,6 @@ class TestConsistentHashing:
     @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 2**63), st.integers(1, 12), st.integers(1, 4))
     def test_only_new_nodes_receive_and_only_removed_nodes_give(self, seed: int, nodes: int, more: int) -> None:
-        """The definition of consistency, in both directions."""
         rule = ConsistentHashing(virtual_nodes=20, seed=seed)
         few, many = rule.initial(np.ones(200), nodes), rule.initial(np.ones(200), nodes + more)
         assert (many[many != few] >= nodes).all()
@@ -155,45 +151,26 @@ class TestConsistentHashing:
             assert abs(expected.moved_share - 1 / 9) < 4 * expected.standard_error
             assert 0 < expected.standard_error < 0.01
 
-    def test_more_places_on_the_ring_even_out_the_load(self) -> None:
-        """The paper's load limit is broken less often."""
-        ones = np.ones(1024)
-        change = Change(np.zeros(1024, np.int64), 8, 9, ones, ones, 0.5)
-        few, many = (expected_hashing(change, runs=50, virtual_nodes=count).broken_share for count in (2, 500))
-        assert many < 0.1 < 0.8 < few
-
     def test_the_hash_does_not_change_between_versions(self) -> None:
         """Assignments that were computed elsewhere must come out again."""
         assert ConsistentHashing(seed=3).initial(np.ones(12), 4).tolist() == [3, 1, 1, 2, 3, 2, 1, 2, 0, 2, 2, 2]
 
 
 class TestEvenSplit:
-    """Counts only."""
-
     @settings(deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_counts_differ_by_one_at_most_and_matching_never_costs_more(self, seed: int) -> None:
-        """Same groups, better names."""
         change = random_change(seed)
         plain, matched = EvenSplit()(change), EvenSplit(matching=True)(change)
         assert np.ptp(np.bincount(plain.node_of_task, minlength=change.nodes_after)) <= 1
         np.testing.assert_array_equal(plain.node_of_task, matched.node_of_task)
         assert outcome(change, matched).moved_state <= outcome(change, plain).moved_state + 1e-9
 
-    def test_it_ignores_the_load(self) -> None:
-        """A hot task at the front breaks the limit."""
-        work = np.array([10.0, 1.0, 1.0, 1.0])
-        change = Change(np.array([0, 0, 1, 1]), 2, 2, work, work, 0.2)
-        assert outcome(change, EvenSplit()(change)).breaks_limit
-
 
 class TestBalancedPacking:
-    """Balanced wherever intervals can be."""
-
     @settings(deadline=None)
     @given(st.lists(st.floats(0, 10), min_size=1, max_size=9), st.integers(1, 4))
     def test_least_largest_load_is_that_of_the_best_split(self, work: list[float], nodes: int) -> None:
-        """Against all splits."""
         splits = combinations(range(len(work) + nodes - 1), nodes - 1)
         best = np.inf
         for split in splits:
@@ -218,21 +195,6 @@ class TestBalancedPacking:
         """Nothing moves when the current assignment is within the limit."""
         change = Change(np.repeat(np.arange(3), [6, 4, 5]), 3, 3, np.ones(15), np.ones(15), 0.2)
         assert outcome(change, BalancedPacking()(change)).moved_state == 0
-
-    def test_it_moves_less_than_the_even_split(self) -> None:
-        """From balanced assignments of 64 tasks, though it has a limit to keep; SSM moves less still."""
-        generator = np.random.default_rng(2)
-        rules = (BalancedPacking(), EvenSplit(matching=True))
-        shares = []
-        for _ in range(60):
-            before, after = (int(count) for count in generator.integers(8, 17, 2))
-            work = 1 + generator.random(64)
-            change = Change(BalancedPacking().initial(work, before), before, after, work, work, 0.2)
-            least = least_moved(change)
-            assert least is not None
-            shares.append((least / work.sum(), *(outcome(change, rule(change)).moved_share for rule in rules)))
-        ssm, balanced, even = np.mean(shares, axis=0)
-        assert ssm < balanced < 0.9 * even
 
 
 class TestSticky:
@@ -264,12 +226,9 @@ class TestSticky:
 
 
 class TestStickyByWork:
-    """Only overloaded and removed nodes give anything up."""
-
     @settings(max_examples=100, deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_nodes_within_the_limit_keep_everything(self, seed: int) -> None:
-        """Whatever happens to the others."""
         change = random_change(seed)
         answer = StickyByWork()(change)
         load = np.bincount(change.node_of_task, change.work, minlength=change.nodes_before)
@@ -278,7 +237,6 @@ class TestStickyByWork:
                 assert (answer.node_of_task[change.node_of_task == node] == node).all()
 
     def test_fine_tasks_meet_the_limit(self) -> None:
-        """The limit is broken only where tasks are coarse."""
         generator = np.random.default_rng(0)
         for _ in range(100):
             before, after = (int(count) for count in generator.integers(4, 9, 2))
@@ -287,8 +245,6 @@ class TestStickyByWork:
 
 
 class TestMethods:
-    """Rules behind `edrp.solve`."""
-
     @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
     def test_answers_hold_or_say_what_they_break(self, method) -> None:
         """Every answer survives the independent check, and balanced finds one wherever there is one."""
@@ -305,7 +261,6 @@ class TestMethods:
         assert found > 20
 
     def test_removed_nodes_are_null_and_new_ones_come_last(self) -> None:
-        """As the solution document has it."""
         shrunk = MigrationProblem(work=[1] * 4, state_size=[1, 1, 5, 1], intervals=[[3, 4], [0, 2], [2, 3]], nodes=1, tolerance=0)
         assert BY_NAME["balanced"].run(shrunk, Options()).decision == (None, None, (0, 4))
         grown = MigrationProblem(work=[1] * 4, state_size=[1] * 4, intervals=[[2, 4], [0, 2]], nodes=4, tolerance=0)
@@ -313,7 +268,6 @@ class TestMethods:
 
 
 def task_owner(assignment: Assignment, tasks: int) -> list[int]:
-    """Node of each task."""
     owner = [-1] * tasks
     for node, interval in enumerate(assignment):
         for task in range(*(interval or (0, 0))):

@@ -31,7 +31,6 @@ def make_problem(operators: list[dict], nodes: dict[str, float | None], **fields
 
 
 def queue(name: str, load: float, rate: float, **fields: object) -> dict:
-    """An M/M/1 operator with an external rate."""
     return {"name": name, "external_rate": load, "latency": {"model": "mm1", "service_rate": rate}, **fields}
 
 
@@ -43,8 +42,6 @@ def placed(problem: edrp.EdrpProblem, method: str, **parameters: object) -> dict
 
 
 class TestSharing:
-    """Many replicas in one step are as many single steps."""
-
     @settings(max_examples=200)
     @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max_size=8), st.integers(0, 25))
     def test_dealt_is_one_replica_after_the_other_to_the_emptiest_node(self, nodes, replicas):
@@ -95,8 +92,6 @@ def test_rules_for_placement_replicate_no_more_than_they_must(name):
 
 
 class TestLargestNode:
-    """As few nodes as it takes."""
-
     def test_everything_on_the_largest_node_of_the_candidates(self):
         operators = [{"name": "a"}, queue("b", 15, 10), {"name": "c", "candidates": ["small", "middle"]}]
         problem = make_problem(operators, {"small": 2, "middle": 3, "large": 9})
@@ -124,8 +119,6 @@ class TestLargestNode:
 
 
 class TestFirstFit:
-    """Largest first, wherever there is room first."""
-
     def test_busy_operators_come_first(self):
         operators = [queue("idle", 1, 10), queue("busy", 9, 10)]
         problem = make_problem(operators, {"first": 1, "second": 1})
@@ -193,8 +186,6 @@ class TestEven:
 
 
 class TestDs2:
-    """As many replicas as the load needs, and no needless moves."""
-
     def test_replicas_follow_load_rate_and_utilisation(self):
         problem = make_problem([queue("a", 40, 10)], dict.fromkeys("xyz", None))
         assert [len(placed(problem, "ds2", utilisation=share)["a"]) for share in (1.0, 0.8, 0.7, 0.5)] == [5, 5, 6, 8]
@@ -268,8 +259,6 @@ class TestDs2:
 
 
 class TestParameters:
-    """Refused before any work, with what would be right."""
-
     PROBLEM = make_problem([{"name": "a"}], {"x": 1})
     MIGRATION = edrp.MigrationProblem(work=[1, 1], state_size=[1, 1], intervals=[(0, 2)], nodes=2, tolerance=0)
 
@@ -320,6 +309,5 @@ def test_long_lists_are_cut_in_notes():
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_operator_gets_fewer_replicas_than_it_must_have(name):
-    """Whatever the load would do with."""
     problem = make_problem([queue("a", 5, 10, min_replicas=3), {"name": "b", "min_replicas": 2}], {"x": None, "y": None})
     assert {operator: len(nodes) for operator, nodes in placed(problem, name).items()} == {"a": 3, "b": 2}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement, islice, product
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -12,10 +11,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edrp.core.errors import InvalidInstanceError
-from edrp.core.instances import loads
-from edrp.datasets.placement.production import production_instances
-from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
 from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.count_moves import gain
@@ -84,7 +79,6 @@ def no_worse(value: Value, best: Value) -> bool:
 
 
 def engine(problem: LatencyAwareProblem, seed: int = 0) -> CountEngine:
-    """At its own opening."""
     made = CountEngine(compile_problem(problem))
     made.reset(None, np.random.default_rng(seed))
     return made
@@ -320,15 +314,6 @@ def test_ants_learn_which_operators_belong_together() -> None:
     assert made.value().objective == pytest.approx(1.0)
 
 
-def test_both_rules_climb() -> None:
-    problem = random_topology(3, load=0.5)
-    for rule in ("repaired", "printed"):
-        made = engine(problem)
-        opened = made.value()
-        list(made.climb(rule))  # type: ignore[arg-type]
-        assert made.value() <= opened
-
-
 def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:
     """n2 is like n1 but for a slow link: where latency weighs, the pair must not end there."""
     nodes = [{"name": f"n{u}", "zone": "a", "resources": {"cpu": 2.0}} for u in range(3)]
@@ -339,27 +324,3 @@ def test_listed_links_in_a_zone_make_a_node_its_own_class() -> None:
     made = engine(problem)
     list(made.kicks(KickParameters(kicks=20), 0))
     assert problem.evaluate(compiled.deployment(made.counts())).metrics["path_latency"] == 0.1
-
-
-@pytest.mark.data
-def test_the_largest_production_topologies(shared_data: Path) -> None:
-    """Ten of them: nothing broken, evaluated as the search says, and never more traffic than Storm's scheduler."""
-    problems = {}
-    for name, text in production_instances(shared_data, kind="latency-aware"):
-        try:
-            problems[name] = loads(text)
-        except InvalidInstanceError:
-            continue
-    size = {name: sum(o.instances for o in problem.application.operators) for name, problem in problems.items()}
-    for name in sorted(size, key=size.__getitem__)[-10:]:
-        compiled = compile_problem(problems[name])
-        made = CountEngine(compiled)
-        made.reset(None, np.random.default_rng(0))
-        list(made.climb("repaired"))
-        assert same(made.value(), evaluated(problems[name], made.counts()))
-        assert made.value().violations == 0
-        assert made.counts().sum() == size[name]
-        list(islice(made.kicks(KickParameters(kicks=20), 0), 100))
-        storm = ResourceAware().fill(compiled, ResourceAwareParameters()).counts
-        cuts = [problems[name].evaluate(compiled.deployment(counts)).metrics["events"] for counts in (made.counts(), storm)]
-        assert cuts[0] <= cuts[1] + 1e-9

@@ -22,7 +22,6 @@ def clusters():
 
 
 def started(problem, seed=0):
-    """The placement by its name, or None."""
     compiled = compile_problem(problem)
     start = cluster_start(compiled, seed, lambda: False)
     return None if start is None else compiled.deployment(start.counts(compiled))

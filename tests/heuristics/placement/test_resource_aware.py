@@ -80,22 +80,6 @@ def test_every_executor_has_one_turn_in_either_order(seed: int) -> None:
         assert np.bincount(order, minlength=count).tolist() == executors
 
 
-def test_a_rack_in_use_is_filled_before_another() -> None:
-    """The rack with more free cpu comes first; once it runs something, it does until nothing in it has room."""
-    nodes = [node("a1", 2), node("a2", 2), node("b1", 4), node("b2", 1, "r1")]
-    nodes = [{**node, "zone": "left" if node["name"].startswith("a") else "right"} for node in nodes]
-    found = solve(problem({"read": (6, 1.0)}, [], nodes), "resource-aware")
-    # right has 5 of 9: first b1 (4 of 5), then b2, which is left of that rack, then a1 before a2 by name.
-    assert found.deployment.replicas("read") == {"b1": 4, "b2": 1, "a1": 1}
-
-
-def test_within_a_rack_the_node_in_use_comes_first() -> None:
-    """Small executors go on where the large one went, though the other node has more left by then."""
-    small = problem({"big": (1, 4.0), "small": (1, 1.0)}, [("big", "small")], [node("n1", 6), node("n2", 5)])
-    found = solve(small, "resource-aware")
-    assert found.deployment["big"] == found.deployment["small"] == ("n1",)
-
-
 def test_what_an_executor_does_not_ask_for_counts_against_a_node() -> None:
     """A node with a rare resource is kept for those who ask for it, though it has more cpu."""
     rare = {"name": "gpu", "resources": {"cpu": 5.0, "gpu": 1.0}}

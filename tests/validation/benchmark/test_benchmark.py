@@ -26,7 +26,6 @@ from edrp.core.errors import BackendUnavailableError, InvalidInstanceError, Prob
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
 from edrp.core.solution import Answer, relative_gap
-from edrp.core.spark import spark_session
 from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.placement.layered import layered
 from edrp.heuristics.placement.greedy import Greedy
@@ -74,7 +73,6 @@ def solved(instances) -> list[dict]:
 
 @pytest.fixture
 def rows(solved) -> list[dict]:
-    """Rows to be doctored."""
     return [dict(row) for row in solved]
 
 
@@ -452,20 +450,6 @@ def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_pa
     other = Suite("two", "others", lambda data: [("layered-9", layered(5, 9))], ("greedy",))
     with pytest.raises(InvalidInstanceError, match="other instances"):
         run_benchmark(other, tmp_path, n_jobs=1)
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")  # one session for all, in one worker
-def test_on_spark_the_same_is_compared(tmp_path):
-    suite = Suite(
-        "two", "two applications", lambda data: [(f"layered-{i}", application(i)) for i in (0, 1)], ("greedy", "random")
-    )
-    here = run_benchmark(suite, tmp_path / "here", n_jobs=1)
-    with spark_session("local[2]", memory="1g", in_python=True) as session:
-        there = run_benchmark(suite, tmp_path / "there", spark=session)
-    columns = ["id", "method", "run_seed", "outcome", "objective", "gap"]
-    pd.testing.assert_frame_equal(here.runs[columns], there.runs[columns])
-    assert "Spark on local[2,4]" in words_of(there.report)
 
 
 class Liar(Greedy):

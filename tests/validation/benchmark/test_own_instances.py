@@ -8,17 +8,13 @@ import shutil
 import pandas as pd
 import pytest
 
-import edrp
 from edrp.batch import RESULT_SCHEMA
-from edrp.batch.source import read_instances
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
-from edrp.datasets.families.placement.layered import layered
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
 from edrp.validation.benchmark.own_instances import KIND_METHODS, own_suite
 from edrp.validation.benchmark.sentences import common_sentence
-from edrp.validation.benchmark.suite_run import run_benchmark
 from edrp.validation.benchmark.suites import SUITES
 from edrp.validation.benchmark.tables import method_labels, quality_table, whole_table
 
@@ -62,11 +58,6 @@ def test_every_kind_has_methods_that_take_it():
 
 def test_the_automatic_choice_is_among_the_methods_of_every_suite():
     assert all("auto" in suite.methods for suite in SUITES)
-
-
-def test_one_instance_file_is_a_source_of_instances(examples):
-    (instance,) = read_instances(examples / "word_count.json")
-    assert instance.id == "word_count"
 
 
 def test_the_command_reports_on_own_files(examples, run, tmp_path):
@@ -176,19 +167,3 @@ def test_where_all_answered_the_same_nothing_is_marked():
     assert list(method_labels(summary).values()) == list(summary.index)
     assert whole_table(summary) is None
     assert summary["common_mean_gap"].equals(summary["mean_gap"])
-
-
-@pytest.mark.slow
-def test_a_report_marks_the_method_that_answers_fewer(tmp_path):
-    """`eliminate` refuses limits on availability, and so answers one of two."""
-    easy = layered(5, 1, nodes=5, resources=4.0)
-    available = easy.replace(limits={**easy.limits.model_dump(), "availability": 0.01})
-    path = tmp_path / "mine"
-    path.mkdir()
-    edrp.save(easy, path / "easy.json")
-    edrp.save(available, path / "available.json")
-    found = run_benchmark(own_suite([path]), tmp_path / "out", n_jobs=1, methods=["greedy", "eliminate"])
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert found.summaries["edrp"]["answered"].to_dict() == {"greedy": 2, "eliminate": 1}
-    assert "eliminate (1 of 2)" in page
-    assert "on the 1 instance that all answered" in page

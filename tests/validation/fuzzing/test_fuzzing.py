@@ -26,7 +26,6 @@ CASES, CHUNKS, QUICK = 500, 10, 3
 
 @pytest.mark.parametrize("chunk", [pytest.param(chunk, marks=[pytest.mark.slow] * (chunk >= QUICK)) for chunk in range(CHUNKS)])
 def test_nothing_breaks_the_package(chunk, tmp_path):
-    """Mutated documents of all kinds, each solved by two methods."""
     campaign = Campaign(tmp_path, seed=16, files=FILES)
     campaign.finds.mkdir()
     result = run_chunk(campaign, chunk, CASES // CHUNKS)

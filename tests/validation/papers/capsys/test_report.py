@@ -27,7 +27,6 @@ TIMED = re.compile(r"in [\d.]+ s( together)?$")  # sentences that judge the mach
 
 
 def operator(name: str, parallelism: int, compute: float, network: float, to: str = "", ships: str = "HASH") -> dict[str, Any]:
-    """An entry of the file of queries."""
     return {
         "name": name,
         "parallelism": parallelism,
@@ -79,7 +78,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(folder: Path) -> CapsysResults:
-    """Everything, with workers as fast as those that were measured."""
     return investigate(folder, speedup=1.0)
 
 

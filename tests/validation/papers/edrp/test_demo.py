@@ -90,15 +90,6 @@ def test_bars_are_shown_on_a_terminal_only(short, tmp_path):
     assert "\x1b" not in shown[False]
 
 
-@pytest.mark.slow
-def test_objectives_in_processes_of_their_own_find_the_same(short):
-    console = Console(file=io.StringIO())
-    together, alone = (report.run_scenario(console, restricted=False, method="greedy", jobs=jobs) for jobs in (2, 1))
-    assert list(together) == list(alone)
-    for name, hour in together.items():
-        assert [step.deployment for step in hour.steps] == [step.deployment for step in alone[name].steps]
-
-
 def test_a_wrong_data_folder_is_said_before_any_work(monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise AssertionError("work began")

@@ -62,7 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(folder: Path) -> dict[str, TopologyRow]:
-    """One row each, by what they are called."""
     return {row.name.removeprefix("largeCluster03/"): row for row in production_rows(folder, contenders=SEARCHES)}
 
 
@@ -126,7 +125,6 @@ def test_claims_count_what_could_be_less() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100_000))
 def test_nothing_is_below_the_bounds(seed: int) -> None:
-    """Random placements within capacity."""
     random = np.random.default_rng(seed)
     count, nodes = int(random.integers(1, 4)), int(random.integers(1, 5))
     operators = [

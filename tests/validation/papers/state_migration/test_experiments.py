@@ -13,7 +13,7 @@ from edrp.mdp.single_step.ties import best_migration
 from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration.experiments import PolicyRow, discount_grid, saving, task_grid, tolerance_grid
-from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, departures, real_series, zipf_work
+from edrp.validation.papers.state_migration.node_count_series import MigrationSeries, real_series, zipf_work
 from edrp.validation.papers.state_migration.statements import ORDER, discount_statements, task_statements, tolerance_statements
 from edrp.validation.simulation.migration.policies import MTM, OMS, SINGLE_STEP, plan, policy_model, prepare, single_step
 from edrp.validation.simulation.migration.policy_runs import Followed, NodeCountCourse, follow_hashing, follow_policy, follow_rule
@@ -30,12 +30,10 @@ def series() -> MigrationSeries:
 
 @pytest.fixture(scope="module")
 def rows(series: MigrationSeries) -> list[PolicyRow]:
-    """The grid over τ with 16 tasks."""
     return list(tolerance_grid([series], (0.3, 0.6), tasks=16, migrations=60, hashing_runs=5))
 
 
 def cost(value: float, migrations: int = 40) -> Followed:
-    """A policy that always costs the same."""
     return Followed("flat", np.full(migrations, value), np.zeros(migrations), np.zeros(migrations))
 
 
@@ -51,7 +49,6 @@ def test_migrations_follow_the_month_that_is_learnt_from() -> None:
 
 
 def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
-    """However many tasks there are."""
     for number in (8, 64):
         tasks = series.tasks(number)
         assert tasks.work.size == number
@@ -59,27 +56,14 @@ def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
         assert tasks.state_size.sum() == 500 * 100
 
 
-@pytest.mark.slow
-def test_departures_ask_for_eight_to_sixteen_nodes() -> None:
-    """The series that comes with a package: more than enough migrations, every count possible with 64 tasks at τ = 0.2."""
-    real = departures()
-    assert (real.node_counts.min(), real.node_counts.max()) == (8, 16)
-    assert real.migrations().size == 101
-    model = policy_model(real.tasks(64), real.transition_matrix(), 0.2, 0.8)
-    assert min(model.size.states) > 0
-    assert sum(model.size.states) == 206_877
-
-
 @pytest.mark.data
 def test_all_three_series_are_read(shared_data: Path) -> None:
-    """Taxi trips and tweets lie beside the checkout."""
     found = real_series(shared_data)
     assert [series.name for series in found] == ["flights", "taxi", "Twitter"]
     assert all(series.migrations().size == 101 for series in found)
 
 
 def test_without_a_folder_only_departures_are_used(series: MigrationSeries, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fresh machine has nothing else."""
     monkeypatch.delenv("EDRP_DATA", raising=False)
     monkeypatch.setattr(migration_series, "departures", lambda: series)
     assert real_series() == (series,)
@@ -122,7 +106,6 @@ def test_every_policy_of_the_comparison_is_there(rows: list[PolicyRow]) -> None:
 
 @pytest.mark.slow
 def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series: MigrationSeries) -> None:
-    """The guard decides, and says so."""
     model = policy_model(series.tasks(12), series.transition_matrix(), 0.5, 0.8)
     prepared = prepare(model, max_states=10)
     assert prepared.how in ("fitted", "restricted", "SSM")
@@ -132,7 +115,6 @@ def test_projected_costs_that_cannot_be_enumerated_are_fitted_or_not_used(series
 
 @pytest.mark.slow
 def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSeries) -> None:
-    """The search is no better than the optimum, and close to it here."""
     course = NodeCountCourse(series.tasks(12), series.migrations(12), 0.5)
     base = follow_policy(SINGLE_STEP, single_step(course.tasks, 0.5), course)
     exact, searched = plan(course), plan(course, [base], max_states=10)
@@ -143,14 +125,12 @@ def test_plans_that_cannot_be_enumerated_are_searched_for(series: MigrationSerie
 
 
 def test_more_tasks_cost_less(series: MigrationSeries) -> None:
-    """Fig. 12: finer tasks leave more room."""
     grid = list(task_grid([series], (32, 128), migrations=40))
     assert grid[1].followed.mean < grid[0].followed.mean
     assert all(claim.holds for claim in task_statements(grid))
 
 
 def test_rules_move_nothing_when_nothing_changes() -> None:
-    """A course that stays where it is."""
     course = NodeCountCourse(Tasks.of(np.ones(16), np.ones(16)), np.array([4, 4, 4]), 0.2)
     for run in (follow_rule(EvenSplit(), course), follow_rule(Sticky(), course), follow_hashing(course, 3)):
         assert run.mean == 0
@@ -158,7 +138,6 @@ def test_rules_move_nothing_when_nothing_changes() -> None:
 
 
 def test_savings_come_with_an_interval_that_holds_them() -> None:
-    """Noise widens it; equal costs make it a point."""
     flat = saving(cost(0.05), cost(0.1))
     assert (flat.mean, flat.low, flat.high) == pytest.approx((0.5, 0.5, 0.5))
     generator = np.random.default_rng(0)
@@ -171,7 +150,6 @@ def test_savings_come_with_an_interval_that_holds_them() -> None:
 
 
 def test_claims_tell_what_does_not_hold(rows: list[PolicyRow]) -> None:
-    """With figures; a planner that breaks the limit is caught."""
     claims = {claim.sentence: claim for claim in tolerance_statements(rows)}
     assert claims["SSM, MTM-aware migration and OMS never break the load limit"].holds
     spoiled = Followed(MTM, np.full(60, 0.9), np.ones(60), np.zeros(60))

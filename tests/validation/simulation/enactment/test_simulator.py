@@ -46,7 +46,6 @@ def scenario(**fields):
 
 
 def logged(world, policy, seed=0):
-    """The run, and its events by kind."""
     log = EventLog()
     run = simulate(world, policy, seed, record=log)
     kinds = {}
@@ -160,32 +159,6 @@ def test_a_migration_makes_before_it_breaks_and_the_host_given_back_ends_with_it
     assert waiting["host-1"].leaving == {"ocr": 1}
     assert (policy.seen[120.0].operators["ocr"].running, policy.seen[120.0].operators["ocr"].starting) == (1, 0)
     assert list(policy.seen[180.0].hosts) == ["b"]
-
-
-def test_a_successor_that_is_not_up_yet_can_be_moved_on_and_the_first_one_that_is_up_takes_over():
-    world = scenario(load=[1.0] * 6, instance_start_up=(90.0, 90.0), host={"start_up": (0.0, 0.0)})
-    script = Script(
-        at_0=(Lease("b", "small"), Migrate("ocr", "host-1", "b")), at_60=(Lease("c", "small"), Migrate("ocr", "b", "c"))
-    )
-    run, _ = logged(world, script)
-    assert [(instance.host, instance.started, instance.ended) for instance in run.instances] == [
-        ("host-1", 0.0, 100.0),
-        ("b", 100.0, 160.0),
-        ("c", 160.0, None),
-    ]
-
-
-def test_whoever_removes_a_successor_removes_what_it_was_to_replace():
-    world = scenario(initial_instances=2, instance_start_up=(90.0, 90.0), host={"start_up": (0.0, 0.0)})
-    policy = Script(at_0=(Lease("b", "small"), Migrate("ocr", "host-1", "b")), at_60=(Remove("ocr", "b"), Release("b")))
-    run = simulate(world, policy, 0)
-    assert [(instance.ended, instance.ended_by) for instance in run.instances] == [
-        (None, None),
-        (60.0, "migrated"),
-        (60.0, "removed"),
-    ]
-    assert policy.seen[120.0].operators["ocr"].instances == 1
-    assert world.evaluate(run).metrics["downscalings"] == 1
 
 
 def test_every_started_unit_is_paid_and_one_that_begins_at_the_end_is_not():

@@ -179,7 +179,6 @@ def test_access_to_the_public_network_is_reserved_at_both_ends(uplink: float, do
 
 
 def test_a_task_that_comes_later_is_mapped_on_what_is_left() -> None:
-    """It does not even find the way that is taken."""
     exchange = Exchange(TWO_WAYS)
     exchange.submit(a_task(bandwidth=4.0, needs=()))
     later = exchange.submit(a_task(bandwidth=4.0, needs=()), at=1.0)
@@ -205,32 +204,6 @@ def test_a_task_that_is_abandoned_while_it_is_mapped_holds_nothing_in_the_end() 
     assert exchange.result(abandoned).decided > (0.5,)
     assert list(audit(exchange)) == []
     assert held_by_tasks(exchange) == {}
-
-
-def test_without_pruning_the_best_map_of_all_is_found() -> None:
-    """By hand: the two components cannot share a, b or t; all pairs in the order of the ways are maps."""
-    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.5, 1.5)), max_empty_hops=1)
-    result = run_protocol(small, pruning="none")
-    assert {decision.nodes for decision in result.maps} == {(x, y) for x in "abt" for y in "abt" if x != y}
-    assert result.decision == min(result.maps, key=lambda found: small.evaluate(found).objective)
-
-
-@pytest.mark.parametrize("limit", [1, 5, 20])
-def test_no_more_maps_are_sent_than_allowed(limit: int) -> None:
-    small = MappingProblem(network=TWO_WAYS, task=a_task(needs=(1.0, 1.0)))
-    result = run_protocol(small, pruning="none", max_messages=limit)
-    assert (result.messages["map"], result.messages["ack"], result.capped) == (limit, limit, True)
-    assert len(result.terminated) == 1
-
-
-def test_a_random_neighbour_gets_each_map() -> None:
-    """Either of the two ways out of s is drawn by some seed; with two neighbours both are taken."""
-    small = MappingProblem(network=TWO_WAYS, task=a_task())
-    single = [run_protocol(small, pruning="random", max_messages=200, seed=seed) for seed in range(10)]
-    assert {decision.nodes[0] for result in single for decision in result.maps} == {"a", "b", "t"}
-    assert all(result.messages["map"] <= 200 for result in single)
-    both = run_protocol(small, pruning="random", neighbours=2, max_messages=200)
-    assert both.maps[:1] == run_protocol(small).maps[:1]
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -222,31 +222,6 @@ def test_the_expected_least_fraction_is_the_integral_of_the_probability_to_excee
     assert expected_fraction(shares, variation) == pytest.approx(exact, rel=1e-8)
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.4, 0.8, 1.0), (1.0,) * 10])
-def test_the_expected_least_fraction_is_the_mean_of_draws(shares):
-    drawn = np.zeros((len(shares), 400_000))
-    for hop in range(len(shares)):
-        normals(0, 0, hop, drawn[hop])
-    least = np.minimum(1.0, np.array(shares)[:, None] * 2**drawn).min(axis=0)
-    error = least.std() / least.size**0.5
-    assert expected_fraction(shares) == pytest.approx(least.mean(), abs=4 * error)
-
-
-def test_drawn_and_expected_runs_have_the_same_mean():
-    """Three hops over the public network for twenty minutes: the duration is the expected one within sampling error."""
-    nodes = [server("a", services=()), server("b", services=("f",)), server("c", services=("g",))]
-    world = BimodalScenario(
-        network={"nodes": nodes},
-        services=[{"name": "f", "capacity": 1.0}, {"name": "g", "capacity": 1.0, "shrinkage": 0.9}],
-        tasks=[task(seconds=1200.0, delivery="a", services=("f", "g"))],
-    )
-    expected = make_run(world.replace(flow="expected"))[0].tasks[0]
-    assert expected.finish == pytest.approx(1200 / expected_fraction((1.0,) * 3))
-    assert expected.shortfall / expected.windows == pytest.approx(1 - expected_fraction((1.0,) * 3))
-    drawn = make_run(world)[0].tasks[0]
-    assert drawn.finish == pytest.approx(expected.finish, rel=4 * 0.45 / (expected.finish / 0.01) ** 0.5)
-
-
 def test_a_stream_advances_at_the_pace_of_its_slowest_hop_in_each_interval():
     """The same by arrays: the least of three hops' draws and 1 in each interval, of which the first is cut by the arrival."""
     nodes = [server("a", services=()), server("b", services=("f",)), server("c", services=("g",))]
@@ -266,14 +241,6 @@ def test_a_stream_advances_at_the_pace_of_its_slowest_hop_in_each_interval():
     edges = np.append(np.arange(0.034, finish, world.window), finish)
     missing = 1 - np.diff(np.interp(edges, times[3:], sent[3:])) / np.diff(edges)
     assert (record.windows, record.shortfall) == (len(missing), pytest.approx(missing.sum()))
-
-
-def test_the_trace_of_the_paper_deviates_as_little_as_it_says():
-    """500 tasks, 100 servers, both networks, a draw every 10 ms."""
-    world = bimodal_scenario(seed=0)
-    metrics = world.evaluate(simulate(world, "public-hops", 0)).metrics
-    assert metrics["deviation"] < 0.2
-    assert metrics["elongation"] < 0.25
 
 
 def test_methods_follow_their_parameters():

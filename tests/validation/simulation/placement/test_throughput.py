@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import numpy as np
 import pytest
-from rich.console import Console
 
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.papers.latency_aware.schedulers import EVEN, Placed, factors, placements
-from edrp.validation.papers.latency_aware.throughput_report import FIGURES, run, table_2, throughput_statements
+from edrp.validation.papers.latency_aware.throughput_report import table_2, throughput_statements
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
 from edrp.validation.simulation.placement.throughput import carried, cores_needed
 
@@ -107,15 +104,3 @@ def test_tables_and_verdicts_of_a_small_run():
     assert len(table.rows) == 3
     held = {statement.sentence: statement.holds for statement in throughput_statements(found)}
     assert next(holds for sentence, holds in held.items() if sentence.startswith("every scheduler that knows resources"))
-
-
-@pytest.mark.slow
-def test_report_draws_and_judges(tmp_path):
-    console = Console(record=True, width=160, file=StringIO())
-    found = run(console, out=tmp_path, topologies=["T-R2", "T-R3", "T-R7"], loads=[0.4], seeds=1)
-    assert {bound.topology for bound in found} == {"T-R2", "T-R3", "T-R7"}
-    text = console.export_text()
-    assert "Table 2" in text
-    assert "Table 3" in text
-    assert "every scheduler that knows resources" in text
-    assert {path.name for path in tmp_path.iterdir()} == set(FIGURES)

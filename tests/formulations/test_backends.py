@@ -1,0 +1,45 @@
+"""Programs of kinds other than placement: every backend finds the optimum of brute force."""
+
+from __future__ import annotations
+
+import pytest
+
+from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
+from edrp.check_problems.enactment.problems import EnactmentCheckProblems, LeasingCheckProblems
+from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
+from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
+from edrp.check_problems.mapping.problems import LinkAllocationCheckProblems
+from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
+from edrp.datasets.families.enactment.random_enactment import random_enactment_problem, random_leasing_problem
+from edrp.datasets.families.mapping.link_allocation import random_link_allocation_problem
+from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.formulations.methods import formulate, solve_formulation
+
+
+def least_moved(problem):
+    """State that moves at least; None where nothing keeps the limit."""
+    best = brute_force_migration(problem)
+    return None if best is None else best.cost
+
+
+PROBLEMS = {
+    "link-allocation": [*map(random_link_allocation_problem, (3, 14, 15)), *LinkAllocationCheckProblems().infeasible().values()],
+    "enactment": [*map(random_enactment_problem, (28, 57)), *list(EnactmentCheckProblems().degenerate().values())[:3]],
+    "leasing": [*map(random_leasing_problem, (20, 29)), *LeasingCheckProblems().infeasible().values()],
+    "migration": [*map(random_migration, range(6))],
+}
+BRUTE_FORCE = {
+    "link-allocation": brute_force_link_allocation,
+    "enactment": lambda problem: brute_force_enactment(problem)[0],
+    "leasing": brute_force_leasing,
+    "migration": least_moved,
+}
+
+
+@pytest.mark.parametrize("backend", ["scipy", "cvxpy", "pyomo"])
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_every_backend_finds_the_same_optimum(kind, backend):
+    for problem in PROBLEMS[kind]:
+        best, solution = BRUTE_FORCE[kind](problem), solve_formulation(formulate(problem), backend)
+        assert solution.status == ("infeasible" if best is None else "optimal")
+        assert best is None or solution.objective == pytest.approx(best, rel=1e-7, abs=1e-7)
