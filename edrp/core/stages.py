@@ -81,7 +81,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
     answer, build_seconds = Answer("none", "finished"), 0.0
     reasons: list[StoppedBecause] = []
     while len(done) < problem.stage_count and answer.stopped_because != "interrupted":
-        began = options.elapsed
+        began = options.seconds
         own = options.within(options.remaining / (problem.stage_count - len(done)))
         stage, answer = _solved(problem, done, decision, own, solver)
         build_seconds += answer.build_seconds
@@ -92,7 +92,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
                 raise VerificationError(f"stage {stage.metric}: claimed infeasible, but its start is feasible", answer, None)
             return replace(answer, bound=None, stages=tuple(done))
         decision = answer.decision
-        done.append(_outcome(stage, answer, options.elapsed - began))
+        done.append(_outcome(stage, answer, options.seconds - began))
     answer = replace(answer, stopped_because=next(iter(reasons), "finished"), notes=tuple(notes), build_seconds=build_seconds)
     return _whole(problem, answer, stage, done)
 
