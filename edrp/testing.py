@@ -28,7 +28,7 @@ PART = slice(None)
 WORK_LIMITS = (2 * LOOK, 0.1)
 """Units of work of which the first is gone while something is still being prepared; with the last, all is done twice."""
 
-OVERTIME = 2.0
+OVERTIME = 4.0
 """Units of work beyond the limit for what cannot be interrupted."""
 
 CHANGING = 2

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import spend
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
+
+HOST = 5e-6
+"""Units of work for a host whose room is looked at."""
 
 MAX_COVERAGE = 2.0
 """Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
@@ -90,6 +94,7 @@ def coverage(tentative: TentativeState, wanted: Mapping[str, float], name: str, 
 
 def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | None:
     """The host with room for an instance that has its image, then the one on which the least is left."""
+    spend(HOST * len(hosts))
     fitting = [host for host in hosts if tentative.fits(host, name)]
     return min(fitting, key=lambda host: (not tentative.has_image(host, name), _left(tentative, host)), default=None)
 

@@ -8,8 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.heuristics.enactment.demand_paths import LoadPaths
+
+EXPECTED = 1e-8
+"""Units of work for a number of hosts and a level of the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     money = np.zeros(len(support))
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
     arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known)
+    spend(EXPECTED * money.size * paths.levels.size)
     _expect(arrays, support, prices, serving, backlog, row, money)
     return money
 
