@@ -98,9 +98,8 @@ class ProgramMethod(Method):
     exact = True
     parameters = ProgramParameters
 
-    def __init__(self, backend: str, summary: str) -> None:
-        self.name = backend
-        self.summary = summary
+    def __init__(self, backend: str, summary: str, undivided: str = "the root of its search") -> None:
+        self.name, self.summary, self.undivided = backend, summary, undivided
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -173,7 +172,7 @@ def _start(formulation: Formulation, options: Options) -> Any:
     return best_feasible(formulation.problem, [decision for decision in known if decision is not None])
 
 
-HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS")
+HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linear program inside its search")
 
 METHODS = (
     HIGHS,

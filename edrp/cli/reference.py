@@ -46,7 +46,8 @@ def print_methods(
 
 
 def _how(method: Method) -> str:
-    return "proves" if method.exact else "searches"
+    how = "proves" if method.exact else "searches"
+    return f"{how}; a work limit does not stop {method.undivided}" if method.undivided else how
 
 
 def _kinds(method: Method) -> str:

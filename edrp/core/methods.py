@@ -176,6 +176,7 @@ class Method(ABC):
     name : in the registry.
     summary : one line for `edrp methods`.
     exact : whether it proves what it returns when given time.
+    undivided : the largest step that a work limit does not stop, in words; empty where all steps are small.
     parameters : dataclass of its parameters (see `edrp.core.methods`); a batch refuses wrong ones before it begins.
     interpreted_first : whether on small problems its kernels are sooner interpreted than compiled (`edrp.core.kernels`), which
         takes a method that says beforehand what its steps cost; not for searches, whose work does not depend on the size.
@@ -184,6 +185,7 @@ class Method(ABC):
     name: str
     summary: str
     exact: bool = False
+    undivided: str = ""
     parameters: type[Any] = NoParameters
     interpreted_first: bool = False
 
