@@ -151,11 +151,15 @@ class Options:
 
     @property
     def remaining(self) -> float:
-        """Units left, infinite without a limit, never below 0."""
-        if self.limit == inf:
-            return inf
-        budget.spend(budget.LOOK)
-        return max(0.0, self.limit - self.elapsed)
+        """Units left, infinite without a limit, never below 0; to ask counts as a look at the clock."""
+        if self.limit < inf:
+            budget.spend(budget.LOOK)
+        return self.unasked
+
+    @property
+    def unasked(self) -> float:
+        """The same, not counted: what a method's own looks have cost must be its own."""
+        return inf if self.limit == inf else max(0.0, self.limit - self.elapsed)
 
     def within(self, units: float) -> Options:
         """The same options for a sub-task that starts now and may take so many units of what remains."""
@@ -344,7 +348,7 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
         with budget.running(options.time_limit, options.work_limit):
             return run_method(method, problem, replace(options, started=0.0))
     try:
-        with budget.deadline(budget.now() + options.remaining):
+        with budget.deadline(budget.now() + options.unasked):
             if not method.interpreted_first:
                 return method.run(problem, options)
             answer: Answer = interpreted_first(lambda: method.run(problem, options))

@@ -251,7 +251,7 @@ def _staged_answer(problem: Any, name: str, options: Options) -> Answer:
 def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
     """The answer of the method of that name, or what was given where that is better than what was found in time."""
     try:
-        with deadline(now() + options.remaining):
+        with deadline(now() + options.unasked):
             resolved = resolve_method(name, problem)
             answer = run_method(resolved.method, problem, options)
     except OutOfTimeError as error:

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 import edrp
+from edrp.core.budget import spend
 from edrp.core.errors import VerificationError
 from edrp.core.methods import Method, Options, _registry, methods, run_method
 from edrp.core.solution import Answer, within_gap
-from edrp.core.solve import Seconds, checked_solution
+from edrp.core.solve import UNCOUNTED, Seconds, checked_solution
 from edrp.migration.policy import PolicyDecision
 
 NAN, INFINITY = math.nan, math.inf
@@ -89,6 +90,14 @@ def lying(monkeypatch):
 def test_what_is_no_answer_is_an_error(word_count, lying, value):
     with pytest.raises(VerificationError, match=r"method lying: gives .*, which is no Answer"):
         edrp.solve(word_count, lying(lambda problem: value))
+
+
+def test_a_method_that_counts_no_work_is_told_under_a_work_limit(word_count, lying):
+    held = edrp.solve(word_count, "greedy")
+    answer = Answer("feasible", "finished", held.deployment, held.objective)
+    assert UNCOUNTED in edrp.solve(word_count, lying(lambda problem: answer), work_limit=1.0).notes
+    assert UNCOUNTED not in edrp.solve(word_count, lying(lambda problem: answer)).notes
+    assert UNCOUNTED not in edrp.solve(word_count, lying(lambda problem: spend(0.1) or answer), work_limit=1.0).notes
 
 
 def test_a_method_does_not_end_the_process(word_count, lying):
