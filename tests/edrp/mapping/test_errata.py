@@ -10,24 +10,14 @@ from typing import Any
 
 import pytest
 
+from edrp.heuristics.mapping.rules import Rules, Specification
 from edrp.mapping.costs import SAME_LOAD, MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import DataLink, Server
-from edrp.validation.simulation.mapping.agents import (
-    Directory,
-    Exchange,
-    Map,
-    MapAgent,
-    ProtocolResult,
-    Rules,
-    Specification,
-    run_protocol,
-)
-from edrp.validation.simulation.mapping.agents.agent import MappingState, Way
-from edrp.validation.simulation.mapping.agents.messages import Ack, Ask, Message, Spec
-from edrp.validation.simulation.mapping.agents.partial import PartialMap
-from edrp.validation.simulation.mapping.agents.pruning import PRUNINGS, LeastCost
+from edrp.validation.simulation.mapping.agents.agent import MapAgent, MappingState
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask, run_protocol
+from edrp.validation.simulation.mapping.agents.messages import Ack, Ask, Map, Message, PartialMap, Spec
 
 
 def problem(
@@ -50,14 +40,14 @@ def problem(
     )
 
 
-def traced(small: MappingProblem, agent: type[MapAgent] = MapAgent, **options: Any) -> tuple[ProtocolResult, list[Message]]:
+def traced(small: MappingProblem, agent: type[MapAgent] = MapAgent, **options: Any) -> tuple[MappedTask, list[Message]]:
     """The result, and every message in the order of arrival."""
     exchange = Exchange(small.network, Rules.of(small), agent=agent, **options)
     task = exchange.submit(small.task)
     messages = []
     while exchange.busy:
         messages.append(exchange.step())
-    return exchange.result(task), messages
+    return exchange.results[task], messages
 
 
 def maps_sent(messages: list[Message], sender: str) -> list[tuple[str, int]]:
@@ -70,9 +60,9 @@ def maps_sent(messages: list[Message], sender: str) -> list[tuple[str, int]]:
 class OneShort(MapAgent):
     """The loop runs x = 0 … |T| - j - 1."""
 
-    def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
+    def extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
         left = len(specification.task.components) - message.map.prefix
-        return islice(super()._extensions(specification, message), left)
+        return islice(super().extensions(specification, message), left)
 
 
 def test_all_components_that_are_left_can_be_put_on_a_server() -> None:
@@ -84,9 +74,9 @@ def test_all_components_that_are_left_can_be_put_on_a_server() -> None:
 class Silent(MapAgent):
     """Nobody acknowledges before an acknowledgement has come, so that who sends nothing never does."""
 
-    def process_map(self, message: Map, allowance: int) -> list[Message]:
+    def process_map(self, message: Map) -> list[Message]:
         engaged = self.states[message.task].predecessor is not None
-        answers = super().process_map(message, allowance)
+        answers = super().process_map(message)
         return answers if engaged else [message for message in answers if not isinstance(message, Ack)]
 
 
@@ -95,7 +85,7 @@ def test_a_server_that_sends_nothing_acknowledges_at_once() -> None:
     result = run_protocol(small)
     assert (len(result.terminated), result.messages["ack"], result.messages["map"]) == (1, 2, 2)
     printed = run_protocol(small, agent=Silent)
-    assert (printed.terminated, printed.decision, printed.messages["ack"]) == ((), None, 0)
+    assert (printed.terminated, printed.decision, printed.messages["ack"]) == ([], None, 0)
 
 
 class Forgetful(MapAgent):
@@ -104,8 +94,7 @@ class Forgetful(MapAgent):
     def process_ack(self, message: Ack) -> list[Message]:
         answers = super().process_ack(message)
         if answers:
-            state = self.states[message.task]
-            state.pruning = PRUNINGS[state.specification.rules.pruning](state.specification)
+            self.states[message.task].table.clear()
         return answers
 
 
@@ -134,10 +123,10 @@ def test_the_end_is_detected_once_though_a_server_is_engaged_twice() -> None:
 class Trusting(MapAgent):
     """A server that gets a map without the specification is assumed to have it."""
 
-    def _receive_map(self, message: Map, allowance: int) -> list[Message]:
+    def receive_map(self, message: Map) -> list[Message]:
         if message.specification is not None:
-            return super()._receive_map(message, allowance)
-        return self.process_map(message, allowance)
+            return super().receive_map(message)
+        return self.process_map(message)
 
 
 def test_a_map_that_overtakes_the_specification_makes_the_receiver_ask() -> None:
@@ -158,7 +147,7 @@ def test_a_map_that_overtakes_the_specification_makes_the_receiver_ask() -> None
 def build_agent(name: str, neighbours: str, hosts: str = "st", **server: Any) -> MapAgent:
     """An agent of a server that has links to its neighbours."""
     links = {neighbour: DataLink(source=name, target=neighbour, bandwidth=9) for neighbour in neighbours}
-    return MapAgent(Server(name=name, **server), links, Directory(dict.fromkeys(hosts)))
+    return MapAgent(Server(name=name, **server), links, [Server(name=host, capacity=0) for host in hosts])
 
 
 def specification(components: int, bandwidth: float = 1.0, **rules: Any) -> Specification:
@@ -186,20 +175,19 @@ def test_maps_wait_for_the_specification_in_their_order_and_a_late_one_is_ignore
     assert agent.receive(Spec(0, "s", "v", known)) == []
 
 
-class NeverUpdated(LeastCost):
+class NeverUpdated(MapAgent):
     """Alg. 3 compares with M and never writes to it."""
 
-    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        self.table.clear()
-        return super().passes(extended, number, more)
+    def passes(self, state: MappingState, extended: PartialMap, number: int, more: int) -> bool:
+        state.table.clear()
+        return super().passes(state, extended, number, more)
 
 
-def test_tables_of_costs_are_updated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_costs_are_updated() -> None:
     arcs = {arc: {**described, "cost": 1} for arc, described in DETOUR.items()}
     small = problem({"s": {}, "v": {}, "w": {}, "t": {"capacity": 1}}, arcs)
     assert run_protocol(small).messages["map"] == 5
-    monkeypatch.setitem(PRUNINGS, "least-cost", NeverUpdated)
-    assert run_protocol(small).messages["map"] == 6
+    assert run_protocol(small, agent=NeverUpdated).messages["map"] == 6
 
 
 PUBLIC = {"s": {"uplink": 2, "access_delay": 1}, "t": {"capacity": 1, "access_delay": 1}}
@@ -208,9 +196,9 @@ PUBLIC = {"s": {"uplink": 2, "access_delay": 1}, "t": {"capacity": 1, "access_de
 class Uncounted(MapAgent):
     """Alg. 3 does not count the maps that it sends over the public network."""
 
-    def process_map(self, message: Map, allowance: int) -> list[Message]:
+    def process_map(self, message: Map) -> list[Message]:
         state = self.states[message.task]
-        answers = super().process_map(message, allowance)
+        answers = super().process_map(message)
         state.outstanding -= sum(isinstance(message, Map) and message.public for message in answers)
         if not state.outstanding and state.predecessor is message:
             state.predecessor = None
@@ -226,15 +214,14 @@ def test_maps_over_the_public_network_are_counted() -> None:
     small = problem(PUBLIC, {})
     assert run_protocol(small).decision.nodes == ("t",)
     printed = run_protocol(small, agent=Uncounted)
-    assert (printed.decision, printed.terminated) == (None, (0.0,))
+    assert (printed.decision, printed.terminated) == (None, [0.0])
 
 
 class Unspecified(Trusting):
     """Alg. 3 sends no specification over the public network."""
 
-    def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
-        message = super()._map_message(state, task, receiver, sent, public)
-        return replace(message, specification=None) if public else message
+    def map_message(self, state: MappingState, message: Map) -> Map:
+        return message if message.public else super().map_message(state, message)
 
 
 def test_the_specification_travels_over_the_public_network_too() -> None:
@@ -248,8 +235,8 @@ def test_the_specification_travels_over_the_public_network_too() -> None:
 class BarredSource(MapAgent):
     """Alg. 3 asks for x > 0 before it uses the public network."""
 
-    def _over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[Way]:
-        return super()._over_public(specification, extended, more) if more else iter(())
+    def over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[PartialMap]:
+        return super().over_public(specification, extended, more) if more else iter(())
 
 
 def test_the_source_may_use_the_public_network() -> None:
@@ -261,11 +248,11 @@ def test_the_source_may_use_the_public_network() -> None:
 class Extending(MapAgent):
     """A complete map is stored at the delivery and sent on as any other."""
 
-    def _ways(self, state: MappingState, message: Map) -> Iterator[Way]:
-        yield from super()._ways(state, message)
-        for extended in self._extensions(state.specification, message):
+    def ways(self, state: MappingState, message: Map) -> Iterator[PartialMap]:
+        yield from super().ways(state, message)
+        for extended in self.extensions(state.specification, message):
             if extended.prefix == len(state.specification.task.components):
-                yield from self._over_links(state.specification, extended)
+                yield from self.over_links(state.specification, extended)
 
 
 def test_complete_maps_are_not_extended() -> None:
@@ -292,46 +279,44 @@ def test_what_one_table_finds_depends_on_the_order_of_arrival() -> None:
     assert run_protocol(small).decision.routes == (("s", "v", "t"), ("t",))
 
 
-class NotStrict(LeastCost):
+class NotStrict(MapAgent):
     """Maps of equal cost pass."""
 
-    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        return super().passes(extended, number, more) or self.table[extended.prefix, 0] == (extended.cost, 0.0)
+    def passes(self, state: MappingState, extended: PartialMap, number: int, more: int) -> bool:
+        return super().passes(state, extended, number, more) or state.table[extended.prefix, 0] == (extended.cost, 0.0)
 
 
-def test_maps_do_not_circle_where_links_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maps_do_not_circle_where_links_are_free() -> None:
     """Every server passes a map on once for each number of components, plus what the source begins."""
     arcs = {"".join(pair): {} for pair in permutations("sab", 2)} | {"bt": {}}
     small = problem({"s": {}, "a": {}, "b": {}, "t": {"capacity": 1}}, arcs, max_empty_hops=8)
     strict = run_protocol(small)
-    monkeypatch.setitem(PRUNINGS, "least-cost", NotStrict)
     assert strict.messages["map"] == 8
-    assert run_protocol(small).messages["map"] > 200
+    assert run_protocol(small, agent=NotStrict).messages["map"] > 200
 
 
 def test_a_map_over_the_public_network_is_not_passed_on_within_the_same_hop() -> None:
     """It may come to a server that hosts nothing, where what is known of services is out of date."""
     agent = build_agent("v", "t", hosts="svt", capacity=0, uplink=9)
     came = PartialMap((("s", "v"),), public=(True,), public_hops=1)
-    assert [message.kind for message in agent.receive(Map(0, "s", "v", came, True, specification(1), 1))] == ["ack"]
+    assert [message.kind for message in agent.receive(Map(0, "s", "v", came, specification(1), 1))] == ["ack"]
     by_link = replace(came, public=(False,), public_hops=0)
-    assert [message.kind for message in agent.receive(Map(1, "s", "v", by_link, False, specification(1), 1))] == ["map"]
+    assert [message.kind for message in agent.receive(Map(1, "s", "v", by_link, specification(1), 1))] == ["map"]
 
 
-class FromOneOn(LeastCost):
+class FromOneOn(MapAgent):
     """Alg. 3 makes a table M(1:|T|); nothing is smaller than what is not there."""
 
-    def passes(self, extended: PartialMap, number: int, more: int) -> bool:
-        return extended.prefix > 0 and super().passes(extended, number, more)
+    def passes(self, state: MappingState, extended: PartialMap, number: int, more: int) -> bool:
+        return extended.prefix > 0 and super().passes(state, extended, number, more)
 
 
 @pytest.mark.parametrize("cost", ["additive", "load-balance", "public-hops", "public-hops-links"])
-def test_tables_begin_at_no_component_mapped(cost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_begin_at_no_component_mapped(cost: str) -> None:
     """The source hosts nothing, so that the first map that it sends has no component."""
     small = problem({"s": {}, "t": {"capacity": 1}}, {"st": {}}, cost=cost)
     assert run_protocol(small).decision.nodes == ("t",)
-    monkeypatch.setitem(PRUNINGS, "least-cost", FromOneOn)
-    assert run_protocol(small).decision is None
+    assert run_protocol(small, agent=FromOneOn).decision is None
 
 
 def tolerant(best: MapFacts | None, other: MapFacts) -> bool:
@@ -349,11 +334,11 @@ def test_what_survives_pruning_does_not_depend_on_the_order_of_arrival() -> None
     ]
     exact, printed = set(), set()
     for order in permutations(maps):
-        table, best = LeastCost(specification(2, cost="load-balance")), None
+        state, best = MappingState(specification(2, cost="load-balance")), None
         for number, sender in enumerate(order):
-            table.passes(sender, number, 0)
+            build_agent("s", "", capacity=0).passes(state, sender, number, 0)
             best = sender.facts if tolerant(best, sender.facts) else best
-        exact.add(table.table[1, 0])
+        exact.add(state.table[1, 0])
         printed.add(best.load_balance)
     assert len(exact) == 1
     assert len(printed) > 1
@@ -363,7 +348,7 @@ def test_a_server_counts_what_the_same_map_has_put_on_it_before() -> None:
     """The map comes back to v, where one of two units is taken."""
     came = PartialMap((("s", "v"), ("v", "s", "v")), ("v",), (False, False))
     agent = build_agent("v", "t", capacity=2)
-    answers = agent.receive(Map(0, "s", "v", came, False, specification(3), 5))
+    answers = agent.receive(Map(0, "s", "v", came, specification(3), 5))
     assert [message.map.nodes for message in answers if isinstance(message, Map)] == [("v",), ("v", "v")]
 
 
@@ -371,5 +356,5 @@ def test_a_server_counts_what_the_same_map_has_put_on_it_before() -> None:
 def test_a_link_that_the_same_map_uses_already_has_less_room(cumulative: bool, sent: list[str]) -> None:
     came = PartialMap((("s", "v"), ("v", "t", "v")), ("v",), (False, False))
     known = specification(2, bandwidth=5.0, cumulative=cumulative)
-    answers = build_agent("v", "t", capacity=1).receive(Map(0, "t", "v", came, False, known, 5))
+    answers = build_agent("v", "t", capacity=1).receive(Map(0, "t", "v", came, known, 5))
     assert [message.receiver for message in answers if isinstance(message, Map)] == sent

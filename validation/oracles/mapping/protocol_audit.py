@@ -10,17 +10,16 @@ from itertools import pairwise
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.mapping.path_tasks import PathMap, PathTask
 from edrp.mapping.server_network import ServerNetwork
-from edrp.validation.simulation.mapping.agents import Exchange, ProtocolResult, Reservation
-
-Resource = tuple[str, ...]
-"""Kind of resource, and the servers that it belongs to."""
+from edrp.validation.simulation.mapping.agents.agent import resource_text
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask
+from edrp.validation.simulation.mapping.agents.messages import Resource
 
 
 def audit(exchange: Exchange) -> Iterator[str]:
     """Describe the faults of an exchange in which no message is on its way any more.
 
     Every task must have ended its mapping and be decided exactly once, with as many acknowledgements as maps and nothing
-    remembered of it. Servers must hold what accepted tasks take that have not ended, nothing less and nothing more.
+    remembered of it. Servers must hold what accepted tasks take, nothing less and nothing more.
     """
     for number, result in enumerate(exchange.results):
         for what, times in (("terminated", result.terminated), ("decided", result.decided)):
@@ -42,22 +41,20 @@ def audit_reservations(exchange: Exchange) -> Iterator[str]:
         holds = held.pop(number, {})
         for resource, amount in holds.items():
             total[resource] += amount
-        if result.decided and not result.ended:
+        if result.decided:
             yield from (f"task {number}: {difference}" for difference in _differences(holds, result))
-        elif result.ended and not exchange.busy and holds:
-            yield f"task {number}: has ended and holds {', '.join(map(_named, holds))}"
     for resource, amount in total.items():
         free = _limit(exchange.network, resource)
         if amount > free * (1 + LIMIT_SLACK):
-            yield f"{_named(resource)}: {amount:.9g} promised of {free:.9g}"
+            yield f"{resource_text(resource)}: {amount:.9g} promised of {free:.9g}"
 
 
 def held_by_tasks(exchange: Exchange) -> dict[int, dict[Resource, float]]:
     """Return the amount of each resource that each task holds, by the reservations of the servers."""
     held: defaultdict[int, dict[Resource, float]] = defaultdict(dict)
-    for server, promises in exchange.reservations().items():
-        for task, promise in promises.items():
-            held[task].update(_resources(server, promise))
+    for agent in exchange.agents.values():
+        for task, amounts in agent.held.items():
+            held[task].update(amounts)
     return dict(held)
 
 
@@ -78,24 +75,14 @@ def taken(task: PathTask, decision: PathMap, *, cumulative: bool = True) -> dict
     return {resource: amount for resource, amount in amounts.items() if amount}
 
 
-def _resources(server: str, promise: Reservation) -> dict[Resource, float]:
-    amounts: dict[Resource, float] = {
-        ("capacity", server): promise.capacity,
-        ("uplink", server): promise.uplink,
-        ("downlink", server): promise.downlink,
-        **{("bandwidth", server, name): rate for name, rate in promise.rates.items()},
-    }
-    return {resource: amount for resource, amount in amounts.items() if amount}
-
-
-def _differences(holds: dict[Resource, float], result: ProtocolResult) -> Iterator[str]:
+def _differences(holds: dict[Resource, float], result: MappedTask) -> Iterator[str]:
     """List resources of which a decided task holds another amount than its map takes; a rejected task takes nothing."""
     specification, decision = result.specification, result.decision
     due = taken(specification.task, decision, cumulative=specification.rules.cumulative) if decision else {}
     for resource in sorted({*holds, *due}):
         held, takes = holds.get(resource, 0.0), due.get(resource, 0.0)
         if not math.isclose(held, takes, rel_tol=SAME_VALUE):
-            yield f"holds {held:.9g} of {_named(resource)}, its map takes {takes:.9g}"
+            yield f"holds {held:.9g} of {resource_text(resource)}, its map takes {takes:.9g}"
 
 
 def _limit(network: ServerNetwork, resource: Resource) -> float:
@@ -106,8 +93,3 @@ def _limit(network: ServerNetwork, resource: Resource) -> float:
     if what == "downlink":
         return math.inf if server.downlink is None else server.downlink
     return server.capacity if what == "capacity" else server.uplink
-
-
-def _named(resource: Resource) -> str:
-    what, *place = resource
-    return f"{what} of {' → '.join(place)}"

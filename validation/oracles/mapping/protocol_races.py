@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.costs import COSTS
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations
-from edrp.validation.simulation.mapping.agents import Exchange, Map, Rules
-from edrp.validation.simulation.mapping.agents.messages import Ack
+from edrp.validation.simulation.mapping.agents.exchange import Exchange
+from edrp.validation.simulation.mapping.agents.messages import Ack, Map
 
 Random = np.random.Generator
 
@@ -32,7 +32,7 @@ class Race:
     tasks, accepted : numbers of tasks.
     rollbacks : tasks of which a probe was rolled back.
     retried : tasks accepted with another map than the best that they had found.
-    asked : tasks of which a map has overtaken the specification.
+    overtaken : tasks of which a map has overtaken the specification.
     faults : of the audits, after every message that can change a reservation and at the end.
     """
 
@@ -79,9 +79,7 @@ def random_exchange(seed: int) -> Exchange:
     ask_delay = 0.002 if random.random() < 0.3 else 0.0
     exchange = Exchange(network, rules, jitter=float(random.choice([0.0, 0.3, 1.0])), seed=seed, ask_delay=ask_delay)
     for _ in range(random.integers(2, 6)):
-        begin = float(random.choice(DELAYS))
-        ends = begin + float(random.uniform(0.0, 0.05)) if random.random() < 0.3 else math.inf
-        exchange.submit(_task(network, random), begin, until=ends)
+        exchange.submit(_task(network, random), float(random.choice(DELAYS)))
     return exchange
 
 

@@ -9,14 +9,16 @@ import pytest
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.mapping.power_law_networks import mapping_problem
 from edrp.heuristics.mapping.flood import Flood
+from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork
 from edrp.validation.oracles.mapping.protocol_audit import audit, audit_reservations, held_by_tasks
 from edrp.validation.oracles.mapping.protocol_races import race, random_exchange
-from edrp.validation.simulation.mapping.agents import Exchange, Map, MapAgent, ProtocolResult, Rules, run_protocol
-from edrp.validation.simulation.mapping.agents.messages import Message
+from edrp.validation.simulation.mapping.agents.agent import MapAgent
+from edrp.validation.simulation.mapping.agents.exchange import Exchange, MappedTask, run_protocol
+from edrp.validation.simulation.mapping.agents.messages import Map, Message
 
 PRUNINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -88,7 +90,7 @@ def test_a_hundred_orders_of_delivery_end_once_and_leak_nothing() -> None:
             task = exchange.submit(problem.task)
             exchange.run()
             assert list(audit(exchange)) == []
-            counts.add(exchange.result(task).messages["map"])
+            counts.add(exchange.results[task].messages["map"])
         assert len(counts) > 10
 
 
@@ -105,11 +107,11 @@ def test_races_of_tasks_keep_reservations_and_accepted_tasks_equal() -> None:
 class Leaking(MapAgent):
     """Keeps what a probe reserved that is rolled back."""
 
-    def receive(self, message: Message, allowance: int = 10**9) -> list[Message]:
-        held = dict(self.reservations.held)
-        answers = super().receive(message, allowance)
+    def receive(self, message: Message) -> list[Message]:
+        held = dict(self.held)
+        answers = super().receive(message)
         if message.kind == "rollback":
-            self.reservations.held.update(held)
+            self.held.update(held)
         return answers
 
 
@@ -135,7 +137,7 @@ def raced(agent: type[MapAgent] = MapAgent, tasks: int = 2, **task: Any) -> Exch
     return exchange
 
 
-def finished(exchange: Exchange) -> tuple[ProtocolResult, ...]:
+def finished(exchange: Exchange) -> list[MappedTask]:
     exchange.run()
     return exchange.results
 
@@ -183,27 +185,8 @@ def test_a_task_that_comes_later_is_mapped_on_what_is_left() -> None:
     exchange.submit(a_task(bandwidth=4.0, needs=()))
     later = exchange.submit(a_task(bandwidth=4.0, needs=()), at=1.0)
     exchange.run()
-    assert [decision.routes for decision in exchange.result(later).maps] == [(("s", "b", "t"),)]
-    assert exchange.result(later).messages["rollback"] == 0
-
-
-def test_a_task_that_ends_gives_back_all_that_it_held() -> None:
-    exchange = Exchange(TWO_WAYS)
-    early = exchange.submit(a_task(), until=5.0)
-    exchange.run(until=1.0)
-    assert held_by_tasks(exchange) != {}
-    exchange.run()
-    assert (exchange.result(early).ended, held_by_tasks(exchange)) == (True, {})
-    assert exchange.result(early).messages["release"] == 3
-
-
-def test_a_task_that_is_abandoned_while_it_is_mapped_holds_nothing_in_the_end() -> None:
-    exchange = Exchange(TWO_WAYS, jitter=1.0)
-    abandoned = exchange.submit(a_task(), until=0.5)
-    exchange.run()
-    assert exchange.result(abandoned).decided > (0.5,)
-    assert list(audit(exchange)) == []
-    assert held_by_tasks(exchange) == {}
+    assert [decision.routes for decision in exchange.results[later].maps] == [(("s", "b", "t"),)]
+    assert exchange.results[later].messages["rollback"] == 0
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -223,8 +206,8 @@ def test_a_server_gets_the_specification_once_by_each_neighbour() -> None:
         message = exchange.step()
         if isinstance(message, Map) and message.specification:
             informed.append((message.sender, message.receiver))
-    assert len(informed) == len(set(informed)) == exchange.result(task).messages["spec"]
-    assert exchange.result(task).messages["forget"] == len(informed)
+    assert len(informed) == len(set(informed)) == exchange.results[task].messages["spec"]
+    assert exchange.results[task].messages["forget"] == len(informed)
 
 
 def refused(call: Any) -> str:
@@ -240,11 +223,3 @@ def test_bad_arguments_are_named_with_what_would_be_right() -> None:
     assert "least-cost" in text
     assert "neighbours: must be at least 1 (got 0)" in text
     assert "max_messages" in text
-    text = refused(lambda: Exchange(TWO_WAYS, jitter=1.5, ask_delay=-1))
-    assert "jitter: must be between 0 and 1 (got 1.5)" in text
-    assert "ask_delay: must be 0 or more seconds (got -1)" in text
-    exchange = Exchange(TWO_WAYS)
-    assert 'task.source: is no node of the network (got "x")' in refused(
-        lambda: exchange.submit(a_task().replace(source="x"), at=-1.0)
-    )
-    assert "at: must be from 0 s on" in refused(lambda: exchange.submit(a_task(), at=-1.0))

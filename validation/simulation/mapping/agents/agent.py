@@ -1,153 +1,152 @@
-"""The map manager of one server (bi-modal networks, Algs. 1-3)."""
+"""The map manager of one server (bi-modal networks, Algs. 1-3), with its prunings and reservations."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from edrp.heuristics.mapping.rules import Specification, fits
+from edrp.mapping.costs import key, ranked
+from edrp.mapping.counter_random import uniform
 from edrp.mapping.server_network import DataLink, Server
 from edrp.validation.simulation.mapping.agents.messages import (
     PORTAL,
     Ack,
     Ask,
+    Confirm,
     Forget,
     Map,
     Message,
+    PartialMap,
     Probe,
     Reject,
-    Release,
+    Resource,
     Rollback,
     Select,
     Spec,
 )
-from edrp.validation.simulation.mapping.agents.partial import PartialMap
-from edrp.validation.simulation.mapping.agents.pruning import PRUNINGS, Enumeration
-from edrp.validation.simulation.mapping.agents.reservations import Reservations
 
-
-class Directory:
-    """Services of all servers, in the order in which servers are tried.
-
-    Servers need it for the public network only, where everybody is everybody's neighbour (section 4.3). It may be out of date:
-    a server that receives a map that it cannot extend drops it.
-
-    Parameters
-    ----------
-    services
-        Services that each server hosts, by its name; None for everything.
-
-    Examples
-    --------
-    >>> Directory({"a": ("count",), "b": None, "c": ()}).hosts("count")
-    ('a', 'b')
-    """
-
-    def __init__(self, services: Mapping[str, Iterable[str] | None]) -> None:
-        self._services = {name: None if hosted is None else frozenset(hosted) for name, hosted in services.items()}
-        self._hosts: dict[str | None, tuple[str, ...]] = {}
-
-    def hosts(self, service: str | None) -> tuple[str, ...]:
-        """Return the servers that host a service; None is any service."""
-        if service not in self._hosts:
-            self._hosts[service] = tuple(
-                name for name, hosted in self._services.items() if service is None or hosted is None or service in hosted
-            )
-        return self._hosts[service]
-
-
-UNLIMITED = sys.maxsize
-"""Allowance of a mapping that may take any number of messages."""
+NOTHING_SEEN = (math.inf, math.inf)
 
 
 @dataclass(slots=True)
 class MappingState:
     """State of a server in one mapping, from the arrival of the specification until it is told to forget.
 
-    The paper drops it with the final acknowledgement. But maps come back to servers that have sent it, ten times and more in
-    a mapping; without its table of costs a server would send all that it has sent before once more.
-
     Attributes
     ----------
     predecessor : the map that engaged the server, which is acknowledged last; None while it is not engaged.
     outstanding : maps sent that are not acknowledged.
-    told : servers to which the specification was sent, in that order.
-    complete : at the delivery, maps of the whole task.
+    informed : servers to which the specification was sent, in that order.
+    table : key of the best map so far by components mapped, and by empty hops where these are told apart.
+    complete : at the delivery, maps of the whole task, in the order of arrival.
+    untried, short : at the delivery, maps that are left, best first, and what those lacked that were tried.
     """
 
     specification: Specification
-    pruning: Enumeration
     predecessor: Map | None = None
     outstanding: int = 0
     informed: dict[str, None] = field(default_factory=dict)
+    table: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     complete: list[PartialMap] = field(default_factory=list)
-
-
-Way = tuple[str, PartialMap, bool]
-"""Receiver of a map, the map as sent, and whether it goes over the public network."""
+    untried: list[PartialMap] = field(default_factory=list)
+    short: list[str] = field(default_factory=list)
 
 
 class MapAgent:
-    """Maps tasks together with the agents of other servers, knowing its own server and the links that leave it.
+    """Maps tasks together with the agents of other servers, by answering messages with messages.
 
-    It does nothing but answer messages with messages: a user who runs it on real servers carries them, each from its sender to
-    its receiver, and gives the maps of each task numbers, on which what is drawn at random depends. Messages may overtake one
-    another; none may be lost.
+    Messages may overtake one another; none may be lost. Every map is acknowledged exactly once (Dijkstra and Scholten's
+    diffusing computation): at once by a server that is engaged already, or that sends nothing on; else when everything that
+    followed from it is acknowledged. So the acknowledgement of the first map says that no map is under way anywhere.
 
-    Every map is acknowledged exactly once (Dijkstra and Scholten's diffusing computation): at once by a server that is engaged
-    already, or that sends nothing on; else when everything that followed from it is acknowledged. So the acknowledgement of the
-    first map says that no map is under way anywhere.
+    A probe meets the servers of a map in turn. Each reserves all that the map takes of it, of its outgoing links and of its
+    access to the public network, when the probe comes for the first time; or, where another task took it since the map passed,
+    sends the probe back, and everybody lets go. Nobody waits for anybody, so that tasks never block one another.
+
+    Attributes
+    ----------
+    server, links : the own server, and the links that leave it.
+    directory : all servers, for the public network, where everybody is everybody's neighbour (section 4.3).
+    held : amounts that tasks have reserved here.
+    allowance : map messages that may still be sent in the mapping at hand.
     """
 
-    def __init__(self, server: Server, links: Mapping[str, DataLink], directory: Directory) -> None:
-        self.server = server
-        self.links = links
-        self.directory = directory
-        self.reservations = Reservations(server, links)
+    def __init__(self, server: Server, links: Mapping[str, DataLink], directory: Sequence[Server]) -> None:
+        self.server, self.links, self.directory = server, links, directory
+        self.held: dict[int, dict[Resource, float]] = {}
         self.states: dict[int, MappingState] = {}
+        self.allowance = sys.maxsize
         self._waiting: dict[int, list[Map]] = {}
 
-    def receive(self, message: Message, allowance: int = UNLIMITED) -> list[Message]:
+    def receive(self, message: Message) -> list[Message]:
         """Handle a message, and return the messages to send now."""
+        here, state = self.server.name, self.states.get(message.task)
         match message:
             case Map():
-                return self._receive_map(message, allowance)
+                return self.receive_map(message)
             case Ack():
                 return self.process_ack(message)
             case Ask():
-                return self._answer(message)
-            case Spec():
-                return self._learn(message.task, message.specification, allowance)
-            case Release():
-                return self.reservations.release(message)
+                return [Spec(message.task, here, message.sender, state.specification)] if state else []
+            case Spec():  # obsolete where a map has brought it in the meantime
+                return self._start(message.task, message.specification) if message.task in self._waiting else []
             case Forget():
-                return self._forget(message)
-            case Select() if message.task not in self.states:  # no map has come here
-                return [Reject(message.task, self.server.name, PORTAL, ())]
+                self.states.pop(message.task, None)
+                return [Forget(message.task, here, name) for name in state.informed] if state else []
             case Select():
-                state = self.states[message.task]
-                return self.reservations.select(message, state.specification, state.complete)
+                if state:
+                    state.untried = ranking(state.specification, state.complete)
+                return self._try_next(message.task)
             case Probe():
-                return self.reservations.probe(message, self.states[message.task].specification)
+                short = self._reserve(message.task, message.map)
+                if short is None:
+                    return self._send_on(message.task, message.map, message.place)
+                return [self._send_back(message.task, message.map, message.place, short)]
             case Rollback():
-                return self.reservations.rollback(message, self.states[message.task].specification)
+                self.held.pop(message.task, None)
+                if message.place < len(message.map.stops) - 1:
+                    return [self._send_back(message.task, message.map, message.place, message.short)]
+                self.states[message.task].short.append(message.short)
+                return self._try_next(message.task)
         raise TypeError(f"servers do not receive messages of kind {message.kind}")
 
-    def complete_maps(self, task: int) -> tuple[PartialMap, ...]:
-        """Return the complete maps that have arrived here, the delivery, in their order; none once the mapping is forgotten."""
-        return tuple(self.states[task].complete) if task in self.states else ()
+    def receive_map(self, message: Map) -> list[Message]:
+        """Handle a map, or keep it until the specification is here, which it may have overtaken."""
+        if message.task in self.states:
+            return self.process_map(message)
+        if message.specification is not None:
+            return [*self._start(message.task, message.specification), *self.process_map(message)]
+        waiting = self._waiting.setdefault(message.task, [])
+        waiting.append(message)
+        return [Ask(message.task, self.server.name, message.sender)] if len(waiting) == 1 else []
 
-    def process_map(self, message: Map, allowance: int) -> list[Message]:
+    def _start(self, task: int, specification: Specification) -> list[Message]:
+        """Begin to take part in a mapping, with the maps that have waited for its specification."""
+        self.states[task] = MappingState(specification)
+        return [answer for waiting in self._waiting.pop(task, []) for answer in self.process_map(waiting)]
+
+    def process_map(self, message: Map) -> list[Message]:
         """Extend a map, send it on, and acknowledge it now or later (Algs. 1 and 3)."""
-        state = self.states[message.task]
-        ways = list(self._ways(state, message))
-        sent = [self._map_message(state, message.task, *way) for way in ways[:allowance]]
-        state.outstanding += len(sent)
-        if state.predecessor is None and sent:
+        state, here = self.states[message.task], self.server.name
+        answers: list[Message] = []
+        for sent in list(self.ways(state, message))[: self.allowance]:
+            receiver = sent.routes[-1][-1]
+            answers.append(self.map_message(state, Map(message.task, here, receiver, sent)))
+        self.allowance -= len(answers)
+        state.outstanding += len(answers)
+        if state.predecessor is None and answers:
             state.predecessor = message
-            return [*sent]
-        return [Ack(message.task, self.server.name, message.sender, message.number, final=False), *sent]
+            return answers
+        return [Ack(message.task, here, message.sender, message.number, final=False), *answers]
+
+    def map_message(self, state: MappingState, message: Map) -> Map:
+        """Add the specification to the first map to a server."""
+        first = message.receiver not in state.informed
+        state.informed[message.receiver] = None
+        return replace(message, specification=state.specification) if first else message
 
     def process_ack(self, message: Ack) -> list[Message]:
         """Count an acknowledgement; after the last one, acknowledge the map that engaged this server (Alg. 2)."""
@@ -158,103 +157,143 @@ class MapAgent:
         first, state.predecessor = state.predecessor, None
         return [Ack(message.task, self.server.name, first.sender, first.number, final=True)]
 
-    def _ways(self, state: MappingState, message: Map) -> Iterator[Way]:
-        """Yield every map to send on, with its receiver; complete maps are kept, not extended."""
+    def ways(self, state: MappingState, message: Map) -> Iterator[PartialMap]:
+        """Yield every map to send on; complete maps are kept, not extended."""
         task = state.specification.task
-        for more, extended in enumerate(self._extensions(state.specification, message)):
+        for more, extended in enumerate(self.extensions(state.specification, message)):
             if self.server.name == task.delivery and extended.prefix == len(task.components):
                 state.complete.append(extended)
             elif more == 0 and message.public:
                 continue  # what came over the public network is not passed on within the same hop
-            elif state.pruning.passes(extended, message.number, more):
-                ways = [*self._over_links(state.specification, extended), *self._over_public(state.specification, extended, more)]
-                chosen = state.pruning.chosen(ways, message.number, more)
-                yield from (way for way in chosen if self._carries(state.specification, extended, way))
+            elif self.passes(state, extended, message.number, more):
+                ways = [*self.over_links(state.specification, extended), *self.over_public(state.specification, extended, more)]
+                chosen = self._chosen(state.specification, ways, message.number, more)
+                yield from (sent for sent in chosen if self._carries(state.specification, sent))
 
-    def _extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
+    def extensions(self, specification: Specification, message: Map) -> Iterator[PartialMap]:
         """Yield the map with 0, 1, 2, … of the next components here, as long as they are hosted and fit."""
         rules, task, extended = specification.rules, specification.task, message.map
-        arrived = extended.public_rates(self.server.name, 1, task.hop_bandwidths)
-        if message.public and not fits(rules.together(arrived), self.reservations.free_downlink, self.server.downlink or 0.0):
+        capacity, downlink = ("capacity", self.server.name), ("downlink", self.server.name)
+        if message.public and not self._fits(downlink, extended.uses(specification)[downlink]):
             return
-        yield extended if extended.starts else extended.passing()
-        free, whole = self.reservations.free_capacity, self.server.whole_capacity
-        used = extended.capacity_on(self.server.name, task.needs)
+        yield extended if extended.starts else replace(extended, empty_hops=extended.empty_hops + 1)
+        free, whole = self.free(capacity), self.server.whole_capacity
         for component, need in list(zip(task.components, task.needs, strict=True))[extended.prefix :]:
-            used += need
-            if not self.server.hosts(component.service) or not fits(used, free, self.server.capacity):
-                return
             added = need if self.server.name in extended.nodes else whole - free + need
             extended = extended.hosting(added / whole if whole else 0.0, extended.empty_hops if rules.total_hops else 0)
+            if not self.server.hosts(component.service) or not self._fits(capacity, extended.uses(specification)[capacity]):
+                return
             yield extended
 
-    def _over_links(self, specification: Specification, extended: PartialMap) -> Iterator[Way]:
+    def over_links(self, specification: Specification, extended: PartialMap) -> Iterator[PartialMap]:
         """Yield the map over every dedicated link."""
         if extended.empty_hops <= specification.rules.max_empty_hops:
-            yield from ((name, extended.over_link(name, link.cost), False) for name, link in self.links.items())
+            yield from (extended.sent(name, link.cost, public=False) for name, link in self.links.items())
 
-    def _over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[Way]:
-        """Yield the map over the public network to every server that could take the next component."""
-        rules, task, server = specification.rules, specification.task, self.server
-        if not server.uplink or not (more or extended.starts):
-            return
-        ended = extended.prefix == len(task.components)
-        receivers = (task.delivery,) if ended else self.directory.hosts(task.components[extended.prefix].service)
-        for name in receivers:
-            if name != server.name:
-                yield name, extended.over_public(name, rules.public_cost), True
+    def over_public(self, specification: Specification, extended: PartialMap, more: int) -> Iterator[PartialMap]:
+        """Yield the map over the public network to every server that could take the next component, as far as is known."""
+        task = specification.task
+        if self.server.uplink and (more or extended.starts):
+            ended = extended.prefix == len(task.components)
+            for server in self.directory:
+                wanted = server.name == task.delivery if ended else server.hosts(task.components[extended.prefix].service)
+                if wanted and server.name != self.server.name:
+                    yield extended.sent(server.name, specification.rules.public_cost, public=True)
 
-    def _carries(self, specification: Specification, extended: PartialMap, way: Way) -> bool:
-        """Tell whether a link, or the uplink, has the rate of the next hop in addition to the rate that the map already uses."""
-        rules, bandwidths = specification.rules, specification.task.hop_bandwidths
-        receiver, _, public = way
-        rate = bandwidths[extended.prefix]
-        if public:
-            rates = (*extended.public_rates(self.server.name, 0, bandwidths), rate)
-            return fits(rules.together(rates), self.reservations.free_uplink, self.server.uplink)
-        rates = (*extended.rates_over(self.server.name, receiver, bandwidths), rate)
-        return fits(rules.together(rates), self.reservations.free_rate(receiver), self.links[receiver].bandwidth)
+    def passes(self, state: MappingState, extended: PartialMap, number: int, more: int) -> bool:
+        """Tell whether a map is sent on.
 
-    def _map_message(self, state: MappingState, task: int, receiver: str, sent: PartialMap, public: bool) -> Map:
-        """Build the message of a map, with the specification if it is the first one to that server."""
-        specification = None if receiver in state.informed else state.specification
-        state.informed[receiver] = None
-        return Map(task, self.server.name, receiver, sent, public, specification)
+        Least cost (section 4.1.1): if it is strictly better than all before it with as many components mapped. Annealed (section
+        4.1.2): or at random, the less likely the more components are mapped. Otherwise always. Draws depend on the number
+        of the message and on how many components were put here.
+        """
+        specification, rules = state.specification, state.specification.rules
+        if rules.pruning not in ("least-cost", "annealed"):
+            return True
+        new_key = key(rules.cost, extended.facts, specification.max_links, len(specification.task.components))
+        place = extended.prefix, extended.empty_hops if rules.split_by_hops else 0
+        if new_key < state.table.get(place, NOTHING_SEEN):
+            state.table[place] = new_key
+            return True
+        chance = math.exp(-rules.cooling * (extended.prefix + 1))
+        return rules.pruning == "annealed" and uniform(specification.seed + 1, 64 * number + more) < chance
 
-    def _receive_map(self, message: Map, allowance: int) -> list[Message]:
-        """Handle a map, or keep it until the specification is here, which it may have overtaken."""
-        answers: list[Message] = []
-        if message.task not in self.states:
-            if message.specification is None:
-                waiting = self._waiting.setdefault(message.task, [])
-                waiting.append(message)
-                return [Ask(message.task, self.server.name, message.sender)] if len(waiting) == 1 else []
-            answers += self._start(message.task, message.specification, allowance)
-        return [*answers, *self.process_map(message, allowance - _maps_in(answers))]
+    def _chosen(self, specification: Specification, ways: list[PartialMap], number: int, more: int) -> list[PartialMap]:
+        """Choose the ways to send a map: all of them, or a few drawn without replacement (section 4.1.3).
 
-    def _start(self, task: int, specification: Specification, allowance: int) -> list[Message]:
-        """Begin to take part in a mapping, with the maps that have waited for its specification."""
-        self.states[task] = MappingState(specification, PRUNINGS[specification.rules.pruning](specification))
-        answers: list[Message] = []
-        for message in self._waiting.pop(task, []):
-            answers += self._receive_map(message, allowance - _maps_in(answers))
-        return answers
+        They are drawn before rates are looked at: where the way to one that is drawn has not the rate, nobody gets the map in its
+        stead. That is why "the number of feasible ways narrows down very quickly" (section 4.2), and messages with it.
+        """
+        if specification.rules.pruning != "random":
+            return ways
+        drawn = min(specification.rules.neighbours, len(ways))
+        for position in range(drawn):
+            draw = uniform(specification.seed + 2, 4096 * number + 64 * more + position)
+            other = position + int(draw * (len(ways) - position))
+            ways[position], ways[other] = ways[other], ways[position]
+        return ways[:drawn]
 
-    def _learn(self, task: int, specification: Specification, allowance: int) -> list[Message]:
-        """Start with a specification that came by itself, unless it has come with a map in the meantime, or all is over."""
-        return self._start(task, specification, allowance) if task in self._waiting else []
+    def _carries(self, specification: Specification, sent: PartialMap) -> bool:
+        """Tell whether the last link of a map, or the uplink, has the rate of this hop and of earlier ones that use it."""
+        resource = ("uplink", self.server.name) if sent.public[-1] else ("bandwidth", *sent.routes[-1][-2:])
+        return self._fits(resource, sent.uses(specification)[resource])
 
-    def _answer(self, message: Ask) -> list[Message]:
-        """Send the specification to a server that asks for it; if it was forgotten, the request is obsolete."""
-        state = self.states.get(message.task)
-        return [Spec(message.task, self.server.name, message.sender, state.specification)] if state else []
+    def whole(self, resource: Resource) -> float:
+        """Return the amount that tasks can reserve here, free or not."""
+        what, *ends = resource
+        if what == "bandwidth":
+            return self.links[ends[1]].bandwidth
+        if what == "downlink":
+            return math.inf if self.server.downlink is None else self.server.downlink
+        return self.server.capacity if what == "capacity" else self.server.uplink
 
-    def _forget(self, message: Forget) -> list[Message]:
-        """Drop what is kept of a mapping that has ended, reservations excepted, and pass that on."""
-        self.reservations.forget(message.task)
-        state = self.states.pop(message.task, None)
-        return [Forget(message.task, self.server.name, name) for name in state.informed] if state else []
+    def free(self, resource: Resource) -> float:
+        """Return what no task holds, from the reservations each time, so that nothing is lost to rounding."""
+        return self.whole(resource) - math.fsum(held.get(resource, 0.0) for held in self.held.values())
+
+    def _fits(self, resource: Resource, amount: float) -> bool:
+        return fits(amount, self.free(resource), self.whole(resource))
+
+    def _reserve(self, task: int, candidate: PartialMap) -> str | None:
+        """Reserve this server's part of a map, all of it at the first visit; or say what is short."""
+        if task in self.held:
+            return None
+        uses = candidate.uses(self.states[task].specification)
+        # Of a use of the public network, each end keeps its own; a link belongs to the server that it leaves.
+        wanted = {resource: amount for resource, amount in uses.items() if amount and resource[1] == self.server.name}
+        short = [resource_text(resource) for resource, amount in wanted.items() if not self._fits(resource, amount)]
+        if short:
+            return ", ".join(short)
+        self.held[task] = wanted
+        return None
+
+    def _try_next(self, task: int) -> list[Message]:
+        """At the delivery: probe the best map that is left, if this server itself still has what it takes."""
+        state = self.states.get(task)
+        while state and state.untried:
+            candidate = state.untried.pop(0)
+            missing = self._reserve(task, candidate)
+            if missing is None:
+                return self._send_on(task, candidate, len(candidate.stops) - 1)
+            state.short.append(missing)
+        return [Reject(task, self.server.name, PORTAL, tuple(state.short) if state else ())]
+
+    def _send_on(self, task: int, candidate: PartialMap, place: int) -> list[Message]:
+        if place == 0:
+            return [Confirm(task, self.server.name, PORTAL, candidate)]
+        return [Probe(task, self.server.name, candidate.stops[place - 1], candidate, place - 1)]
+
+    def _send_back(self, task: int, candidate: PartialMap, place: int, short: str) -> Rollback:
+        return Rollback(task, self.server.name, candidate.stops[place + 1], candidate, place + 1, short)
 
 
-def _maps_in(messages: list[Message]) -> int:
-    return sum(isinstance(message, Map) for message in messages)
+def ranking(specification: Specification, complete: Sequence[PartialMap]) -> list[PartialMap]:
+    """Return complete maps, best first."""
+    order = ranked(specification.rules.cost, [candidate.facts for candidate in complete], specification.max_links)
+    return [complete[position] for position in order]
+
+
+def resource_text(resource: Resource) -> str:
+    """Return a resource in words, such as "bandwidth of a → b"."""
+    what, *ends = resource
+    return f"{what} of {' → '.join(ends)}"
