@@ -1,16 +1,14 @@
-"""Every program of every kind: compiled, formulated, handed over, the smaller ones solved; one also by other libraries."""
+"""Every program of every kind: compiled, formulated, handed over, the smaller ones solved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from registry import BenchSpec, register
-from rivals.common import Tables, tables_of
 
 import edrp
 from edrp.backends.base import SolverOptions
@@ -84,31 +82,10 @@ LARGER = {"24 nodes, 4 replicas": (24, 4), "50 nodes, 3 replicas": (50, 3)}
 
 register(BenchSpec("compiled placement", placement, PLACEMENTS | LARGER, {"compile": lambda p: partial(compile_problem, p)}))
 register(BenchSpec("compact program", placement, PLACEMENTS, program_phases("compact", solve=True)))
-# Solving it at 24 nodes takes minutes: `python benchmarks/modelling.py --solve`.
+# Solving it at 24 nodes takes minutes.
 register(BenchSpec("literal program", placement, PLACEMENTS, program_phases("literal", solve=False)))
 register(BenchSpec("restricted program", grown, PLACEMENTS, program_phases("restricted", solve=True)))
 register(
     BenchSpec("intervals program", migration, {"16 tasks": (16, 3), "64 tasks": (64, 8)}, program_phases("intervals", solve=True))
 )
 register(BenchSpec("ranges program", rescaling, {"6 tasks": 6, "12 tasks": 12}, program_phases("ranges", solve=True)))
-
-
-def tables(size: tuple[int, int]) -> Tables:
-    """Finished tables of a placement of a size, nodes and replicas, which all modelling libraries start from."""
-    return tables_of(placement(size))
-
-
-def stated(module: str, data: Tables) -> Callable[[], object]:
-    """Build the literal program in a modelling library."""
-    return partial(import_module(f"rivals.{module}").build, data)
-
-
-def turned_to_arrays(module: str, data: Tables) -> Callable[[], object]:
-    """Build it and turn it into the arrays that a solver takes: CVXPY keeps the arrays of a model that it has compiled."""
-    library: Any = import_module(f"rivals.{module}")
-    return lambda: library.to_arrays(library.build(data))
-
-
-for name, package in (("Pyomo", "pyomo"), ("CVXPY", "cvxpy"), ("linopy", "linopy")):
-    steps = {"formulate": partial(stated, f"{package}_model"), "hand over": partial(turned_to_arrays, f"{package}_model")}
-    register(BenchSpec(f"literal program, {name}", tables, PLACEMENTS, steps, package))
