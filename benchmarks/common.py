@@ -1,28 +1,21 @@
-"""What several benchmarks share: rows of runs in a file that a stopped run continues, and how answers are compared."""
+"""What several benchmarks share: rows in files, times, and how answers are compared."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 import edrp
 
-Rows = Annotated[Path, typer.Argument(help="JSON lines, one for each run; the same command continues a stopped run.")]
 PROVEN = ("optimal", "infeasible")
 SAME = 1e-7
 """Difference of objectives that is a solver's tolerance."""
-
-
-def read_rows(file: Path) -> list[dict[str, Any]]:
-    """Rows of a file, none where there is none."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
 def add_row(file: Path, row: dict[str, Any]) -> None:
@@ -62,18 +55,3 @@ def agrees(solution: edrp.Solution, optimum: float | None) -> bool:
     if solution.status == "infeasible" or low > optimum + slack or objective(solution) < optimum - slack:
         return False
     return solution.status != "optimal" or objective(solution) <= optimum + slack
-
-
-def above(values: Iterable[float], best: float) -> list[float]:
-    """Percent by which objectives are above the best known."""
-    return [np.inf if np.isinf(value) else 100 * (value - best) / max(abs(best), 1e-12) for value in values]
-
-
-def median_and_worst(values: Iterable[float]) -> str:
-    """Median and worst of some percentages.
-
-    >>> median_and_worst([1.0, 2.0, 4.0]), median_and_worst([])
-    ('2.00 (4.00)', '')
-    """
-    listed = list(values)
-    return f"{median(listed):.2f} ({max(listed):.2f})" if listed else ""

@@ -14,9 +14,10 @@ from typing import Any
 
 SUBJECTS = ("speed", "quality", "robustness", "real systems", "code")
 BENCHMARKS = {
+    "agreement": ("quality", "proofs on tiny problems against brute force and against older kinds"),
     "answers": ("code", "the answers of a fixed set of problems, to be compared between two versions"),
     "bit_flips": ("robustness", "flipped bits in results, journals and policies that nobody notices"),
-    "clusters": ("quality", "proofs and searches on clusters of equal nodes, and agreement with other methods"),
+    "clusters": ("speed", "proofs on clusters of equal nodes, by family"),
     "corrupted_certificates": ("robustness", "random changes of certificates that the checker accepts"),
     "flink_control": ("real systems", "policies that control a job of Flink over days of taxi trips"),
     "flink_places": ("real systems", "predicted and measured latencies of placements over three sites"),
@@ -24,8 +25,6 @@ BENCHMARKS = {
     "house": ("code", "lines, files, kernels, tolerances, circular imports and words of one or two checkouts"),
     "latency_aware_exact": ("quality", "the reference optima of latency-aware placement, proven again"),
     "repeatable": ("robustness", "answers under a work limit that differ: beside busy processes, in batches, on Spark"),
-    "rescale": ("quality", "rescaling: agreement, answers, bounds and baselines, a day of real keys"),
-    "time_limits": ("speed", "by how much time limits are missed, method by method, warm and cold"),
     "wrong_optima": ("robustness", "optima of HiGHS against a second solver, on small programs of every kind"),
 }
 """Subject and purpose of each script, by the name of its file."""

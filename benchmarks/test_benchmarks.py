@@ -1,10 +1,9 @@
 """Benchmarks: none is forgotten or misnamed, answers are compared as they should, no false certificate passes."""
 
-import json
 from pathlib import Path
 
 import pytest
-from common import above, agrees, median_and_worst, read_rows, timed
+from common import agrees, timed
 from registry import BENCHMARKS, SUBJECTS, BenchSpec, Case
 
 FOLDER = Path(__file__).parent
@@ -46,26 +45,6 @@ def test_an_answer_has_to_bracket_the_optimum(status, objective, bound, consiste
     answer = type("Answer", (), {"status": status, "objective": objective, "bound": bound})
     assert agrees(answer, 2.0) == consistent
     assert agrees(answer, None) == (objective is None)
-
-
-@pytest.mark.slow
-def test_rescalings_are_compared_with_the_best_known(tmp_path, capsys):
-    """A table of rows that are there; what is infeasible is counted and has no share in the median."""
-    from rescale import KEY, show
-
-    rows = tmp_path / "rows.jsonl"
-    answers = [("optimal", 0.5, 0.5, "auto"), ("feasible", 1.0, 0.5, "keep"), ("infeasible", None, None, "even-ranges")]
-    lines = [
-        dict(zip(KEY, ("a", 0, 1, 128, method, 2.0), strict=True)) | {"status": status, "objective": held, "bound": bound}
-        for status, held, bound, method in answers
-    ]
-    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert len(read_rows(rows)) == 3
-    show(rows)
-    shown = capsys.readouterr().out
-    assert "100.00 (100.00)" in shown
-    assert "0 of 1" in shown
-    assert median_and_worst(above([0.5, 1.0], 0.5)) == "50.00 (100.00)"
 
 
 @pytest.mark.slow

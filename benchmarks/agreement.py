@@ -1,0 +1,104 @@
+"""Agreement of proofs on many tiny problems: with brute force, and with older kinds of which a problem is a special case.
+
+    python benchmarks/agreement.py rescale --count 300    # program, decomposition and search against brute force
+    python benchmarks/agreement.py special --count 300    # rescalings without tasks against EDRP, of one operator against SSM
+    python benchmarks/agreement.py clusters --count 1000  # proofs on clusters of equal nodes against brute force: two minutes
+
+Exit code 1 if a single answer differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Annotated
+
+import typer
+from common import PROVEN, SAME, agrees, is_proven, objective
+from rich.console import Console
+
+import edrp
+from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
+from edrp.check_problems.placement.edrp_brute_force import brute_force
+from edrp.datasets.families.migration.random_migration import random_migration
+from edrp.datasets.families.migration.random_rescale import random_rescale
+from edrp.datasets.families.placement.random_clusters import random_cluster
+from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
+
+SHAPES = (
+    {"keyed": (1, 2), "tasks": (3, 6), "nodes": (2, 3)},
+    {"keyed": (2, 2), "tasks": (6, 8), "nodes": (3, 4)},
+    {"keyed": (3, 3), "tasks": (6, 6), "nodes": (3, 3)},
+)
+"""Sizes of tiny rescalings, in turn."""
+
+application = typer.Typer(help=__doc__, add_completion=False)
+console = Console(width=130)
+
+Count = Annotated[int, typer.Option(help="Number of problems.")]
+First = Annotated[int, typer.Option(help="Seed of the first one.")]
+
+
+@application.command()
+def rescale(
+    count: Count = 300,
+    first: First = 0,
+    scenarios: Annotated[bool, typer.Option(help="With load scenarios, which the decomposition does not take.")] = False,
+) -> None:
+    """Brute force, the program in HiGHS, the decomposition and the search on the same tiny problems."""
+    statuses, missed, wrong = Counter[str](), 0, 0
+    for seed in range(first, first + count):
+        problem = random_rescale(seed, scenarios=scenarios, **SHAPES[seed % len(SHAPES)])
+        optimum, _ = brute_force_rescale(problem)
+        for method in ("highs",) if scenarios else ("highs", "range-decomposition"):
+            answer = edrp.solve(problem, method)
+            statuses[f"{method}: {answer.status}"] += 1
+            if answer.status not in PROVEN or not agrees(answer, optimum):
+                wrong += 1
+                console.print(f"seed {seed}: brute force {optimum}, {method} {answer.status} {answer.objective}, {answer.bound}")
+        missed += optimum is not None and objective(edrp.solve(problem, "range-annealing", runs=3)) > optimum + SAME
+    console.print(f"{count} problems: {dict(sorted(statuses.items()))}; {wrong} answers differ from brute force")
+    console.print(f"the search misses {missed} optima")
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def special(count: Count = 300, first: First = 0) -> None:
+    """Placements without tasks against kind `edrp`, one operator on equal nodes against SSM."""
+    wrong, compared = 0, Counter[str]()
+    for seed in range(first, first + count):
+        problem, plain = without_tasks(random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e3))
+        pairs = [("edrp", objective(edrp.solve(problem, "highs")), objective(edrp.solve(plain, "highs")))]
+        migration = random_migration(seed).replace(allow_empty=False)
+        if migration.nodes <= len(migration.work) and sum(migration.work) and sum(migration.state_size):
+            ours, ssm = edrp.solve(as_one_operator(migration), "highs"), edrp.solve(migration, "ssm")
+            pairs.append(("migration", objective(ours), objective(ssm) / sum(migration.state_size)))
+        for kind, mine, other in pairs:
+            compared[kind] += 1
+            if mine != other and not abs(mine - other) <= SAME * max(1.0, abs(other)):
+                wrong += 1
+                console.print(f"{kind}, seed {seed}: {mine} as a rescaling, {other}")
+    console.print(", ".join(f"{number} of kind {name}" for name, number in compared.items()) + f"; {wrong} differ")
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def clusters(count: Count = 1000, first: First = 0) -> None:
+    """Agreement with brute force; every third application already runs."""
+    differences = infeasible = still_open = 0
+    for seed in range(first, first + count):
+        problem = random_cluster(seed, running=seed % 3 == 2)
+        best, _ = brute_force(problem)
+        solution = edrp.solve(problem, "equal-nodes")
+        infeasible += best is None
+        still_open += not is_proven(solution)
+        if not agrees(solution, best):
+            differences += 1
+            console.print(f"seed {seed}: {solution.status} {solution.objective}, bound {solution.bound}, brute force {best}")
+    console.print(f"{count} problems ({infeasible} infeasible), {still_open} not proven, {differences} differences")
+    sys.exit(differences > 0)
+
+
+if __name__ == "__main__":
+    application()
