@@ -66,4 +66,4 @@ def scenario(seconds: float) -> object:
 
 
 register(BenchSpec("enactment simulation", scenario, RUNS, {"solve": partial(run, simulate)}))
-register(BenchSpec("enactment simulation in SimPy", scenario, RUNS, {"solve": partial(run, simulate_reference)}))
+register(BenchSpec("enactment simulation, reference", scenario, RUNS, {"solve": partial(run, simulate_reference)}))

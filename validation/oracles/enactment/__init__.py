@@ -1,1 +1,1 @@
-"""Brute force, bounds, check problems and a SimPy reference for enactment."""
+"""Bounds, queueing theory and a reference simulator for enactment."""

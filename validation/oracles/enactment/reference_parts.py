@@ -1,12 +1,16 @@
-"""The clock, hosts, instances and queues of the SimPy reference."""
+"""The clock, hosts, instances and queues of the reference.
+
+A process is a generator that yields until when it waits (s), and whether for an item: events of items come after all others of
+their time.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Literal
+from heapq import heappop, heappush
+from typing import Literal
 
-from edrp.core.errors import BackendUnavailableError
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import HostState, OperatorState
 from edrp.enactment.containers import ContainerOperator, HostType
@@ -15,70 +19,53 @@ from edrp.enactment.scenario import LEVELS, EnactmentScenario
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.run_randomness import RandomStreams
 
+Process = Iterator[tuple[float, bool]]
+Cause = Literal["initial", "placed", "migrated"]
+Ending = Literal["removed", "migrated"]
+
+HOST, ITEM = False, True
+"""What a process waits for; the time of a host, an instance or a round comes first."""
+
+REMEMBERED = 20
+"""Monitoring intervals of which a policy sees the mean recorded duration."""
+
 
 class ReferenceClock:
-    """The clock of one run, with the scenario, the random numbers and the log.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When SimPy is not installed.
-    """
+    """The clock of one run, with the scenario, the random numbers and the log."""
 
     def __init__(self, scenario: EnactmentScenario, seed: int, log: EventLog | None) -> None:
         self.scenario = scenario
         self.random_streams = RandomStreams(scenario, seed)
+        self.now = 0.0
         self._log = log
-        self.environment, self._urgent_timeout = _environment()
-
-    @property
-    def now(self) -> float:
-        """Seconds since the start."""
-        return float(self.environment.now)
+        self._waiting: list[tuple[float, bool, int, Process]] = []
+        self._started = 0
 
     def note(self, what: str, subject: str, instance: int = -1, host: str = "") -> None:
         """Note an event that happens now."""
         if self._log is not None:
             self._log.note(self.now, what, subject, instance, host)
 
-    def moment(self, time: float) -> Any:
-        """Wait until `time` (s), for an event that comes before all items of that time."""
-        return self._urgent_timeout(self.environment, time - self.environment.now)
+    def follow(self, process: Process) -> None:
+        """Let a process go on until it waits; of equal times that comes first which was told first."""
+        for time, item in process:
+            self._started += 1
+            heappush(self._waiting, (time, item, self._started, process))
+            return
 
-    def timeout(self, seconds: float) -> Any:
-        """Wait for some seconds."""
-        return self.environment.timeout(seconds)
-
-    def process(self, steps: Iterator[Any]) -> None:
-        """Start a process of SimPy."""
-        self.environment.process(steps)
-
-
-def _environment() -> tuple[Any, Any]:
-    """An environment of SimPy, and timeouts that come before everything else that happens at their time."""
-    try:
-        import simpy
-    except ImportError as error:
-        raise BackendUnavailableError('the reference needs the package simpy: pip install "edrp[simulate]"') from error
-
-    class UrgentTimeout(simpy.Event):  # type: ignore[misc]
-        """A timeout of hosts, instances and rounds, not of an item."""
-
-        def __init__(self, environment: Any, delay: float) -> None:
-            super().__init__(environment)
-            self._ok, self._value = True, None  # has happened, as far as SimPy is concerned, like its own timeouts
-            environment.schedule(self, simpy.events.URGENT, delay)
-
-    return simpy.Environment(), UrgentTimeout
+    def run(self, until: float) -> None:
+        """Let everything happen that comes before a time (s)."""
+        while self._waiting and self._waiting[0][0] < until:
+            self.now, *_, process = heappop(self._waiting)
+            self.follow(process)
+        self.now = until
 
 
 class ReferenceHost:
     """A host from lease to release."""
 
     def __init__(self, clock: ReferenceClock, name: str, host_type: HostType, ready: float) -> None:
-        self._clock = clock
-        self.name = name
-        self.type = host_type
+        self._clock, self.name, self.type = clock, name, host_type
         self._start, self.ready = clock.now, ready
         self.end: float | None = None
         self._releasing = False
@@ -129,33 +116,26 @@ class ReferenceInstance:
     """An instance from placement to its end. It waits for its host and its image, starts, and ends the one that it replaces."""
 
     def __init__(
-        self,
-        queue: ReferenceQueue,
-        host: ReferenceHost,
-        number: int,
-        cause: Literal["initial", "placed", "migrated"],
-        replaces: ReferenceInstance | None = None,
+        self, queue: ReferenceQueue, host: ReferenceHost, number: int, cause: Cause, replaces: ReferenceInstance | None = None
     ) -> None:
-        self._queue, self._clock = queue, queue.clock
-        self._host = host
-        self.number = number
-        self.operator = queue.operator.name
+        self._queue, self._clock, self._host = queue, queue.clock, host
+        self.number, self.operator = number, queue.operator.name
         self._placed, self._cause = self._clock.now, cause
         self.started: float | None = None
         self.ended: float | None = None
-        self._ended_by: Literal["removed", "migrated"] | None = None
+        self._ended_by: Ending | None = None
         self._replaces = replaces
         self.successor: ReferenceInstance | None = None
         if replaces is not None:
             replaces.successor = self
         host.instances.append(self)
 
-    def start_up(self) -> Iterator[Any]:
+    def start_up(self) -> Process:
         """From placement to readiness."""
         image = self._queue.operator.code_size / self._clock.scenario.image_bandwidth
         ready = max(self._clock.now, self._host.ready)
         there = self._host.images.setdefault(self.operator, ready + image)
-        yield self._clock.moment(max(ready, there) + self._clock.random_streams.instance_start_up())
+        yield max(ready, there) + self._clock.random_streams.instance_start_up(), HOST
         if self.ended is None:
             self.start()
 
@@ -167,7 +147,7 @@ class ReferenceInstance:
         if self._replaces is not None:
             self._replaces.end("migrated")
 
-    def end(self, by: Literal["removed", "migrated"]) -> None:
+    def end(self, by: Ending) -> None:
         """Stop and give the resources back; an item that it works on is not affected."""
         if self.ended is not None:
             return
@@ -181,43 +161,28 @@ class ReferenceInstance:
 
     def record(self) -> InstanceRecord:
         """The record of the instance."""
-        return InstanceRecord(
-            operator=self.operator,
-            host=self._host.name,
-            placed=self._placed,
-            started=self.started,
-            ended=self.ended,
-            cause=self._cause,
-            ended_by=self._ended_by,
-        )
-
-
-REMEMBERED = 20
-"""Monitoring intervals of which a policy sees the mean recorded duration."""
+        times = {"placed": self._placed, "started": self.started, "ended": self.ended}
+        return InstanceRecord(operator=self.operator, host=self._host.name, **times, cause=self._cause, ended_by=self._ended_by)
 
 
 class ReferenceQueue:
     """Items of an operator that wait, and the instances that take them."""
 
     def __init__(self, clock: ReferenceClock, operator: ContainerOperator) -> None:
-        self.clock = clock
-        self.operator = operator
+        self.clock, self.operator = clock, operator
         self.targets: list[ReferenceQueue] = []
-        self.waiting: deque[float] = deque()
-        self.idle: deque[ReferenceInstance] = deque()
+        self.waiting, self.idle = deque[float](), deque[ReferenceInstance]()
         self.instances: list[ReferenceInstance] = []
         self.noise = self._noise()
         self.stalls = self.scalings = 0
         self.arrived = self.begun = self.completed = 0
-        self.in_time = [0, 0, 0]
+        self.in_time = [0] * len(LEVELS)
         self.levels = [level * operator.processing_duration for level in clock.scenario.compliance_levels]
-        self.recorded, self.begun_in_interval = 0.0, 0
-        self.durations: list[float] = []
+        self.recorded, self.begun_in_interval, self.seen = 0.0, 0, 0.0
+        self.durations, self.delays = list[float](), list[float]()
         self.late_since: float | None = None
-        self.delays: list[float] = []
         self.largest = self.seen_arrived = self.seen_begun = 0
         self.busy: list[tuple[float, float]] = []
-        self.seen = 0.0
 
     def rest(self, instance: ReferenceInstance) -> None:
         """An instance is done with its item, or has had none yet."""
@@ -240,9 +205,9 @@ class ReferenceQueue:
     def serve_waiting(self) -> None:
         """Instances without work take items, the instance that has been idle longest first."""
         while self.waiting and self.idle and not self.stalls:
-            self.clock.process(self.serve(self.waiting.popleft(), self.idle.popleft()))
+            self.clock.follow(self.serve(self.waiting.popleft(), self.idle.popleft()))
 
-    def serve(self, arrival: float, instance: ReferenceInstance) -> Iterator[Any]:
+    def serve(self, arrival: float, instance: ReferenceInstance) -> Process:
         """One item from the beginning of its processing to its departure."""
         begin = self.clock.now
         self.clock.note("begin", self.operator.name, instance.number)
@@ -253,10 +218,9 @@ class ReferenceQueue:
         self.recorded += recorded
         occupied = self.operator.occupancy * processing
         self.busy.append((begin, begin + occupied))
-        free, leave = self.clock.timeout(occupied), self.clock.timeout(processing)
-        yield free
+        yield begin + occupied, ITEM
         self.rest(instance)
-        yield leave
+        yield begin + processing, ITEM
         self.depart(recorded)
 
     def depart(self, recorded: float) -> None:
@@ -265,12 +229,9 @@ class ReferenceQueue:
         self.clock.note("depart", self.operator.name)
         for index, level in enumerate(self.levels):
             self.in_time[index] += recorded <= level
-        selectivity = self.operator.selectivity
-        copies = int(self.completed * selectivity + WHOLE_NUMBER_SLACK) - int(
-            (self.completed - 1) * selectivity + WHOLE_NUMBER_SLACK
-        )
+        before, after = (int(n * self.operator.selectivity + WHOLE_NUMBER_SLACK) for n in (self.completed - 1, self.completed))
         for target in self.targets:
-            for _ in range(copies):
+            for _ in range(after - before):
                 target.arrive()
 
     def sample(self) -> None:
@@ -315,9 +276,7 @@ class ReferenceQueue:
             completed=self.completed,
             queued=len(self.waiting),
             in_service=self.begun - self.completed,
-            real_time=self.in_time[0],
-            near_real_time=self.in_time[1],
-            relaxed=self.in_time[2],
+            **dict(zip(LEVELS, self.in_time, strict=True)),
             time_to_adapt=sum(self.delays) / len(self.delays) if self.delays else None,
         )
 

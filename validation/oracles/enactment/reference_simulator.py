@@ -1,4 +1,4 @@
-"""A second simulator, written to be read: every item is a process of SimPy that waits, is served, and moves on.
+"""A second simulator, written to be read: every item is a process that waits, is served, and moves on.
 
 It shares documents, random numbers and the times of rounds with `edrp.validation.simulation.enactment.simulator`, and nothing
 that moves an item, starts an instance or keeps a host. Both give the same log of events.
@@ -6,13 +6,19 @@ that moves an item, starts an instance or keeps a host. Both give the same log o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
-
 from edrp.enactment import Action, EnactmentState, Lease, Migrate, Place, Policy, Release, Remove, TentativeState
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
-from edrp.validation.oracles.enactment.reference_parts import ReferenceClock, ReferenceHost, ReferenceInstance, ReferenceQueue
+from edrp.validation.oracles.enactment.reference_parts import (
+    HOST,
+    ITEM,
+    Cause,
+    Process,
+    ReferenceClock,
+    ReferenceHost,
+    ReferenceInstance,
+    ReferenceQueue,
+)
 from edrp.validation.simulation.enactment.event_log import EventLog
 from edrp.validation.simulation.enactment.rounds import rounds
 from edrp.validation.simulation.enactment.run_randomness import Stall
@@ -21,18 +27,10 @@ from edrp.validation.simulation.enactment.run_randomness import Stall
 def simulate_reference(scenario: EnactmentScenario, policy: Policy, seed: int, *, record: EventLog | None = None) -> EnactmentRun:
     """Simulate one run, item by item.
 
-    Parameters
-    ----------
-    scenario, policy, seed, record
-        As for `edrp.validation.simulation.enactment.simulator.simulate`; the policy's actions are not checked.
-
-    Raises
-    ------
-    BackendUnavailableError
-        When SimPy is not installed.
+    The arguments are those of `edrp.validation.simulation.enactment.simulator.simulate`; the policy's actions are not checked.
     """
     run = _ReferenceRun(ReferenceClock(scenario, seed, record), policy)
-    run.clock.environment.run(until=scenario.duration)
+    run.clock.run(scenario.duration)
     return run.document()
 
 
@@ -40,9 +38,7 @@ class _ReferenceRun:
     """A run under way: operators, hosts and the policy on one clock."""
 
     def __init__(self, clock: ReferenceClock, policy: Policy) -> None:
-        self.clock = clock
-        self._scenario = clock.scenario
-        self._policy = policy
+        self.clock, self._scenario, self._policy = clock, clock.scenario, policy
         self._hosts: dict[str, ReferenceHost] = {}
         self._instances: list[ReferenceInstance] = []
         self._queues = {operator.name: ReferenceQueue(clock, operator) for operator in self._scenario.application.operators}
@@ -50,12 +46,12 @@ class _ReferenceRun:
         for stream in self._scenario.application.streams:
             self._queues[stream.source].targets.append(self._queues[stream.target])
         self._start_initial()
-        clock.process(self._rounds())
+        clock.follow(self._rounds())
         for stall in clock.random_streams.stalls:
-            clock.process(self._stall(stall))
+            clock.follow(self._stall(stall))
         for queue in self._queues.values():
             if queue.operator.external_rate:
-                clock.process(self._bring(queue))
+                clock.follow(self._bring(queue))
 
     def document(self) -> EnactmentRun:
         """The records of the run."""
@@ -67,29 +63,29 @@ class _ReferenceRun:
             operators=tuple(queue.record() for queue in self._queues.values()),
         )
 
-    def _bring(self, queue: ReferenceQueue) -> Iterator[Any]:
+    def _bring(self, queue: ReferenceQueue) -> Process:
         """Items come from outside."""
         for time in self.clock.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
-            yield self.clock.timeout(time - self.clock.now)
+            yield time, ITEM
             queue.arrive()
 
-    def _stall(self, stall: Stall) -> Iterator[Any]:
+    def _stall(self, stall: Stall) -> Process:
         """No item of an operator is begun for a while."""
         queue = self._queues[stall.operator]
-        yield self.clock.moment(stall.start)
+        yield stall.start, HOST
         queue.stalls += 1
-        yield self.clock.moment(stall.end)
+        yield stall.end, HOST
         queue.stalls -= 1
         queue.serve_waiting()
 
-    def _rounds(self) -> Iterator[Any]:
+    def _rounds(self) -> Process:
         """The policy acts, then queues are sampled until it acts again."""
         for current in rounds(self._scenario):
             for action in self._policy.observe(self._state()):
                 self._act(action)
             for time in current.samples:
                 self._next_sample = time
-                yield self.clock.moment(time)
+                yield time, HOST
                 self._sample()
 
     def _sample(self) -> None:
@@ -104,9 +100,7 @@ class _ReferenceRun:
             for _ in range(self._scenario.initial_instances):
                 host = next((host for host in tentative.hosts if tentative.fits(host, name)), None)
                 if host is None:
-                    host = tentative.lease(
-                        next(host_type for host_type in types if host_type in (queue.operator.candidates or types))
-                    )
+                    host = tentative.lease(next(name for name in types if name in (queue.operator.candidates or types)))
                     self._hosts[host] = ReferenceHost(self.clock, host, tentative.type(host), ready=0.0)
                 tentative.place(name, host)
                 self._hosts[host].images[name] = 0.0
@@ -123,21 +117,15 @@ class _ReferenceRun:
                 self._hosts[name].release()
             case Place(operator, name):
                 self._queues[operator].scalings += 1
-                self.clock.process(self._place(operator, name, "placed").start_up())
+                self.clock.follow(self._place(operator, name, "placed").start_up())
             case Remove(operator, name):
                 self._queues[operator].scalings += 1
                 self._hosts[name].newest(operator).end("removed")
             case Migrate(operator, source, target):
                 leaving = self._hosts[source].newest(operator)
-                self.clock.process(self._place(operator, target, "migrated", leaving).start_up())
+                self.clock.follow(self._place(operator, target, "migrated", leaving).start_up())
 
-    def _place(
-        self,
-        operator: str,
-        host: str,
-        cause: Literal["initial", "placed", "migrated"],
-        replaces: ReferenceInstance | None = None,
-    ) -> ReferenceInstance:
+    def _place(self, operator: str, host: str, cause: Cause, replaces: ReferenceInstance | None = None) -> ReferenceInstance:
         queue = self._queues[operator]
         instance = ReferenceInstance(queue, self._hosts[host], len(self._instances), cause, replaces)
         self._instances.append(instance)

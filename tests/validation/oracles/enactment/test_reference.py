@@ -1,4 +1,4 @@
-"""The compiled simulator and the SimPy reference tell the same story, event by event."""
+"""The compiled simulator and the reference tell the same story, event by event."""
 
 import random
 from collections import Counter
