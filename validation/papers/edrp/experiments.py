@@ -64,7 +64,6 @@ def run_hour(
     *,
     network: Network | None = None,
     method: str = "auto",
-    restricted: bool = False,
     rates: Sequence[float] | None = None,
     start: Deployment | None = None,
     progress: StepProgress | None = None,
@@ -76,7 +75,6 @@ def run_hour(
     weights : weights of the objective from minute 1 on.
     network : default: `ansnet(15)`.
     method : name of a method in the registry.
-    restricted : solve the restricted program (rEDRP) instead: at most one replica per operator added, removed or moved.
     rates : tuples/s at minutes 0, 1, …; default: the ramp, minutes 0 to 60.
     start : initial deployment; default: `first_deployment`.
     progress : called after every minute.
@@ -87,9 +85,8 @@ def run_hour(
         return debs2015(rate, network, weights=weights, current=current)
 
     network = ansnet() if network is None else network
-    decide = solver("highs", "restricted") if restricted else solver(method)
     start = first_deployment(rates[0], network, method) if start is None else start
-    return replay(rates, problem_at, start, decide, progress)
+    return replay(rates, problem_at, start, solver(method), progress)
 
 
 def first_deployment(rate: float, network: Network, method: str = "auto") -> Deployment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,13 +21,12 @@ STARTED_FIRST = ("Cost", "Baseline")
 """Objectives whose optima take longest to prove; begun last, one of them would run on alone."""
 
 
-def in_all_objectives(
-    console: Console, title: str, steps: int, run: Run, *, names: Sequence[str] = tuple(WEIGHTINGS), jobs: int | None = None
-) -> dict[str, Replay]:
+def in_all_objectives(console: Console, title: str, steps: int, run: Run, *, jobs: int | None = None) -> dict[str, Replay]:
     """Call `run`, which reports so many steps, with the weights of every objective; `jobs` of them at once in other processes.
 
     Progress is shown on a terminal by the title and the objective's name; elsewhere lines on standard error tell it.
     """
+    names = list(WEIGHTINGS)
     jobs = min(len(names), cpu_count()) if jobs is None else jobs
     order = sorted(names, key=lambda name: name not in STARTED_FIRST)
     with TemporaryDirectory(prefix="edrp-") as folder:

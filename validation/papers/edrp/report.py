@@ -104,7 +104,6 @@ def run_storm(
     out: Path | None = None,
     method: str = "auto",
     days: int = 1,
-    jobs: int | None = None,
 ) -> dict[str, Replay]:
     """Run S-EDRP in the four objectives through real days (the paper: four); print Table V and statements; draw Fig. 6.
 
@@ -118,7 +117,7 @@ def run_storm(
     def storm(weights: Weights, progress: StepProgress) -> Replay:
         return run_storm_day(list(day.rates), weights, method=method, progress=progress)
 
-    replays = in_all_objectives(console, "Storm", len(day.rates) - 1, storm, jobs=jobs)
+    replays = in_all_objectives(console, "Storm", len(day.rates) - 1, storm)
     print_tables(console, objective_table("Table V", replays, TABLE_V, storm=True))
     print_statements(console, storm_statements(replays))
     console.print(

@@ -15,7 +15,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.report.progress import Tell
 from edrp.validation.simulation.placement.queueing import end_to_end_latencies
-from edrp.validation.simulation.placement.throughput import TRANSFER, carried
+from edrp.validation.simulation.placement.throughput import carried
 
 TOPOLOGIES = ("T-M1", "T-M2", "T-M3", "T-R1", "T-R2", "T-R3", "T-R4", "T-R5", "T-R6", "T-R7")
 """Those of Tables 2 and 3; the paper compares no cyclic ones either."""
@@ -56,7 +56,6 @@ def placements(
     *,
     loads: Sequence[float] = LOADS,
     seeds: int = 5,
-    transfer: float = TRANSFER,
     simulated: Sequence[str] = (),
     tell: Tell = str,
 ) -> list[Placed]:
@@ -64,21 +63,20 @@ def placements(
 
     The even scheduler does not look at needs: it deals the executors to a fixed number of workers, here one
     to all. The others place each topology at each load and use what they need; the resource-aware one draws nothing.
-    `transfer` is h of the throughput model.
     """
     found: list[Placed] = []
     for topology in topologies:
         tell(topology)
         latencies = topology in simulated
         lowest = paper_problem(topology, min(loads))
-        found += [_placed(lowest, topology, 0.0, EVEN, workers, deal, transfer, latencies) for workers, deal in _even(lowest)]
+        found += [_placed(lowest, topology, 0.0, EVEN, workers, deal, latencies) for workers, deal in _even(lowest)]
         for load in loads:
             problem = paper_problem(topology, load)
             for method in METHODS:
                 for seed in range(1 if method == RESOURCE_AWARE else seeds):
                     deployment = solve(problem, method, seed=seed, time_limit=1.0).deployment
                     if deployment is not None:
-                        found.append(_placed(problem, topology, load, method, seed, deployment, transfer, latencies))
+                        found.append(_placed(problem, topology, load, method, seed, deployment, latencies))
     return found
 
 
@@ -96,13 +94,12 @@ def _placed(
     method: str,
     seed: int,
     deployment: Deployment,
-    transfer: float,
     simulated: bool,
 ) -> Placed:
-    what = carried(problem, deployment, transfer=transfer)
+    what = carried(problem, deployment)
     if not simulated:
         return Placed(topology, load, method, seed, what.reserved, what.throughput)
-    seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, transfer=transfer, seed=seed)
+    seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
     least, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
     return Placed(topology, load, method, seed, what.reserved, what.throughput, least, mean)
 

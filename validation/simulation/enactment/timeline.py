@@ -12,10 +12,6 @@ from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment.run import EnactmentRun
 from edrp.enactment.scenario import EnactmentScenario
 
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LONG, LONGER = 6 * HOUR, 2 * DAY
-"""Seconds from which an axis counts hours, and days."""
-
 
 @dataclass(frozen=True, slots=True)
 class HostTimeline:
@@ -56,14 +52,3 @@ def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
     starts, ends = np.array([(start, np.inf if end is None else end) for start, end in spans]).reshape(-1, 2).T
     found: Ints = np.searchsorted(np.sort(starts), time, side="right") - np.searchsorted(np.sort(ends), time, side="right")
     return found
-
-
-def time_unit(duration: float) -> tuple[float, str]:
-    """Seconds of the unit in which an axis of that length counts, and its name.
-
-    >>> time_unit(7200.0), time_unit(86_400.0)
-    ((60.0, 'min'), (3600.0, 'h'))
-    """
-    if duration >= LONGER:
-        return DAY, "days"
-    return (HOUR, "h") if duration >= LONG else (MINUTE, "min")

@@ -93,9 +93,9 @@ def follow_rule(rule: Rule, course: NodeCountCourse) -> Followed:
     return Followed(rule.name, np.array(moved), np.array(broken), np.array(seconds))
 
 
-def follow_hashing(course: NodeCountCourse, runs: int = 100, virtual_nodes: int = 100) -> Followed:
+def follow_hashing(course: NodeCountCourse, runs: int = 100) -> Followed:
     """Consistent hashing, averaged over hash functions as the paper does."""
-    each = [follow_rule(ConsistentHashing(virtual_nodes, seed), course) for seed in range(runs)]
+    each = [follow_rule(ConsistentHashing(seed=seed), course) for seed in range(runs)]
     return Followed(
         each[0].name,
         np.mean([run.moved_share for run in each], axis=0),
