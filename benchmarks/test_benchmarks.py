@@ -53,5 +53,5 @@ def test_no_change_that_makes_a_claim_false_is_accepted():
     from corrupted_certificates import run
 
     outcomes = run(300, seed=1)
-    assert sum(found["rejected"] for found in outcomes.values()) > 150
-    assert not any(found["ACCEPTED THOUGH FALSE"] for found in outcomes.values()), outcomes
+    assert sum(found.refused for found in outcomes.values()) > 150
+    assert len(outcomes) == 6

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from false_claims import change_certified, worth
 
 from edrp import solve
 from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem
 from edrp.migration.single_step import MigrationProblem
-from edrp.validation.oracles.corruption import check_documents
+from edrp.validation.oracles.corruption import change_certified, check_documents
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -41,17 +40,12 @@ def test_small_policies_are_certified(seed):
 
 
 def test_no_change_makes_a_false_claim_of_ssm_pass():
-    refused, passed = change_certified(map(random_migration, range(20)), "ssm", 50, worth("intervals"))
+    refused, passed = change_certified(map(random_migration, range(20)), "ssm", 50)
     assert refused > 400
     assert refused + passed == 1000
 
 
 def test_no_change_makes_a_false_claim_of_pmc_pass():
-    def value_of(problem, solution, document):
-        evaluation = problem.evaluate({"intervals": document["intervals"], "projected_cost": 0.0, "objective": 0.0})
-        same = document["intervals"] == solution.to_document()["intervals"]
-        return solution.objective if evaluation.feasible and same else None
-
-    refused, passed = change_certified(map(random_policy_problem, range(10)), "pmc", 40, value_of)
+    refused, passed = change_certified(map(random_policy_problem, range(10)), "pmc", 40)
     assert refused > 150
     assert refused + passed == 400

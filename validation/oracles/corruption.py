@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.certificates import checker
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.solve import solve
 
 AMOUNTS = (0, 1, -1, 2, 7, 10**9, -(10**9))
 FACTORS = ("9/10", "11/10", "1000001/1000000")
 DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes")
 """Fields of solution documents that are changed."""
 
+MAP = ("nodes", "routes", "public")
+"""Fields of a solution document that are a map; decisions of other kinds are one field."""
+
 MALFORMED = (checker.Refused, *checker.MALFORMED)
 """Errors that `checker.verdict` turns into "not proven"."""
+
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+TRUE, SAME = 1.1e-6, 2e-9
+"""By how much an objective and a bound may be away from the optimum, and an objective from the value of its decision."""
 
 
 class Verdicts(NamedTuple):
@@ -29,46 +39,73 @@ class Verdicts(NamedTuple):
 
 def check_documents(problem: Any, solution: dict[str, Any], certificate: str) -> str:
     """The checker's verdict on a problem, a solution document and the text of a certificate."""
-    documents = (checker.parse(problem.model_dump_json()), checker.parse(json.dumps(solution)))
-    return checker.check(*documents, certificate.splitlines())
+    return _check_texts(problem, json.dumps(solution), certificate)
 
 
-IsTrue = Callable[[dict[str, Any], Fraction | None], bool]
+def _check_texts(problem: Any, solution: str, certificate: str) -> str:
+    return checker.check(checker.parse(problem.model_dump_json()), checker.parse(solution), certificate.splitlines())
 
 
-def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.Generator, is_true: IsTrue) -> Verdicts:
+def change_certified(problems: Iterable[Any], method: str, count: int) -> Verdicts:
+    """Solve problems with certificates, and change each answer so many times; see `try_corruptions`."""
+    random = np.random.default_rng(0)
+    found = [try_corruptions(problem, solve(problem, method, certify=True), count, random) for problem in problems]
+    return Verdicts(*map(sum, zip(*found, strict=True)))
+
+
+def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.Generator) -> Verdicts:
     """Change a certified solution or its certificate so many times.
-
-    Parameters
-    ----------
-    is_true
-        Whether what a solution document and a bound claim is true: the decision is feasible, worth what the
-        document says, and nothing is below the bound − 1e-6; a bound of None claims that nothing is feasible.
 
     Raises
     ------
     AssertionError
         When a change makes the claim false and passes.
     """
-    document = json.loads(json.dumps(solution.to_document()))
+    document = json.dumps(solution.to_document())
     refused = passed = 0
     for _ in range(count):
-        changed, certificate = corrupt(document, solution.certificate, random)
+        change = corrupt if random.random() < 0.5 else corrupt_text
+        changed, certificate = change(document, solution.certificate, random)
         try:
-            check_documents(problem, changed, certificate)
+            _check_texts(problem, changed, certificate)
         except MALFORMED:
             refused += 1
             continue
-        header = json.loads(certificate.splitlines()[0])
-        if not is_true(changed, Fraction(header["bound"]) if header["claim"] == "optimal" else None):
-            raise AssertionError(f"a false claim passes: {problem.model_dump_json()}\n{json.dumps(changed)}\n{certificate}")
+        try:
+            true = is_true(problem, solution, json.loads(changed), json.loads(certificate.splitlines()[0]))
+        except (
+            InvalidInstanceError
+        ):  # `edrp check` refuses a field that the checker does not know
+            refused += 1
+            continue
+        if not true:
+            raise AssertionError(f"a false claim passes: {problem.model_dump_json()}\n{changed}\n{certificate}")
         passed += 1
     return Verdicts(refused, passed)
 
 
-def corrupt(solution: dict[str, Any], certificate: str, random: np.random.Generator) -> tuple[dict[str, Any], str]:
+def is_true(problem: Any, solution: Any, document: dict[str, Any], header: dict[str, Any]) -> bool:
+    """Whether a document and the header of its certificate claim what holds: nothing is feasible, or a decision is optimal."""
+    optimum = solution.objective
+    if optimum is None or header["claim"] != "optimal":
+        return optimum is None and header["claim"] == "infeasible"
+    allowed = TRUE * max(1.0, abs(optimum))
+    if Fraction(header["bound"]) > Fraction(optimum) + Fraction(allowed):
+        return False
+    close = abs(document["objective"] - optimum) <= allowed
+    if problem.kind == "migration-policy":
+        return close and document["intervals"] == solution.to_document()["intervals"]
+    if problem.kind not in checker.EVALUATE:  # the value of such a decision is not the checker's business, the bound is
+        return True
+    field = checker.DECISION.get(problem.kind)
+    evaluation = problem.evaluate(document[field] if field else {name: document[name] for name in MAP if name in document})
+    same = abs(evaluation.objective - document["objective"]) <= SAME * max(1.0, abs(evaluation.objective))
+    return bool(evaluation.feasible and same and close)
+
+
+def corrupt(text: str, certificate: str, random: np.random.Generator) -> tuple[str, str]:
     """A solution document and a certificate, of which a number, the order of lines or the length is changed."""
-    lines = [json.loads(line) for line in certificate.splitlines()]
+    solution, lines = json.loads(text), [json.loads(line) for line in certificate.splitlines()]
     what = random.random()
     if what < 0.35:
         fields = {name: solution[name] for name in DECISIONS if name in solution}
@@ -82,7 +119,45 @@ def corrupt(solution: dict[str, Any], certificate: str, random: np.random.Genera
     else:
         order = random.permutation(len(lines) - 1) + 1 if random.random() < 0.3 else np.arange(1, len(lines))
         lines = [lines[0], *(lines[i] for i in order)][: int(random.integers(1, len(lines) + 1))]
-    return solution, "".join(json.dumps(line) + "\n" for line in lines)
+    return json.dumps(solution), "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def corrupt_text(solution: str, certificate: str, random: np.random.Generator) -> tuple[str, str]:
+    """The same files, of which one has a random change as a text."""
+    if random.random() < 0.25:
+        return _changed_text(solution, random), certificate
+    return solution, _changed_text(certificate, random)
+
+
+def _changed_text(text: str, random: np.random.Generator) -> str:
+    """A text with one number or sign replaced, a line dropped, doubled or swapped, its end cut off, or two numbers swapped."""
+    lines, numbers = text.split("\n"), list(NUMBER.finditer(text))
+    at, (a, b) = int(random.integers(len(text))), sorted(random.integers(len(lines), size=2).tolist())
+    first, second = (numbers[i] for i in sorted(random.integers(len(numbers), size=2).tolist()))
+    match random.integers(7):
+        case 0:
+            return text[: first.start()] + _other_number(first[0], random) + text[first.end() :]
+        case 1:
+            return text[:at] + str(random.choice(list('0123456789-./,:[]{}"abGSBF '))) + text[at + 1 :]
+        case 2:
+            return "\n".join([*lines[:a], *lines[a + 1 :]])
+        case 3:
+            return "\n".join([*lines[: a + 1], *lines[a:]])
+        case 4:
+            lines[a], lines[b] = lines[b], lines[a]
+            return "\n".join(lines)
+        case 5:
+            return text[:at]
+    middle = text[first.end() : second.start()]
+    return text[: first.start()] + second[0] + middle + first[0] + text[second.end() :] if first is not second else text
+
+
+def _other_number(text: str, random: np.random.Generator) -> str:
+    """Another number in place of the one in the text."""
+    value = float(text)
+    others = [value + 1, value - 1, -value, value * 2, value / 2, 0.0, value * (1 + 1e-7), 1e300, 1e-300, 1e9]
+    other = others[int(random.integers(len(others)))]
+    return str(int(other)) if re.fullmatch(r"-?\d+", text) and abs(other) < 1e18 else repr(other)
 
 
 def _with_a_change(value: Any, random: np.random.Generator) -> Any:
