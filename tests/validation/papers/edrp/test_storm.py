@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_day():
 
 
 def test_the_report_prints_table_v_beside_the_paper(monkeypatch, tmp_path, rounds):
-    def shortened(console, title, steps, run, jobs):
+    def shortened(console, title, steps, run):
         assert steps == 24
         return rounds
 
