@@ -73,9 +73,7 @@ def try_corruptions(problem: Any, solution: Any, count: int, random: np.random.G
             continue
         try:
             true = is_true(problem, solution, json.loads(changed), json.loads(certificate.splitlines()[0]))
-        except (
-            InvalidInstanceError
-        ):  # `edrp check` refuses a field that the checker does not know
+        except InvalidInstanceError:  # `edrp check` refuses a field that the checker does not know
             refused += 1
             continue
         if not true:

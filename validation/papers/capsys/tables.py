@@ -50,22 +50,18 @@ def _peak(row: QueryRow, best: QueryRow, resource: str) -> str:
 def plan_table(rows: Sequence[PlanRow]) -> Table:
     """Deployments of Q3: the measured ones as our model sees them, then our optima."""
     operators = list(dict.fromkeys(operator for row in rows for operator in row.replicas))
-    shown = tuple((_label(row), str(row.slots), _tasks(row, operators), *_predictions(row)) for row in rows)
+    shown = []
+    for row in rows:
+        label = f"ours: {row.name}" + ("\nproven" if row.proven else "") if row.ours else row.name
+        tasks = ", ".join(str(row.replicas.get(operator, 0)) for operator in operators)
+        shown.append((label, str(row.slots), tasks, *_predictions(row)))
     right = ("slots", "predicted\n[records/s]", "compute\n[%]", "network\n[%]", "latency\n[ms]")
     columns = ("Plan", "slots", "tasks", *right[1:], "held back by, or breaks")
     note = (
         f"Tasks of {', '.join(operators)}. Shares are those of the fullest worker at the target. Latency is infinite where a "
         "task is asked for more than it serves."
     )
-    return Table("Q3: measured plans and joint optima", columns, shown, right, note=note, open=True)
-
-
-def _label(row: PlanRow) -> str:
-    return f"ours: {row.name}" + ("\nproven" if row.proven else "") if row.ours else row.name
-
-
-def _tasks(row: PlanRow, operators: Sequence[str]) -> str:
-    return ", ".join(str(row.replicas.get(operator, 0)) for operator in operators)
+    return Table("Q3: measured plans and joint optima", columns, tuple(shown), right, note=note, open=True)
 
 
 def _predictions(row: PlanRow) -> Iterator[str]:

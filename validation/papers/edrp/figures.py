@@ -25,11 +25,12 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
     for index, (name, replay) in enumerate(replays.items()):
         upper, lower = outer[index // 2, index % 2].subgridspec(2, 1, height_ratios=(2.2, 1), hspace=0.1)
         response_axes = figure.add_subplot(upper)
-        draw_response(replay, ax=response_axes, minutes=minutes)
+        _draw_response(response_axes, replay, minutes)
         response_axes.set_ylim(bottom, top)
         response_axes.set_title(f"({'abcdefgh'[index]}) {name}", fontsize=10, loc="left")
         response_axes.tick_params(labelbottom=False)
-        replica_axes = draw_replicas(replay, ax=figure.add_subplot(lower, sharex=response_axes), minutes=minutes, unit=unit)
+        replica_axes = figure.add_subplot(lower, sharex=response_axes)
+        _draw_replicas(replica_axes, replay, minutes, unit)
         replica_axes.set_ylim(min(counts) - 0.8, max(counts) + 0.8)
     figure.suptitle(title, fontsize=12, x=0.07, ha="left", y=0.985)
     handles = _legend_handles()
@@ -38,9 +39,8 @@ def draw_hours(replays: Mapping[str, Replay], path: Path, *, title: str, minutes
     save_figure(figure, path)
 
 
-def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> Any:
-    """Response time in ms over time, its limit, and a mark at every reconfiguration; returns the axes."""
-    ax = blank_figure(6.0, 3.0).add_subplot() if ax is None else ax
+def _draw_response(ax: Any, replay: Replay, minutes: float) -> None:
+    """Response time in ms over time, its limit, and a mark at every reconfiguration."""
     times = [step.number * minutes for step in replay.steps]
     for step in replay.reconfigurations:
         ax.axvline(step.number * minutes, color=CHANGE, linewidth=1.2, zorder=1)
@@ -53,15 +53,12 @@ def draw_response(replay: Replay, ax: Any = None, *, minutes: float = 1.0) -> An
     ax.set_ylabel("response time [ms]", fontsize=8.5)
     ax.set_xlim(times[0], times[-1])
     unclutter(ax)
-    return ax
 
 
-def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit: str = "min") -> Any:
-    """Replicas of all operators and, on a second scale, the source rate over time; returns the axes."""
-    ax = blank_figure(6.0, 2.0).add_subplot() if ax is None else ax
+def _draw_replicas(ax: Any, replay: Replay, minutes: float, unit: str) -> None:
+    """Replicas of all operators and, on a second scale, the source rate over time."""
     times = [step.number * minutes for step in replay.steps]
     ax.step(times, replay.replicas, where="post", color=REPLICAS, linewidth=1.6)
-    ax.set_ylim(min(replay.replicas) - 0.8, max(replay.replicas) + 0.8)
     ax.set_ylabel("replicas", fontsize=8.5, color=REPLICAS)
     ax.set_xlabel(f"time [{unit}]", fontsize=8.5)
     ax.yaxis.get_major_locator().set_params(integer=True)
@@ -73,7 +70,6 @@ def draw_replicas(replay: Replay, ax: Any = None, *, minutes: float = 1.0, unit:
     rate.set_ylabel("tuples/s", fontsize=8.5, color=RATE)
     rate.tick_params(labelsize=8)
     rate.spines["top"].set_visible(False)
-    return ax
 
 
 def _response_range(replays: Mapping[str, Replay]) -> tuple[float, float]:

@@ -153,15 +153,12 @@ def _cell(nodes: int, max_replicas: int, time_limit: float | None, literal: bool
     about("restricted program")
     current = solve(earlier, "eliminate", time_limit=time_limit).deployment
     balanced = {"response_time": 0.3, "cost": 0.3, "downtime": 0.4}
-    moved = problem.replace(current=_with_queue(current, pins), weights=balanced)
+    assert current is not None
+    placed = Deployment({**current, "messageQueue": (pins["messageQueue"],)})
+    moved = problem.replace(current=placed, weights=balanced)
     restricted = formulate(moved, "restricted")
     timings["restricted"] = _pinned(restricted, pins, time_limit)
     return ProgramSize(nodes, max_replicas, count_columns(problem), restricted.program.columns, timings)
-
-
-def _with_queue(current: Deployment | None, pins: dict[str, str]) -> Deployment:
-    assert current is not None
-    return Deployment({**current, "messageQueue": (pins["messageQueue"],)})
 
 
 def _pinned(formulation: PlacementFormulation, pins: dict[str, str], time_limit: float | None) -> Timing:

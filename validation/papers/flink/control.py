@@ -28,11 +28,7 @@ class Measure(NamedTuple):
     value: Callable[[Row], float]
 
 
-def _late(row: Row) -> float:
-    return float(row["late"][str(row["bound"])] / row["tuples"])
-
-
-LATE = Measure("late tuples\n[%]", Unit(100, ".2f"), _late)
+LATE = Measure("late tuples\n[%]", Unit(100, ".2f"), lambda row: float(row["late"][str(row["bound"])] / row["tuples"]))
 HOURS = Measure("replica-hours", Unit(1, ".1f"), lambda row: float(row["replica_hours"]))
 STILL = Measure("standstill\n[s]", Unit(1, ".1f"), lambda row: float(row["standstill"]))
 RESCALES = Measure("rescales", Unit(1, ".1f"), lambda row: float(row["rescales"]))

@@ -123,9 +123,6 @@ def load_text(rows: Iterable[Row]) -> str:
     >>> load_text([{"load": 1.23}, {"load": {"min": 2.0, "mean": 3.0, "max": 7.64}}])
     '1.2 to 7.6'
     """
-    loads = [end for row in rows for end in _loads(row["load"])]
+    known = [row["load"] for row in rows]
+    loads = [end for load in known for end in ((load["min"], load["max"]) if isinstance(load, Mapping) else (load,))]
     return f"{min(loads):.1f} to {max(loads):.1f}" if loads else "unknown"
-
-
-def _loads(load: float | Mapping[str, float]) -> Iterator[float]:
-    yield from (load["min"], load["max"]) if isinstance(load, Mapping) else (load,)

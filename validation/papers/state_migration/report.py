@@ -91,16 +91,14 @@ def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
     """Fig. 9 as a table: cost of each policy on a series against τ, with the share of broken limits in brackets."""
     own = [row for row in rows if row.series == name]
     tolerances = tuple(dict.fromkeys(row.tolerance for row in own))
-    cells = {(row.policy, row.tolerance): _cost(row) for row in own}
+    cells = {}
+    for row in own:
+        broken = f" [{100 * row.followed.broken_share:.0f}]" if row.followed.broken.any() else ""
+        cells[row.policy, row.tolerance] = f"{100 * row.followed.mean:.1f}{broken}"
     policies = dict.fromkeys(row.policy for row in own)
     made = tuple((policy, *(cells.get((policy, tolerance), NONE) for tolerance in tolerances)) for policy in policies)
     columns = tuple(f"{tolerance:g}" for tolerance in tolerances)
     return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), made, columns)
-
-
-def _cost(row: PolicyRow) -> str:
-    broken = f" [{100 * row.followed.broken_share:.0f}]" if row.followed.broken.any() else ""
-    return f"{100 * row.followed.mean:.1f}{broken}"
 
 
 def saving_table(rows: Sequence[PolicyRow]) -> Table:
@@ -116,7 +114,9 @@ def saving_table(rows: Sequence[PolicyRow]) -> Table:
 
 def task_table(rows: Sequence[PolicyRow]) -> Table:
     """Fig. 12 as a table: cost and time of SSM against the number of tasks."""
-    made = tuple((row.series, str(row.tasks), f"{100 * row.followed.mean:.1f}", _microseconds(row)) for row in rows)
+    made = tuple(
+        (row.series, str(row.tasks), f"{100 * row.followed.mean:.1f}", f"{1e6 * row.followed.median_seconds:.0f}") for row in rows
+    )
     columns = ("Series", "Tasks", "Moved [%]", "Time [µs]")
     return Table(f"Fig. 12: SSM against the number of tasks, τ = {TOLERANCE:g}", columns, made, columns[1:])
 
@@ -138,7 +138,3 @@ def _saved(estimate: Estimate | None) -> str:
 
 def _seconds(row: PolicyRow) -> str:
     return f"{row.prepare_seconds:.1f} s"
-
-
-def _microseconds(row: PolicyRow) -> str:
-    return f"{1e6 * row.followed.median_seconds:.0f}"
