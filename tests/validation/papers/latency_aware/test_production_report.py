@@ -62,7 +62,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(folder: Path) -> dict[str, TopologyRow]:
-    return {row.name.removeprefix("largeCluster03/"): row for row in production_rows(folder, contenders=SEARCHES)}
+    found = production_rows(folder, time_limit=60.0, contenders=SEARCHES)
+    return {row.name.removeprefix("largeCluster03/"): row for row in found}
 
 
 def test_nodes_beside_the_bound(rows: dict[str, TopologyRow]) -> None:
