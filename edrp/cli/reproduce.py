@@ -27,6 +27,7 @@ from edrp.validation.papers.enactment import report as enactment_report
 from edrp.validation.papers.flink import report as flink_report
 from edrp.validation.papers.flink.rows import ROWS, FlinkRows, read_rows
 from edrp.validation.papers.latency_aware import (
+    coordinates_report,
     production_report,
     replanning_report,
     table_4,
@@ -141,6 +142,18 @@ def run_production(
 ) -> None:
     """Place 136 production topologies of Storm on their clusters; prints hosts, bounds, traffic and times."""
     production_report.run(output(), data=data, time_limit=time_limit)
+
+
+@reproduce.command("coordinates", rich_help_panel=LATENCY_AWARE)
+def run_coordinates(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder with the latencies between AWS regions; default: only random nodes in the plane."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of simulations for each setting.")] = 10,
+) -> None:
+    """Estimate latencies from few measurements, and print the median error after each round."""
+    coordinates_report.run(output(), data=data, seeds=seeds)
 
 
 @reproduce.command("enactment", rich_help_panel=ENACTMENT)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from io import StringIO
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import InvalidInstanceError
@@ -19,6 +21,7 @@ from edrp.datasets.placement.coordinates.latencies import estimate_latencies, es
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.coordinates.springs import relax
 from edrp.placement.network import Network
+from edrp.validation.papers.latency_aware.coordinates_report import run
 
 LINE = {("a", "b"): 0.010, ("b", "c"): 0.020, ("a", "c"): 0.030, ("c", "d"): 0.010, ("b", "d"): 0.030}
 
@@ -304,3 +307,12 @@ def test_what_is_no_file_of_regions_is_refused(
     write(f'{head}<graph edgedefault="directed"><node id="x"/><node id="y"/>{both}</graph></graphml>', AWS_FILE)
     names, delay = aws_delays(tmp_path)
     assert (names, delay.tolist()) == (("x", "y"), [[0.0, 0.006], [0.006, 0.0]])
+
+
+def test_report_by_rounds() -> None:
+    console = Console(record=True, width=160, file=StringIO())
+    found = run(console, seeds=2)
+    assert {errors.shape for errors in found.values()} == {(2, 10)}
+    text = console.export_text()
+    assert text.count("holds:") == 2
+    assert "does not hold" not in text
