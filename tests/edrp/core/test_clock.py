@@ -10,7 +10,7 @@ import pytest
 
 import edrp
 from edrp.backends.base import in_fresh_thread
-from edrp.core import budget
+from edrp.core import budget, methods
 from edrp.core.budget import LOOK, OVER, deadline, look, now, running, spend, units_left
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Options
@@ -79,6 +79,12 @@ def test_seconds_end_a_run_wherever_its_work_is_and_work_alone_does_not_end_one_
         jump_after(0, monkeypatch)
         assert now() == OVER
         assert run.over
+
+
+def test_progress_is_told_the_seconds_since_the_start(monkeypatch):
+    monkeypatch.setattr(methods, "perf_counter", count(100.0, 7.0).__next__)
+    assert Options(began=100.0).seconds == 0.0
+    assert Options(began=100.0).seconds == 7.0
 
 
 def test_a_run_inside_another_ends_with_it(monkeypatch):
