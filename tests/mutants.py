@@ -65,13 +65,13 @@ CORE_TESTS = {
     "instances": ("core/test_instances", "core/test_bad_input"),
     "kernel_helpers": ("core/test_kernel_helpers",),
     "kinds": ("core/test_kinds",),
-    "methods": ("core/test_solve", "core/test_kinds"),
+    "methods": ("core/test_clock", "core/test_solve", "core/test_kinds"),
     "places": ("core/test_bad_input", "core/test_magnitudes"),
     "plugins": ("test_plugins",),
     "problem": ("core/test_verification",),
     "program": ("core/test_program", "core/test_magnitudes"),
     "solution": ("core/test_verification",),
-    "solve": ("core/test_verification", "core/test_solve"),
+    "solve": ("core/test_clock", "core/test_verification", "core/test_solve"),
     "stages": ("core/test_stages",),
     "wording": ("core/test_bad_input", "core/test_magnitudes", "cli/test_suggestions"),
 }
@@ -305,13 +305,11 @@ def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tup
 
 
 def own_tests(part: Part, *paths: Path) -> list[str]:
-    """Arguments of pytest for files: their tests, the examples of docstrings first; the first that fails ends them."""
+    """Arguments of pytest for files: the examples of their folders, their tests; the first that fails ends them."""
     tests = []
     for path in paths:
         if ">>>" in (ROOT / path).read_text(encoding="utf-8"):
-            parts = path.with_suffix("").parts
-            name = ".".join(parts if parts[0] == "edrp" else ("edrp", *parts))
-            tests.append(f"tests/edrp/test_docs.py::test_docstring_examples_run[{name}]")
+            tests.append(f"tests/edrp/test_docs.py::test_docstring_examples_run[{path.parent.as_posix()}]")
         tests += part.own.get(path.as_posix(), part.tests)
     options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", *part.options]
     return [*options, *dict.fromkeys(tests)]

@@ -171,10 +171,9 @@ def roots(model: Model) -> list[Box]:
     elsewhere = model.downtime_least[model.candidate & ~running]
     first = max(compiled.synchronisation_time, downtime_floor(compiled))
     moving = max(first, float(elsewhere.min())) if elsewhere.size else np.inf
-    roots = [box(running & model.candidate, 0.0, 0.0), box(running & model.candidate, first, limit)]
-    if moving <= limit:
-        roots.append(box(model.candidate, moving, limit))
-    return roots
+    ranges = ((running, 0.0, 0.0), (running, first, limit), (True, moving, limit))
+    # Where nothing can change, no downtime is long enough: there is no deployment in such a range.
+    return [box(where & model.candidate, least, most) for where, least, most in ranges if least <= most and least < np.inf]
 
 
 def _answer(

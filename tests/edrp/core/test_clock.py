@@ -10,7 +10,7 @@ import pytest
 
 import edrp
 from edrp.backends.base import in_fresh_thread
-from edrp.core import budget
+from edrp.core import budget, methods
 from edrp.core.budget import LOOK, OVER, deadline, look, now, running, spend, units_left
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError
 from edrp.core.methods import Options
@@ -81,6 +81,21 @@ def test_seconds_end_a_run_wherever_its_work_is_and_work_alone_does_not_end_one_
         assert run.over
 
 
+def test_progress_is_told_the_seconds_since_the_start(monkeypatch):
+    monkeypatch.setattr(methods, "perf_counter", count(100.0, 7.0).__next__)
+    assert Options(began=100.0).seconds == 0.0
+    assert Options(began=100.0).seconds == 7.0
+
+
+def test_a_run_inside_another_ends_with_it(monkeypatch):
+    seconds = [0.0]
+    monkeypatch.setattr(budget, "perf_counter", lambda: seconds[0])
+    with running(time_limit=1.0), running(time_limit=5.0):
+        assert now() == 0.0
+        seconds[0] = 2.0
+        assert now() == OVER
+
+
 def test_the_limit_that_comes_first_ends_a_run_and_is_named(monkeypatch):
     problem = layered(8, 0)
     assert edrp.solve(problem, "eliminate", work_limit=0.05, time_limit=YEAR).stopped_because == "work_limit"
@@ -95,6 +110,11 @@ def test_limits_that_cannot_be_are_refused(word_count, name, limit):
         edrp.solve(word_count, "greedy", **{name: limit})
 
 
+@pytest.mark.parametrize("name", ["work_limit", "time_limit"])
+def test_a_limit_of_0_is_one(word_count, name):
+    assert edrp.solve(word_count, "highs", **{name: 0}).stopped_because == name
+
+
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
 @pytest.mark.parametrize("looks", [3, 20])
 def test_a_limit_that_passes_while_a_program_is_built_leaves_nothing_and_says_so(backend, looks):
@@ -107,6 +127,15 @@ def test_what_runs_is_answered_where_there_was_no_time_for_a_program(word_count)
     runs = edrp.solve(word_count, "first-fit").deployment
     solution = edrp.solve(word_count.replace(current=runs), "highs", work_limit=2 * LOOK)
     assert (solution.status, solution.stopped_because, solution.deployment) == ("feasible", "work_limit", runs)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_start_and_current_decision_the_better_is_answered_where_there_was_no_time(word_count, swapped):
+    good, bad = (edrp.solve(word_count, method).deployment for method in ("highs", "first-fit"))
+    runs, start = (good, bad) if swapped else (bad, good)
+    problem = word_count.replace(current=runs)
+    solution = edrp.solve(problem, "highs", work_limit=2 * LOOK, start=start)
+    assert solution.objective == min(problem.evaluate(one).objective for one in (good, bad))
 
 
 def test_a_solver_that_does_not_hear_is_left_to_itself():

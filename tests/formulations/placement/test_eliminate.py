@@ -173,3 +173,21 @@ def test_large_networks_are_proven_too() -> None:
     """100 nodes with up to three replicas: far beyond any program."""
     solution = edrp.solve(debs2015(145.0, network=geometric(100, 1), max_replicas=3), "eliminate")
     assert solution.status == "optimal"
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_where_nothing_can_change_the_current_deployment_is_the_optimum(pinned: bool) -> None:
+    """On one node, or where operators may run nowhere else, no downtime is long enough for a move: that is no bound."""
+    nodes = [{"name": "n0"}, {"name": "n1"}] if pinned else [{"name": "n0"}]
+    operators = [{"name": name, **({"candidates": ["n0"]} if pinned else {})} for name in "abc"]
+    operators[1]["latency"] = {"model": "polynomial", "coefficients": [1e-4]}
+    problem = edrp.EdrpProblem(
+        application={"operators": operators, "streams": [{"source": "a", "target": "b"}]},
+        network={"nodes": nodes},
+        weights={"response_time": 1.0},
+        limits={"response_time": 0.5},
+        current=dict.fromkeys("abc", ["n0"]),
+    )
+    solution = edrp.solve(problem, "eliminate")
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(2e-4)  # in units of the limit
