@@ -186,7 +186,7 @@ def test_where_nothing_can_change_the_current_deployment_is_the_optimum(pinned: 
         network={"nodes": nodes},
         weights={"response_time": 1.0},
         limits={"response_time": 0.5},
-        current=dict.fromkeys("abc", ["n0"]),
+        current={name: ["n0"] for name in "abc"},
     )
     solution = edrp.solve(problem, "eliminate")
     assert solution.status == "optimal"
