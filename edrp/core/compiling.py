@@ -7,15 +7,14 @@ the kernel: with a limit shorter than it takes to compile one, every call would 
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pkgutil import resolve_name
+from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -24,111 +23,64 @@ from edrp.core.errors import OutOfTimeError
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
-FOR_WHEEL = "EDRP_KERNELS_FOR_WHEEL"
-"""Environment variable: folder to which machine code for a wheel is written, too."""
-
-LOW_PRIORITY = 10
-"""Niceness of a process that goes on compiling when the answer has been given."""
-
 
 class Compilation:
-    """The compiler as this process has waited for it.
-
-    Attributes
-    ----------
-    seconds : waited for so far.
-    listeners : called whenever a kernel begins to be compiled.
-    """
+    """How long this process has waited for the compiler, and whom it tells when it begins to."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.listeners: list[Callable[[], None]] = []
-        self._depth = 0
-        self._began = 0.0
-
-    def begin(self) -> None:
-        """Count from here, unless it is a part of what is being compiled already."""
-        if not self._depth:
-            self._began = perf_counter()
-            for listener in self.listeners:
-                listener()
-        self._depth += 1
-
-    def end(self) -> None:
-        """Count up to here."""
-        self._depth -= 1
-        if not self._depth:
-            seconds = perf_counter() - self._began
-            self.seconds += seconds
-            if compiles_patiently():
-                clock().extend(seconds)
+        self._listeners: list[Callable[[], None]] = []
 
     @contextmanager
     def told(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call a function whenever compiling begins, as long as the block lasts.
-
-        >>> with Compilation().told(print):
-        ...     pass
-        """
-        self.listeners.append(listener)
+        """Call a function whenever waiting begins, as long as the block lasts."""
+        self._listeners.append(listener)
         try:
             yield
         finally:
-            self.listeners.remove(listener)
+            self._listeners.remove(listener)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the seconds of the block; time limits that wait for the compiler move by them."""
+        began = perf_counter()
+        for listener in self._listeners:
+            listener()
+        try:
+            yield
+        finally:
+            self.seconds += (seconds := perf_counter() - began)
+            if compiles_patiently():
+                clock().extend(seconds)
 
 
 compilation = Compilation()
-"""That of this process."""
 
-_children: dict[tuple[str, str, str], subprocess.Popen[bytes]] = {}
+_children: dict[bytes, subprocess.Popen[bytes]] = {}
 
 
 def compile_apart(function: Callable[..., Any], signature: Any, seconds: float) -> None:
-    """Have another process compile a kernel into the cache, and wait for it for some seconds.
-
-    Raises
-    ------
-    OutOfTimeError
-        When it is not done by then.
-    """
-    key = (function.__module__, function.__qualname__, str(signature))
-    child = _children.get(key) or _started(key, signature)
-    _children[key] = child
+    """Have another process compile a kernel into the cache; raises `OutOfTimeError` when that takes more than some seconds."""
+    task = pickle.dumps((f"{function.__module__}:{function.__qualname__}", signature))
+    child = _children.get(task)
+    if child is None or child.poll() is not None:
+        command = [sys.executable, "-c", f"from {__name__} import main; main()"]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _children[task] = child
+        assert child.stdin is not None
+        child.stdin.write(task)
+        child.stdin.flush()  # it ends when this process does
     try:
-        child.wait(max(0.0, seconds))
+        with compilation.waiting():
+            child.wait(max(0.0, seconds))
     except subprocess.TimeoutExpired:
-        os.setpriority(os.PRIO_PROCESS, child.pid, LOW_PRIORITY)
+        os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         raise OutOfTimeError(STILL_COMPILING) from None
-    except BaseException:
-        child.kill()
-        raise
-    finally:
-        if child.poll() is not None:
-            del _children[key]
-
-
-def _started(key: tuple[str, str, str], signature: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "edrp.core.compiling", str(os.getpid())]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert child.stdin is not None
-    with child.stdin as task:
-        task.write(pickle.dumps((*key[:2], signature)))
-    return child
-
-
-def _end_with(parent: int) -> None:
-    """End at once when the parent has."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
+    _children.pop(task).communicate()
 
 
 def main() -> None:
-    """Compile the kernel that standard input names, for a signature."""
-    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    module, name, signature = pickle.loads(sys.stdin.buffer.read())
-    getattr(importlib.import_module(module), name).dispatcher.compile(signature)
-
-
-if __name__ == "__main__":
-    main()
+    """Compile the kernel that standard input names, for a signature, while standard input stays open."""
+    name, signature = pickle.load(sys.stdin.buffer)
+    Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(1)), daemon=True).start()
+    resolve_name(name).dispatcher.compile(signature)
