@@ -32,14 +32,15 @@ class SafeConsole(Console):
             yield Segment(text if control else visible_lines(text), style, control)
 
 
-def output() -> Console:
-    """Standard output."""
-    return _console(False)
+def output(stderr: bool = False) -> Console:
+    """Standard output, or standard error; what is not a terminal is wide."""
+    console = SafeConsole(stderr=stderr)
+    return console if console.is_terminal else SafeConsole(stderr=stderr, width=FILE_WIDTH)
 
 
 def errors() -> Console:
     """Standard error."""
-    return _console(True)
+    return output(stderr=True)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
@@ -102,8 +103,3 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
             status.update(escape(f"{text}: {seconds:.0f} s, {found}{proven}"))
 
         yield update
-
-
-def _console(stderr: bool) -> Console:
-    console = SafeConsole(stderr=stderr)
-    return console if console.is_terminal else SafeConsole(stderr=stderr, width=FILE_WIDTH)

@@ -67,23 +67,15 @@ class Clock:
         return inf if self._end == inf else self._end - perf_counter()
 
 
-_clock: ContextVar[Clock] = ContextVar("clock")
-_idle = Clock()
+OUTSIDE = Clock()
+"""The clock outside of all runs, which has no limits."""
+
+_clock: ContextVar[Clock] = ContextVar("clock", default=OUTSIDE)
 _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
-def clock() -> Clock:
-    """The clock of the run that this is a part of; outside of all runs, one without limits."""
-    return _clock.get(_idle)
-
-
-def in_run() -> bool:
-    """Whether this is a part of a run.
-
-    >>> in_run()
-    False
-    """
-    return _clock.get(None) is not None
+clock: Callable[[], Clock] = _clock.get
+"""The clock of the run that this is a part of, or `OUTSIDE`."""
 
 
 def now() -> float:
@@ -113,16 +105,16 @@ def running(time_limit: float | None = None, work_limit: float | None = None) ->
 
     A run inside another one keeps to the limits of both, and its work counts for both.
     """
-    outer = _clock.get(None)
-    left = inf if outer is None else units_left()
+    outer = clock()
     own = Clock(time_limit, work_limit, outer)
+    left = inf if outer is OUTSIDE else units_left()
     tokens = _clock.set(own), _deadline.set(min(own.limit, left))
     try:
         yield own
     finally:
         _clock.reset(tokens[0])
         _deadline.reset(tokens[1])
-        (outer or _idle).work += own.work
+        outer.work += own.work
 
 
 _patient: ContextVar[bool] = ContextVar("patient", default=False)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from threading import Thread
 from time import perf_counter
@@ -24,27 +25,28 @@ from edrp.core.errors import OutOfTimeError
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
 
+@dataclass
 class Compilation:
-    """How long this process has waited for the compiler, and whom it tells when it begins to."""
+    """For how many seconds this process has waited for the compiler, how often it gave up, and whom it tells when it begins."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._listeners: list[Callable[[], None]] = []
+    seconds: float = 0.0
+    given_up: int = 0
+    listeners: list[Callable[[], None]] = field(default_factory=list)
 
     @contextmanager
     def told(self, listener: Callable[[], None]) -> Iterator[None]:
         """Call a function whenever waiting begins, as long as the block lasts."""
-        self._listeners.append(listener)
+        self.listeners.append(listener)
         try:
             yield
         finally:
-            self._listeners.remove(listener)
+            self.listeners.remove(listener)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Count the seconds of the block; time limits that wait for the compiler move by them."""
         began = perf_counter()
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener()
         try:
             yield
@@ -74,6 +76,7 @@ def compile_apart(function: Callable[..., Any], signature: Any, seconds: float) 
         with compilation.waiting():
             child.wait(max(0.0, seconds))
     except subprocess.TimeoutExpired:
+        compilation.given_up += 1
         os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         raise OutOfTimeError(STILL_COMPILING) from None
     _children.pop(task).communicate()

@@ -13,7 +13,7 @@ from contextvars import ContextVar, copy_context
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
-from edrp.core.budget import TooMuchWorkError, at_most, in_run, running
+from edrp.core.budget import OUTSIDE, TooMuchWorkError, at_most, clock, running
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def interpreted_first(work: Callable[[], Any]) -> Any:
     'done'
     """
     if _interpreted.get() is None:
-        own = nullcontext() if in_run() else running()  # threads outside of runs share a clock
+        own = running() if clock() is OUTSIDE else nullcontext()  # threads outside of runs share a clock
         with suppress(TooMuchWorkError, InterpretationError), own, interpreting(), at_most(SMALL):
             return work()
     return work()
