@@ -164,9 +164,8 @@ def solve(
     time_limit
         Seconds; None for none. A method that has to stop returns its incumbent, bound and gap.
     work_limit
-        Units of work, each about a second of an idle core (docs/explanation/work.md); None for none. With the same seed and
-        work limit the answer is the same at any load and in any process. Of two limits the one that comes first ends the run;
-        `solution.stopped_because` says which.
+        Units of work, each about a second of an idle core (docs/explanation/work.md), with which answers repeat at any load;
+        None for none. Of two limits the one that comes first ends the run; `solution.stopped_because` says which.
     gap
         Relative gap at which an incumbent counts as proven optimal.
     seed
@@ -178,9 +177,8 @@ def solve(
     progress
         Called now and then with (seconds, incumbent objective, bound).
     certify
-        Whether to write a certificate of an optimum, or of infeasibility, and have it checked, in what remains of the time
-        limits and at most 60 units of work. `solution.certificate` holds it, and `solution.proof` says "checked certificate";
-        where there is none, a note says why.
+        Whether to write a certificate of an optimum, or of infeasibility, for `solution.certificate`, and have it checked, in
+        what remains of the limits and at most 60 units of work; where there is none, a note says why.
     **parameters
         Parameters of the method, by name.
 
@@ -196,21 +194,18 @@ def solve(
     check_limits(time_limit=time_limit, work_limit=work_limit)
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
-        waited, given_up = compilation.seconds, compilation.given_up
+        compiled = replace(compilation)
         options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
-        if problem.stage_count:
-            answer = solve_in_stages(problem, options, partial(_answer, method))
-            evaluation = verified(problem, answer, gap, method)
-        else:
-            answer, evaluation = _answer(method, problem, options)
-        answer = _about_limits(answer, run, method, options, compilation.given_up > given_up)
-        seconds = Seconds(options.seconds, compilation.seconds - waited)
+        answer, evaluation = _answer(method, problem, options)
+        answer = _about_limits(answer, run, method, options, compilation.given_up > compiled.given_up)
+        seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         solution = solution_of(problem, answer, evaluation, seconds, seed, clashes)
-        if certify:
-            request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
-            solution = with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
-        return solution
+        if not certify:
+            return solution
+        request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
+        certified: SolutionType = with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
+        return certified
 
 
 def check_limits(**limits: float | None) -> None:
@@ -238,7 +233,7 @@ def check_limits(**limits: float | None) -> None:
 
 
 def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: bool) -> Answer:
-    """The answer; which limit has stopped the method, whether it counted any work, and whether kernels were not ready in time."""
+    """The answer; which limit has stopped the method, whether it counted any work, whether kernels were not ready in time."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
     if stopped == "time_limit" and options.work_limit is not None and not run.over:
@@ -251,7 +246,13 @@ def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compi
 
 
 def _answer(name: str, problem: Solvable[Any], options: Options) -> tuple[Answer, Evaluation | None]:
-    """The answer of the method of that name and its evaluation, or what was given where that is better than what was found."""
+    """The answer of the method of that name and its evaluation, or what was given where that is better than what was found.
+
+    With priorities, stage by stage, of which each is answered like a problem of its own.
+    """
+    if problem.stage_count:
+        answer = solve_in_stages(problem, options, partial(_answer, name))
+        return answer, verified(problem, answer, options.gap, name)
     try:
         resolved = ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))
         answer = resolved.named(run_method(resolved.method, problem, options))
