@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
-from edrp.core.compiling import compilation
+from edrp.core.budget import setting
+from edrp.core.compiling import compiling_begins
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
 from edrp.report.tables import Table, console_table
 
@@ -95,7 +96,10 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
     if not console.is_terminal:
         yield None
         return
-    with console.status(escape(text)) as status, compilation.told(lambda: status.update(escape(f"{text}: compiling (once)"))):
+    with (
+        console.status(escape(text)) as status,
+        setting(compiling_begins, lambda: status.update(escape(f"{text}: compiling (once)"))),
+    ):
 
         def update(seconds: float, objective: float | None, bound: float | None) -> None:
             found = "nothing found yet" if objective is None else f"best {objective:.6g}"

@@ -16,8 +16,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from time import perf_counter
+from typing import TypeVar
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
+
+T = TypeVar("T")
 
 OVER = 1e15
 """What the clock says once the time limit has passed: later than any limit, and finite, so that differences are numbers."""
@@ -78,6 +81,21 @@ clock: Callable[[], Clock] = _clock.get
 """The clock of the run that this is a part of, or `OUTSIDE`."""
 
 
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a variable of the context a value inside the block.
+
+    >>> with setting(_deadline, 3.0):
+    ...     units_left()
+    3.0
+    """
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
 def now() -> float:
     """Units on the clock by which limits are kept."""
     return clock().read()
@@ -108,12 +126,10 @@ def running(time_limit: float | None = None, work_limit: float | None = None) ->
     outer = clock()
     own = Clock(time_limit, work_limit, outer)
     left = inf if outer is OUTSIDE else units_left()
-    tokens = _clock.set(own), _deadline.set(min(own.limit, left))
     try:
-        yield own
+        with setting(_clock, own), setting(_deadline, min(own.limit, left)):
+            yield own
     finally:
-        _clock.reset(tokens[0])
-        _deadline.reset(tokens[1])
         outer.work += own.work
 
 
@@ -132,11 +148,8 @@ def compiling_under_limits() -> Iterator[None]:
     ...     compiles_patiently()
     True
     """
-    token = _patient.set(True)
-    try:
+    with setting(_patient, True):
         yield
-    finally:
-        _patient.reset(token)
 
 
 @contextmanager
@@ -150,11 +163,8 @@ def deadline(moment: float) -> Iterator[None]:
     Traceback (most recent call last):
     edrp.core.errors.OutOfTimeError: the limit passed during the preparation of the arrays
     """
-    token = _deadline.set(min(moment, _deadline.get()))
-    try:
+    with setting(_deadline, min(moment, _deadline.get())):
         yield
-    finally:
-        _deadline.reset(token)
 
 
 def units_left() -> float:
@@ -217,12 +227,8 @@ def counted_as(units: float) -> Iterator[None]:
     3.0
     """
     spend(units)
-    tokens = _clock.set(Clock()), _deadline.set(inf)
-    try:
+    with setting(_clock, Clock()), setting(_deadline, inf):
         yield
-    finally:
-        _clock.reset(tokens[0])
-        _deadline.reset(tokens[1])
 
 
 CEILING = 4 * 2**30

@@ -1,20 +1,22 @@
 """Compilation of kernels: its seconds, and a process of its own for it where a time limit must hold.
 
 A compiler cannot be interrupted. Under a time limit another process compiles a kernel into the user's cache while this one
-waits, at most until time is up. That process goes on at low priority, no longer than this one lives, so that a later call finds
-the kernel: with a limit shorter than it takes to compile one, every call would begin again, and none would find it compiled.
+waits, at most until time is up. That process then goes on at low priority, no longer than this one lives: with a limit shorter
+than it takes to compile a kernel, every call would else begin again, and none would find it.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import inf
 from pkgutil import resolve_name
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from threading import Thread
 from time import perf_counter
 from typing import Any
@@ -25,29 +27,22 @@ from edrp.core.errors import OutOfTimeError
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
 
+compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
+"""Called whenever a kernel is to be waited for."""
+
+
 @dataclass
 class Compilation:
-    """For how many seconds this process has waited for the compiler, how often it gave up, and whom it tells when it begins."""
+    """For how many seconds this process has waited for the compiler, and how often in vain."""
 
     seconds: float = 0.0
     given_up: int = 0
-    listeners: list[Callable[[], None]] = field(default_factory=list)
-
-    @contextmanager
-    def told(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call a function whenever waiting begins, as long as the block lasts."""
-        self.listeners.append(listener)
-        try:
-            yield
-        finally:
-            self.listeners.remove(listener)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Count the seconds of the block; time limits that wait for the compiler move by them."""
         began = perf_counter()
-        for listener in self.listeners:
-            listener()
+        compiling_begins.get()()
         try:
             yield
         finally:
@@ -57,29 +52,30 @@ class Compilation:
 
 
 compilation = Compilation()
+_children: dict[bytes, Popen[bytes]] = {}
 
-_children: dict[bytes, subprocess.Popen[bytes]] = {}
 
-
-def compile_apart(function: Callable[..., Any], signature: Any, seconds: float) -> None:
-    """Have another process compile a kernel into the cache; raises `OutOfTimeError` when that takes more than some seconds."""
+def compiled_apart(function: Callable[..., Any], signature: Any) -> bool:
+    """Have another process compile a kernel within the time limit, or raise `OutOfTimeError`; false where there is no limit."""
+    seconds = clock().seconds_left()
+    if compiles_patiently() or seconds == inf:
+        return False
     task = pickle.dumps((f"{function.__module__}:{function.__qualname__}", signature))
     child = _children.get(task)
     if child is None or child.poll() is not None:
         command = [sys.executable, "-c", f"from {__name__} import main; main()"]
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _children[task] = child
+        _children[task] = child = Popen(command, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
         assert child.stdin is not None
-        child.stdin.write(task)
-        child.stdin.flush()  # it ends when this process does
+        child.stdin.write(task)  # it ends when this process does, and its end of the pipe
     try:
         with compilation.waiting():
             child.wait(max(0.0, seconds))
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         compilation.given_up += 1
         os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         raise OutOfTimeError(STILL_COMPILING) from None
     _children.pop(task).communicate()
+    return True
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -23,8 +22,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.types.containers import BaseTuple
 
-from edrp.core.budget import clock, compiles_patiently
-from edrp.core.compiling import compile_apart
+from edrp.core.compiling import compiled_apart
 from edrp.core.kernel_parts import EntryCompiler
 from edrp.core.kernels import Kernel
 
@@ -52,11 +50,10 @@ def _made_of(function: Any, options: dict[str, Any], known: set[Kernel]) -> Iter
                 if value not in known:
                     known.add(value)
                     yield from _made_of(value.function, value.options, known)
-            elif isinstance(value, np.ndarray):
-                yield value.tobytes().hex()
-            else:  # where it is no constant, a class of named tuples, or something of Numba's
-                constant = isinstance(value, int | float | str | tuple | np.generic)
-                yield repr(value if constant else getattr(value, "_fields", None))
+            elif isinstance(value, int | float | str | tuple | np.generic | np.ndarray):
+                yield value.tobytes().hex() if isinstance(value, np.ndarray) else repr(value)
+            else:  # a class of named tuples, or something of Numba's
+                yield repr(getattr(value, "_fields", None))
 
 
 def _fields(kinds: Any) -> tuple[Any, ...]:
@@ -80,8 +77,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
         found = self._load(self._folder, own, sig, target_context)
         if found is None and WHEEL_RUNS_HERE:
             found = self._load(str(WHEEL_FOLDER), WHEEL_TARGET, sig, target_context)
-        if found is None and self._folder and not compiles_patiently() and (seconds := clock().seconds_left()) < inf:
-            compile_apart(self._function, sig, seconds)
+        if found is None and self._folder and compiled_apart(self._function, sig):
             found = self._load(self._folder, own, sig, target_context)
         return found
 
@@ -89,6 +85,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
         """Keep machine code for later processes; a disk that is full keeps none."""
         if self._folder and not data.library.has_dynamic_globals:
             with suppress(OSError):
+                Path(self._folder).mkdir(parents=True, exist_ok=True)
                 self._file(self._folder).save((str(sig), _fields(sig), data.codegen.magic_tuple()), data._reduce())
 
     def _load(self, folder: str, target: tuple[str, ...], sig: Any, context: Any) -> Any:

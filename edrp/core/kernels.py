@@ -1,8 +1,8 @@
 """Kernels: the decorators behind which they stand, and Python, which runs them where that is sooner done than loading a compiler.
 
-A kernel is plain Python. On a small problem the interpreter is through with it in milliseconds, where Numba takes a third of
-a second to import and seconds to compile. Whether it is small is known before the work is done, or at the latest when as much
-has been counted as small problems take: then it begins again with compiled kernels, which do the same in the same order.
+A kernel is plain Python. Where a problem is small it is interpreted in milliseconds; Numba takes a third of a second to import
+and seconds to compile. Whether it is small is known at the latest when as much work has been counted as small problems take:
+then it begins again with compiled kernels, which do the same in the same order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from contextvars import ContextVar, copy_context
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
-from edrp.core.budget import OUTSIDE, TooMuchWorkError, at_most, clock, running
+from edrp.core.budget import OUTSIDE, TooMuchWorkError, at_most, clock, running, setting
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
 SMALL = 0.01
 """Units of work that are interpreted, which takes about a hundred times as long."""
 
@@ -32,12 +31,8 @@ def interpreting(yes: bool = True) -> Iterator[None]:
     """Have Python run all kernels inside the block, or, if not `yes`, none, not even on small problems."""
     import numpy as np
 
-    token = _interpreted.set(yes)
-    try:
-        with np.errstate(all="ignore"):  # as compiled kernels do
-            yield
-    finally:
-        _interpreted.reset(token)
+    with setting(_interpreted, yes), np.errstate(all="ignore"):  # as compiled kernels do
+        yield
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
