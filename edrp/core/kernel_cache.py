@@ -24,7 +24,6 @@ from numba.core.types.containers import BaseTuple
 
 from edrp.core.compiling import compiled_apart
 from edrp.core.kernel_parts import EntryCompiler
-from edrp.core.kernels import Kernel
 
 WHEEL_FOLDER = Path(__file__).parent.parent / "compiled"
 FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
@@ -34,7 +33,7 @@ WHEEL_TARGET = ("x86_64-unknown-linux-gnu", "x86-64-v3", ",".join(f"+{name}" for
 WHEEL_RUNS_HERE = WHEEL_TARGET[0] == binding.get_process_triple() and all(map(binding.get_host_cpu_features().get, FEATURES))
 
 
-def _made_of(function: Any, options: dict[str, Any], known: set[Kernel]) -> Iterator[str]:
+def _made_of(function: Any, options: dict[str, Any], known: set[Any]) -> Iterator[str]:
     """What a kernel is made of, in whichever files: its code, that of the kernels that it calls, and constants that they name."""
     yield f"{options} {function.__defaults__}"
     codes = [function.__code__]
@@ -46,7 +45,7 @@ def _made_of(function: Any, options: dict[str, Any], known: set[Kernel]) -> Iter
             elif constant != function.__doc__:
                 yield repr(constant)
         for value in map(function.__globals__.get, code.co_names):
-            if isinstance(value, Kernel):
+            if hasattr(type(value), "dispatcher"):  # a kernel
                 if value not in known:
                     known.add(value)
                     yield from _made_of(value.function, value.options, known)
