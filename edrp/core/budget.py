@@ -85,9 +85,9 @@ clock: Callable[[], Clock] = _clock.get
 def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
     """Give a variable of the context a value inside the block.
 
-    >>> with setting(_deadline, 3.0):
-    ...     units_left()
-    3.0
+    >>> with setting(_patient, True):
+    ...     compiles_patiently()
+    True
     """
     token = variable.set(value)
     try:
