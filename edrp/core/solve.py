@@ -245,7 +245,7 @@ def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compi
     return replace(answer, stopped_because=stopped, notes=notes)
 
 
-def _answer(name: str, problem: Solvable[Any], options: Options) -> tuple[Answer, Evaluation | None]:
+def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
     """The answer of the method of that name and its evaluation, or what was given where that is better than what was found.
 
     With priorities, stage by stage, of which each is answered like a problem of its own.
