@@ -48,6 +48,17 @@ def test_with_an_empty_cache_nothing_is_compiled(made, tmp_path):
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
 
+@pytest.mark.skipif(not WHEEL_RUNS_HERE, reason="kernels of wheels are made for another system or processor")
+def test_where_no_folder_can_be_written_nothing_is_compiled_either(made, tmp_path):
+    unwritable = """
+from edrp.core import kernel_cache
+def refuse(function):
+    raise RuntimeError("cannot cache function")
+kernel_cache.CompileResultCacheImpl = refuse
+"""
+    assert json.loads(run(unwritable + USE, made, tmp_path)) == 0.0
+
+
 def test_where_it_does_not_fit_everything_is_compiled(made, tmp_path):
     unfit = "from edrp.core import kernel_cache\nkernel_cache.WHEEL_RUNS_HERE = False\n"
     assert json.loads(run(unfit + USE, made, tmp_path / "home")) > 0.0
