@@ -22,7 +22,8 @@ edrp.solve(small, "highs")  # imports
 problem = small if sys.argv[4] == "small" else layered(10, 0)
 solution = edrp.solve(problem, sys.argv[1], time_limit=float(sys.argv[3]))
 children = open(f"/proc/self/task/{os.getpid()}/children").read().split() if os.path.exists("/proc/self/task") else []
-print(json.dumps([solution.status, solution.stopped_because, solution.method, solution.notes, solution.seconds["compile"], children]))
+said = solution.status, solution.stopped_because, solution.method, solution.notes
+print(json.dumps([*said, solution.seconds["compile"], children]))
 """
 
 
