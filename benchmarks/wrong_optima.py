@@ -109,7 +109,7 @@ def start(formulation: Any, seed: int) -> Any:
             decisions.insert(0, edrp.solve(problem, rules[seed // 2 % len(rules)], seed=seed, time_limit=1).decision)
         except EdrpError:
             decisions.append(None)
-    found = best_feasible(problem, [decision for decision in decisions[:1] if decision is not None])
+    found = best_feasible(problem, decisions[:1])
     return None if found is None else formulation.encode(found)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from edrp.core.compiling import FOR_WHEEL, compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import EdrpError, UnwritableError
-from edrp.core.files import naming_errors, write_whole
+from edrp.core.files import naming_errors
 from edrp.core.kernels import interpreting
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.methods import Options, get_method, methods, run_method
@@ -24,23 +23,8 @@ from edrp.mdp.transfer.migration_plan import plan_migration
 NEVER_COMPILED = ("auto", "cvxpy", "pyomo", "scipy")
 """Methods without kernels of their own."""
 
-KERNEL_FILES = (".nbc", ".nbi")
-"""Endings of the files in a folder of kernels, next to `target.json`."""
-
 WARM_UP_LIMIT = 2.0
 """Units of work that a method may do on a rare problem."""
-
-TRIPLE = "x86_64-unknown-linux-gnu"
-"""System for which that cache is made, as LLVM names it."""
-
-PROCESSOR = "x86-64-v3"
-"""Level of the processors for which that cache is made."""
-
-FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
-"""Features of that level, as LLVM names them."""
-
-TARGET_ENVIRONMENT = {"NUMBA_CPU_NAME": PROCESSOR, "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES)}
-"""Environment in which Numba compiles for such processors."""
 
 
 class Warmed(NamedTuple):
@@ -117,38 +101,34 @@ def warm_up_plans() -> Warmed:
 
 @contextmanager
 def kernels_for_wheel(folder: Path) -> Iterator[None]:
-    """Have what is compiled inside the block also written to a folder that a wheel can bring along (`edrp/compiled`).
+    """Have what is compiled inside the block written to a folder that a wheel can bring along (`edrp/compiled`).
 
-    It is made for every processor of the level x86-64-v3, whatever this one is. Numba must not be imported before.
+    It is made for every processor of the level x86-64-v3, whatever this one is. No kernel may have been called before.
     """
+    from numba.core.config import reload_config
+
+    from edrp.core.kernel_cache import WHEEL_TARGET
+
     with naming_errors(folder):
         _empty(folder)
     before = dict(os.environ)
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ.update(TARGET_ENVIRONMENT | {FOR_WHEEL: str(folder), "NUMBA_CACHE_DIR": empty})
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.update(NUMBA_CPU_NAME=WHEEL_TARGET[1], NUMBA_CPU_FEATURES=WHEEL_TARGET[2], NUMBA_CACHE_DIR=cache)
+        reload_config()
         try:
             yield
         finally:
             os.environ.clear()
             os.environ.update(before)
-    _describe_target(folder)
-
-
-def _describe_target(folder: Path) -> None:
-    """Write next to the machine code in a folder what it was compiled for; it takes a processor of that level."""
-    target = {
-        "target": [TRIPLE, PROCESSOR, TARGET_ENVIRONMENT["NUMBA_CPU_FEATURES"]],
-        "features": FEATURES,
-        "python": platform.python_version_tuple()[:2],
-    }
-    write_whole(folder / "target.json", json.dumps(target, indent=2) + "\n")
+        for file in Path(cache).glob("*/*.nb?"):
+            shutil.move(file, folder)
 
 
 def _empty(folder: Path) -> None:
     """Create a folder for kernels, or remove those of an earlier call from it; one that holds anything else is refused."""
     folder.mkdir(parents=True, exist_ok=True)
     files = list(folder.iterdir())
-    if others := [file for file in files if file.suffix not in KERNEL_FILES and file.name != "target.json"]:
+    if others := [file for file in files if file.suffix not in (".nbc", ".nbi")]:
         raise UnwritableError(str(folder), f"holds {others[0].name}, which is no kernel; name a new or empty folder")
     for file in files:
         file.unlink()

@@ -50,8 +50,8 @@ class Formulation(ABC):
 
     @property
     def current(self) -> Any:
-        """A decision that is known beforehand and may be feasible, or None."""
-        return None
+        """A decision that is known beforehand and may be feasible, such as the problem's current one; or None."""
+        return getattr(self.problem, "current", None)
 
     @property
     def bound(self) -> float | None:
@@ -87,11 +87,6 @@ class MetricFormulation(Formulation):
     """
 
     expressions: Any
-
-    @property
-    def current(self) -> Any:
-        """The current deployment."""
-        return self.problem.current
 
     @property
     def limits(self) -> Mapping[str, str]:
@@ -147,6 +142,7 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
 
 
 def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
-    """The feasible decision with the lowest objective, the first of equals; None where none is feasible."""
-    rated = [(evaluation.objective, d) for d in decisions if (evaluation := problem.evaluate(d)).feasible]
+    """The feasible decision with the lowest objective, the first of equals; None where none is feasible, or all are None."""
+    known = (decision for decision in decisions if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
     return min(rated, key=lambda pair: pair[0])[1] if rated else None

@@ -13,7 +13,7 @@ from edrp.backends.base import ProgramResult
 from edrp.core.budget import running, units_left
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
-from edrp.core.methods import Method, Options, Progress
+from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.solve import MAX_EXPLANATION, Seconds, check_limits, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
@@ -122,9 +122,11 @@ class ProgramMethod(Method):
         return replace(to_answer(formulation, result), method=f"{self.name} ({formulation.name} program)")
 
     def _solve(self, formulation: Formulation, options: Options, start: Any = None) -> ProgramResult:
+        features = get_backend(self.name).features
+        report = options.progress if "progress" in features else None
         point = None
-        if "start" in get_backend(self.name).features:
-            begin = start or _start(formulation, options)
+        if "start" in features:
+            begin = start or best_feasible(formulation.problem, (options.start, formulation.current))
             point = None if begin is None else formulation.encode(begin)
         return solve_program(
             formulation.program,
@@ -134,7 +136,8 @@ class ProgramMethod(Method):
             threads=options.threads,
             seed=options.seed,
             start=point,
-            progress=_progress(options) if "progress" in get_backend(self.name).features else None,
+            # Passed on in seconds since the method started; a backend reports its own.
+            progress=report and (lambda seconds, incumbent, bound: report(options.seconds, incumbent, bound)),
         )
 
     def _break_ties(self, formulation: Formulation, first: ProgramResult, options: Options) -> ProgramResult:
@@ -158,18 +161,6 @@ class ProgramMethod(Method):
         if last.objective > first.objective + STAGE_SLACK * max(1.0, abs(first.objective)):
             return first
         return replace(first, values=last.values, seconds=first.seconds + best.seconds)
-
-
-def _progress(options: Options) -> Progress | None:
-    """A callback for a backend, which reports its own seconds; passed on in seconds since the method started."""
-    report = options.progress
-    return None if report is None else lambda seconds, incumbent, bound: report(options.seconds, incumbent, bound)
-
-
-def _start(formulation: Formulation, options: Options) -> Any:
-    """The best of the start in the options and the current decision, if any is feasible."""
-    known = (options.start, formulation.current)
-    return best_feasible(formulation.problem, [decision for decision in known if decision is not None])
 
 
 HIGHS = ProgramMethod("highs", "mixed-integer program solved by HiGHS", "a linear program inside its search")

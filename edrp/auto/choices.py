@@ -13,8 +13,6 @@ from edrp.core.wording import suggestion
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.placement.compact import estimated_columns
-from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
-from edrp.formulations.placement.equal_nodes.peak_weights import weighted_peaks
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
@@ -79,12 +77,15 @@ def proofs(problem: EdrpProblem) -> list[Method]:
     # Where nodes are equal, the number of their classes decides how hard a proof is, not the number of nodes.
     clusters = [get_method(name, problem.kind) for name in ON_CLUSTERS]
     first = [method for method in clusters if method.refusal(problem) is None]
-    if len(first) == len(clusters) and weighted_peaks(problem):
+    if len(first) == len(clusters) and problem.weighted_peaks:
         first = first[1:]  # of given tasks only the peak load is left to be proven
     seats = len(problem.application.operators) * len(problem.network.nodes)
     # What replicas on common nodes save is known to elimination, and to bounds over classes only in part.
-    if clusters[0] in first and seats <= SMALL_TRAFFIC and compiled_quotient(problem).traffic is not None:
-        first.remove(clusters[0])
+    if clusters[0] in first and seats <= SMALL_TRAFFIC:
+        from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient  # and kernels, which others do not need
+
+        if compiled_quotient(problem).traffic is not None:
+            first.remove(clusters[0])
     if eliminate.refusal(problem) is not None:
         return [*first, *([highs] if columns <= MAX_COLUMNS else [])]
     if columns > MAX_COLUMNS:
@@ -96,7 +97,7 @@ def proofs(problem: EdrpProblem) -> list[Method]:
 def _is_small(problem: EdrpProblem, compiled: Compiled) -> bool:
     """Whether HiGHS is through with the compact program at once; no kernel is needed to say so."""
     # The weight of a peak load takes equal-nodes several proofs, and a small program one.
-    takers = ON_CLUSTERS[1:] if weighted_peaks(problem) else ON_CLUSTERS
+    takers = ON_CLUSTERS[1:] if problem.weighted_peaks else ON_CLUSTERS
     shared = compiled.contended and any(get_method(name, problem.kind).refusal(problem) is None for name in takers)
     return estimated_columns(compiled) <= (SMALL_SHARED_PROGRAM if shared else SMALL_PROGRAM)
 

@@ -206,18 +206,15 @@ def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scal
 
 
 def _run(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
-    """The result of a backend; where it calls its point optimal without a bound, that is the point's objective."""
+    """The result of a backend with a bound that is certain; where it calls its point optimal without one, from its objective.
+
+    Solvers prune by an absolute tolerance, which the scale makes larger.
+    """
     result = backend.solve(arrays, settings)
     bound = result.objective if result.status == "optimal" and result.bound is None else result.bound
-    return replace(result, bound=_certain(arrays, bound, scale))
-
-
-def _certain(arrays: Arrays, bound: float | None, scale: float) -> float | None:
-    """The part of a bound that is certain: solvers prune by an absolute tolerance, which the scale makes larger."""
-    if bound is None or scale <= 1.0:
-        return bound
-    lowered = bound - FEASIBILITY_TOLERANCE * max(1.0, abs(bound))
-    return max(lowered, min(bound, bound_of_columns(arrays)))
+    if bound is not None and scale > 1.0:
+        bound = max(bound - FEASIBILITY_TOLERANCE * max(1.0, abs(bound)), min(bound, bound_of_columns(arrays)))
+    return replace(result, bound=bound)
 
 
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:

@@ -224,11 +224,11 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     if seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:
-        outcome = _run(solver, brake, at_once)
+        outcome = brake.run(solver, at_once)
         if solver.getModelStatus() == _Status.kUnboundedOrInfeasible:
             # Presolve does not say which of the two; without it HiGHS does.
             solver.setOptionValue("presolve", "off")
-            outcome = _run(solver, brake, at_once)
+            outcome = brake.run(solver, at_once)
     except OutOfTimeError:
         return incumbent.result(perf_counter() - started)
     result = _result(solver, arrays, outcome, perf_counter() - started)
@@ -247,49 +247,34 @@ class Brake:
     """
 
     def __init__(self, arrays: Arrays, until: float) -> None:
-        self.mixed = bool(arrays.integer.any())
-        self.size, self.hardness = arrays.size, hardness(arrays.size)
+        self.mixed, self.size = bool(arrays.integer.any()), arrays.size
         self.pulled = False
-        self._until, self._checks, self._iterations = until, 0, 0
+        self._until, self._checks, self._most = until, 0, math.inf
 
-    def attach(self, solver: Any) -> None:
-        """Let HiGHS's next run be stopped when the limit is reached."""
+    def run(self, solver: Any, at_once: bool) -> Any:
+        """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
+        if (seconds := seconds_for_solver()) is not None:  # the values of an answer that was found in time are still computed
+            solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else SOLVER_PATIENCE))
         spend(PASSED * self.size)
-        self._checks, self._most = 0, math.inf
-        left = self._until - now()
+        left, step = self._until - now(), CHECK * hardness(self.size) if self.mixed else ITERATION * self.size
         if self.mixed:
-            self._most = 1.0 + left / (CHECK * self.hardness)
+            self._checks, self._most = 0, 1.0 + left / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
         elif left < math.inf:
-            self._iterations = int(min(MAX_ITERATIONS, max(1.0, left / (ITERATION * self.size))))
-            solver.setOptionValue("simplex_iteration_limit", self._iterations)
-
-    def release(self, solver: Any) -> None:
-        """Count what the run has done."""
+            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, left / step))))
+        outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check
-            spend(CHECK * self.hardness * max(0, self._checks - 1))  # the first one comes before the search
         else:
-            done = max(0, solver.getInfo().simplex_iteration_count)
             self.pulled = solver.getModelStatus() == _Status.kIterationLimit
-            spend(ITERATION * self.size * done)
+        spend(step * max(0, self._checks - 1 if self.mixed else solver.getInfo().simplex_iteration_count))
+        return outcome
 
     def _check(self, event: Any) -> None:
         self._checks += 1
         if self._checks >= self._most:
             self.pulled = True
             event.interrupt()
-
-
-def _run(solver: Any, brake: Brake, at_once: bool) -> Any:
-    """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
-    seconds = seconds_for_solver()
-    if seconds is not None:  # the values of an answer that was found in time are still computed
-        solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if brake.mixed else SOLVER_PATIENCE))
-    brake.attach(solver)
-    outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
-    brake.release(solver)
-    return outcome
 
 
 def _configure(solver: Any, options: SolverOptions) -> None:

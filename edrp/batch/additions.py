@@ -8,16 +8,16 @@ import cloudpickle
 
 from edrp.batch.tasks import Choice
 from edrp.core.kinds import kinds, register_kind
-from edrp.core.methods import methods, register
-from edrp.core.plugins import is_ours
+from edrp.core.methods import get_method, method_names, register
+from edrp.core.plugins import is_ours, own
 
 
 def packed_additions(choices: Iterable[Choice]) -> bytes:
     """Methods among `choices`, and kinds of problems, that are not part of this package."""
-    chosen = [methods()[choice.name] for choice in choices]
+    chosen = [get_method(choice.name) for choice in choices]
     added = {
         "methods": [method for method in chosen if not is_ours(type(method))],
-        "kinds": [kind for kind in kinds().values() if not is_ours(kind.problem)],
+        "kinds": [kind for kind in kinds().values() if kind not in own("edrp.kinds")],
     }
     return bytes(cloudpickle.dumps(added))
 
@@ -25,9 +25,8 @@ def packed_additions(choices: Iterable[Choice]) -> bytes:
 def unpack_additions(packed: bytes) -> None:
     """Add what another process had added; what is known already stays."""
     added = cloudpickle.loads(packed)
-    known = methods()
     for method in added["methods"]:
-        if method.name not in known:
+        if method.name not in method_names():
             register(method)
     for kind in added["kinds"]:
         if kind.name not in kinds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -171,15 +172,10 @@ def _keys(spark: SparkSession, keys: Iterable[str]) -> DataFrame:
 
 def _even(tasks: DataFrame, count: int) -> DataFrame:
     """Tasks in many partitions of the same size."""
-    return tasks.drop("key").repartition(max(1, min(count, PARTITIONS_PER_SLOT * _slots(tasks.sparkSession))))
-
-
-def _slots(spark: SparkSession) -> int:
-    """Tasks that run at once."""
-    try:
-        return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # Spark Connect has no context, and says so with errors of its own
-        return SLOTS
+    slots = SLOTS
+    with suppress(Exception):  # Spark Connect has no context, and says so with errors of its own
+        slots = int(tasks.sparkSession.sparkContext.defaultParallelism)
+    return tasks.drop("key").repartition(max(1, min(count, PARTITIONS_PER_SLOT * slots)))
 
 
 def _rows(tasks: DataFrame, plan: BatchPlan) -> DataFrame:

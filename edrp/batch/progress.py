@@ -47,6 +47,18 @@ class BatchProgress:
         """
         return self.seconds / self.done * (self.total - self.done) if self.done else None
 
+    @property
+    def note(self) -> str:
+        """What there is to say besides the counts; before the first row, what may keep it waiting.
+
+        >>> BatchProgress(total=40, done=12, failed=1, running=2, seconds=3.0).note
+        '1 failed, 2 running'
+        >>> BatchProgress(total=40, done=0, failed=0, running=2, seconds=3.0).note
+        '2 running; kernels that are not compiled yet come first'
+        """
+        failed = f"{self.failed} failed, " if self.done else ""
+        return f"{failed}{self.running} running{'' if self.done else '; kernels that are not compiled yet come first'}"
+
 
 Report = Callable[[BatchProgress], None]
 

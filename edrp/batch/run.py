@@ -127,10 +127,8 @@ def solve_batch(
         is used, and again each time it is: write it somewhere.
     n_jobs
         Without `spark`: processes at the same time, as joblib counts them; None for one per core.
-    time_limit
-        Seconds for each row; None for none.
-    work_limit
-        Units of work for each row, with which rows are the same on every machine of one kind; None for none.
+    time_limit, work_limit
+        Seconds, and units of work, for each row, with which rows are the same on every machine of one kind; None for none.
     gap
         Relative gap at which an incumbent counts as proven optimal.
     certify
@@ -149,10 +147,8 @@ def solve_batch(
 
     Raises
     ------
-    InvalidInstanceError
-        Before any work: a source that cannot be read, an unknown method, a folder of other results.
-    EdrpError
-        When another batch writes to the same folder.
+    InvalidInstanceError, EdrpError
+        Before any work: a source that cannot be read, an unknown method, a folder of other results, or of a batch at work.
 
     Examples
     --------
@@ -160,15 +156,11 @@ def solve_batch(
     >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
     ['solved', 'failed']
     """
-    choices, seeds = _choices(method, time_limit, work_limit, gap, certify), read_seeds(seed)
-    plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
+    choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
+    plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
     if spark is not None:
         return solve_on_spark(spark, instances, plan, seeds, out, progress)
     return _solve_locally(instances, plan, seeds, out, n_jobs, progress)
-
-
-def _choices(method: Any, time_limit: float | None, work_limit: float | None, gap: float, certify: bool) -> list[Choice]:
-    return read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
 
 
 def _solve_locally(

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kinds import program_names
-from edrp.core.methods import methods, read_parameters
+from edrp.core.methods import find_method, method_names, read_parameters
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.core.wording import suggestion
 
@@ -83,8 +83,9 @@ class Choice:
             When there is no such method or parameter, or an argument is not `key=value` or not to be given.
         """
         name, _, rest = text.strip().partition(":")
-        if name not in methods():
-            raise InvalidInstanceError([Fault("method", repr(name), f"is no method{suggestion(name, methods())}")])
+        method = find_method(name)
+        if method is None:
+            raise InvalidInstanceError([Fault("method", repr(name), f"is no method{suggestion(name, method_names())}")])
         arguments = {key: value for key, value in defaults.items() if value is not None}
         for part in filter(None, rest.split(",")):
             key, equals, value = (side.strip() for side in part.partition("="))
@@ -97,7 +98,7 @@ class Choice:
             why = f"is no program{suggestion(options.program, program_names())}"
             raise InvalidInstanceError([Fault(f"method {name!r}", repr(options.program), why)])
         own = {key: value for key, value in arguments.items() if key not in OPTIONS}
-        read_parameters(methods()[name].parameters, own, name, OPTIONS)
+        read_parameters(method.parameters, own, name, OPTIONS)
         return cls(text.strip(), name, arguments)
 
     @property

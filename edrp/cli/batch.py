@@ -22,8 +22,7 @@ from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import OPTIMALITY_GAP
-from edrp.explorer.progress_bar import batch_count
-from edrp.report.progress import counting
+from edrp.report.progress import Count, counting
 
 SHOWN_REASONS = 20
 SUMMARISED = ("outcome", "error_type", "error_message")
@@ -129,7 +128,7 @@ def saying_what_is_kept(out: Path) -> Iterator[None]:
 def batch_progress(text: str) -> Iterator[Report]:
     """Show how far a batch is while the block runs; yields what `solve_batch` calls."""
     with counting(errors(), text) as report:
-        yield lambda now: report(batch_count(now))
+        yield lambda now: report(Count(now.done, now.total, now.note))
 
 
 def print_summary(rows: pa.Table, out: Path) -> None:

@@ -99,20 +99,23 @@ def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float
     model = _model(problem)
     states = f"{sum(model.size.states):,} states, {model.size.pairs:,} pairs a sweep"
     say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_work(model):.1f} units of work a sweep")
+    lines: list[str] = []
+
+    def tell(now: Iteration) -> None:
+        lines.append(f"sweep {now.sweeps}: costs known to {now.error_bound:.3g} B, {now.seconds[-1]:.1f} s")
+        say(errors(), lines[-1])
+
     try:
-        result = precompute_policy(
-            model,
-            runs,
-            out,
-            accuracy=accuracy,
-            **limits,
-            after_sweep=lambda now: say(errors(), _sweep_line(now)),
-        )
+        result = precompute_policy(model, runs, out, accuracy=accuracy, **limits, after_sweep=tell)
     except KeyboardInterrupt:
         say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
         raise
     figures = f"costs known to {result.error_bound:.3g} B after {result.sweeps} sweeps, {sum(result.seconds):.1f} s"
     if result.error_bound > accuracy * model.total_state:
+        if not lines:
+            figures = "the limit is shorter than a sweep, and what was done of it is lost"
+            say(output(), f"{out}: not finished, {figures}; run the same command again with a longer limit", "yellow")
+            raise typer.Exit(ExitCode.NOTHING_FOUND)
         say(output(), f"{out}: not finished, {figures}; run the same command again to go on", "yellow")
         raise typer.Exit(ExitCode.NOTHING_FOUND)
     say(output(), f"{out}: {states}; {figures}")
@@ -214,10 +217,6 @@ def _engine(local: bool, master: str, memory: str, threads: int | None, tasks: i
         return
     with spark_session(master, memory=memory, in_python=True) as session:
         yield Spark(session, tasks)
-
-
-def _sweep_line(now: Iteration) -> str:
-    return f"sweep {now.sweeps}: costs known to {now.error_bound:.3g} B, {now.seconds[-1]:.1f} s"
 
 
 def _intervals(text: str) -> Any:

@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
-from edrp.core.compiling import compilation
+from edrp.core.budget import setting
+from edrp.core.compiling import compiling_begins
 from edrp.core.errors import EdrpError, InvalidInstanceError, NoSuchFileError, numbered, visible, visible_lines
 from edrp.report.tables import Table, console_table
 
@@ -32,14 +33,15 @@ class SafeConsole(Console):
             yield Segment(text if control else visible_lines(text), style, control)
 
 
-def output() -> Console:
-    """Standard output."""
-    return _console(False)
+def output(stderr: bool = False) -> Console:
+    """Standard output, or standard error; what is not a terminal is wide."""
+    console = SafeConsole(stderr=stderr)
+    return console if console.is_terminal else SafeConsole(stderr=stderr, width=FILE_WIDTH)
 
 
 def errors() -> Console:
     """Standard error."""
-    return _console(True)
+    return output(stderr=True)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> Table:
@@ -94,7 +96,10 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
     if not console.is_terminal:
         yield None
         return
-    with console.status(escape(text)) as status, compilation.told(lambda: status.update(escape(f"{text}: compiling (once)"))):
+    with (
+        console.status(escape(text)) as status,
+        setting(compiling_begins, lambda: status.update(escape(f"{text}: compiling (once)"))),
+    ):
 
         def update(seconds: float, objective: float | None, bound: float | None) -> None:
             found = "nothing found yet" if objective is None else f"best {objective:.6g}"
@@ -102,8 +107,3 @@ def progress(text: str) -> Iterator[Callable[[float, float | None, float | None]
             status.update(escape(f"{text}: {seconds:.0f} s, {found}{proven}"))
 
         yield update
-
-
-def _console(stderr: bool) -> Console:
-    console = SafeConsole(stderr=stderr)
-    return console if console.is_terminal else SafeConsole(stderr=stderr, width=FILE_WIDTH)

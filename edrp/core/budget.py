@@ -16,8 +16,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from time import perf_counter
+from typing import TypeVar
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
+
+T = TypeVar("T")
 
 OVER = 1e15
 """What the clock says once the time limit has passed: later than any limit, and finite, so that differences are numbers."""
@@ -67,23 +70,30 @@ class Clock:
         return inf if self._end == inf else self._end - perf_counter()
 
 
-_clock: ContextVar[Clock] = ContextVar("clock")
-_idle = Clock()
+OUTSIDE = Clock()
+"""The clock outside of all runs, which has no limits."""
+
+_clock: ContextVar[Clock] = ContextVar("clock", default=OUTSIDE)
 _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
-def clock() -> Clock:
-    """The clock of the run that this is a part of; outside of all runs, one without limits."""
-    return _clock.get(_idle)
+clock: Callable[[], Clock] = _clock.get
+"""The clock of the run that this is a part of, or `OUTSIDE`."""
 
 
-def in_run() -> bool:
-    """Whether this is a part of a run.
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a variable of the context a value inside the block.
 
-    >>> in_run()
-    False
+    >>> with setting(_patient, True):
+    ...     compiles_patiently()
+    True
     """
-    return _clock.get(None) is not None
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def now() -> float:
@@ -113,16 +123,14 @@ def running(time_limit: float | None = None, work_limit: float | None = None) ->
 
     A run inside another one keeps to the limits of both, and its work counts for both.
     """
-    outer = _clock.get(None)
-    left = inf if outer is None else units_left()
+    outer = clock()
     own = Clock(time_limit, work_limit, outer)
-    tokens = _clock.set(own), _deadline.set(min(own.limit, left))
+    left = inf if outer is OUTSIDE else units_left()
     try:
-        yield own
+        with setting(_clock, own), setting(_deadline, min(own.limit, left)):
+            yield own
     finally:
-        _clock.reset(tokens[0])
-        _deadline.reset(tokens[1])
-        (outer or _idle).work += own.work
+        outer.work += own.work
 
 
 _patient: ContextVar[bool] = ContextVar("patient", default=False)
@@ -140,11 +148,8 @@ def compiling_under_limits() -> Iterator[None]:
     ...     compiles_patiently()
     True
     """
-    token = _patient.set(True)
-    try:
+    with setting(_patient, True):
         yield
-    finally:
-        _patient.reset(token)
 
 
 @contextmanager
@@ -158,11 +163,8 @@ def deadline(moment: float) -> Iterator[None]:
     Traceback (most recent call last):
     edrp.core.errors.OutOfTimeError: the limit passed during the preparation of the arrays
     """
-    token = _deadline.set(min(moment, _deadline.get()))
-    try:
+    with setting(_deadline, min(moment, _deadline.get())):
         yield
-    finally:
-        _deadline.reset(token)
 
 
 def units_left() -> float:
@@ -225,12 +227,8 @@ def counted_as(units: float) -> Iterator[None]:
     3.0
     """
     spend(units)
-    tokens = _clock.set(Clock()), _deadline.set(inf)
-    try:
+    with setting(_clock, Clock()), setting(_deadline, inf):
         yield
-    finally:
-        _clock.reset(tokens[0])
-        _deadline.reset(tokens[1])
 
 
 CEILING = 4 * 2**30

@@ -1,21 +1,23 @@
 """Compilation of kernels: its seconds, and a process of its own for it where a time limit must hold.
 
 A compiler cannot be interrupted. Under a time limit another process compiles a kernel into the user's cache while this one
-waits, at most until time is up. That process goes on at low priority, no longer than this one lives, so that a later call finds
-the kernel: with a limit shorter than it takes to compile one, every call would begin again, and none would find it compiled.
+waits, at most until time is up. That process then goes on at low priority, no longer than this one lives: with a limit shorter
+than it takes to compile a kernel, every call would else begin again, and none would find it.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import inf
+from pkgutil import resolve_name
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -24,111 +26,60 @@ from edrp.core.errors import OutOfTimeError
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
 
-FOR_WHEEL = "EDRP_KERNELS_FOR_WHEEL"
-"""Environment variable: folder to which machine code for a wheel is written, too."""
 
-LOW_PRIORITY = 10
-"""Niceness of a process that goes on compiling when the answer has been given."""
+compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
+"""Called whenever a kernel is to be waited for."""
 
 
+@dataclass
 class Compilation:
-    """The compiler as this process has waited for it.
+    """For how many seconds this process has waited for the compiler, and how often in vain."""
 
-    Attributes
-    ----------
-    seconds : waited for so far.
-    listeners : called whenever a kernel begins to be compiled.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.listeners: list[Callable[[], None]] = []
-        self._depth = 0
-        self._began = 0.0
-
-    def begin(self) -> None:
-        """Count from here, unless it is a part of what is being compiled already."""
-        if not self._depth:
-            self._began = perf_counter()
-            for listener in self.listeners:
-                listener()
-        self._depth += 1
-
-    def end(self) -> None:
-        """Count up to here."""
-        self._depth -= 1
-        if not self._depth:
-            seconds = perf_counter() - self._began
-            self.seconds += seconds
-            if compiles_patiently():
-                clock().extend(seconds)
+    seconds: float = 0.0
+    given_up: int = 0
 
     @contextmanager
-    def told(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call a function whenever compiling begins, as long as the block lasts.
-
-        >>> with Compilation().told(print):
-        ...     pass
-        """
-        self.listeners.append(listener)
+    def waiting(self) -> Iterator[None]:
+        """Count the seconds of the block; time limits that wait for the compiler move by them."""
+        began = perf_counter()
+        compiling_begins.get()()
         try:
             yield
         finally:
-            self.listeners.remove(listener)
+            self.seconds += (seconds := perf_counter() - began)
+            if compiles_patiently():
+                clock().extend(seconds)
 
 
 compilation = Compilation()
-"""That of this process."""
-
-_children: dict[tuple[str, str, str], subprocess.Popen[bytes]] = {}
+_children: dict[bytes, Popen[bytes]] = {}
 
 
-def compile_apart(function: Callable[..., Any], signature: Any, seconds: float) -> None:
-    """Have another process compile a kernel into the cache, and wait for it for some seconds.
-
-    Raises
-    ------
-    OutOfTimeError
-        When it is not done by then.
-    """
-    key = (function.__module__, function.__qualname__, str(signature))
-    child = _children.get(key) or _started(key, signature)
-    _children[key] = child
+def compiled_apart(function: Callable[..., Any], signature: Any) -> bool:
+    """Have another process compile a kernel within the time limit, or raise `OutOfTimeError`; false where there is no limit."""
+    seconds = clock().seconds_left()
+    if compiles_patiently() or seconds == inf:
+        return False
+    task = pickle.dumps((f"{function.__module__}:{function.__qualname__}", signature))
+    child = _children.get(task)
+    if child is None or child.poll() is not None:
+        command = [sys.executable, "-c", f"from {__name__} import main; main()"]
+        _children[task] = child = Popen(command, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+        assert child.stdin is not None
+        child.stdin.write(task)  # it ends when this process does, and its end of the pipe
     try:
-        child.wait(max(0.0, seconds))
-    except subprocess.TimeoutExpired:
-        os.setpriority(os.PRIO_PROCESS, child.pid, LOW_PRIORITY)
+        with compilation.waiting():
+            child.wait(max(0.0, seconds))
+    except TimeoutExpired:
+        compilation.given_up += 1
+        os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         raise OutOfTimeError(STILL_COMPILING) from None
-    except BaseException:
-        child.kill()
-        raise
-    finally:
-        if child.poll() is not None:
-            del _children[key]
-
-
-def _started(key: tuple[str, str, str], signature: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "edrp.core.compiling", str(os.getpid())]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert child.stdin is not None
-    with child.stdin as task:
-        task.write(pickle.dumps((*key[:2], signature)))
-    return child
-
-
-def _end_with(parent: int) -> None:
-    """End at once when the parent has."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
+    _children.pop(task).communicate()
+    return True
 
 
 def main() -> None:
-    """Compile the kernel that standard input names, for a signature."""
-    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    module, name, signature = pickle.loads(sys.stdin.buffer.read())
-    getattr(importlib.import_module(module), name).dispatcher.compile(signature)
-
-
-if __name__ == "__main__":
-    main()
+    """Compile the kernel that standard input names, for a signature, while standard input stays open."""
+    name, signature = pickle.load(sys.stdin.buffer)
+    Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(1)), daemon=True).start()
+    resolve_name(name).dispatcher.compile(signature)

@@ -14,6 +14,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
+from edrp.core.compiling import compilation
+
 
 class PartLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
     """The code of one helper and of those that it calls."""
@@ -52,7 +54,14 @@ class EntryCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         """Compile it, and give the parts their environments, which Numba knows where to find only now."""
-        compiled = super().compile_extra(function)
-        for environment in compiled._find_referenced_environments():
-            compiled.codegen.set_env(environment.env_name, environment)
-        return compiled
+        with compilation.waiting():
+            compiled = super().compile_extra(function)
+            for environment in compiled._find_referenced_environments():
+                compiled.codegen.set_env(environment.env_name, environment)
+            return compiled
+
+
+def part_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """A function compiled for other kernels only: unpacking Python's tuples of arrays takes as much code as many a helper."""
+    targets = {**options, "nopython": True, "no_cpython_wrapper": True}
+    return PartDispatcher(function, targetoptions=targets, pipeline_class=PartCompiler)

@@ -152,14 +152,10 @@ class Options:
     @property
     def remaining(self) -> float:
         """Units left, infinite without a limit, never below 0; to ask counts as a look at the clock."""
-        if self.limit < inf:
-            budget.spend(budget.LOOK)
-        return self.unasked
-
-    @property
-    def unasked(self) -> float:
-        """The same, not counted: what a method's own looks have cost must be its own."""
-        return inf if self.limit == inf else max(0.0, self.limit - self.elapsed)
+        if self.limit == inf:
+            return inf
+        budget.spend(budget.LOOK)
+        return max(0.0, self.limit - self.elapsed)
 
     def within(self, units: float) -> Options:
         """The same options for a sub-task that starts now and may take so many units of what remains."""
@@ -237,6 +233,8 @@ class ResolvedMethod(NamedTuple):
 
     def named(self, answer: Answer) -> Answer:
         """Its answer; the method of the answer says both names where they differ ("auto: eliminate")."""
+        if not isinstance(answer, Answer):
+            return answer  # which the check of answers refuses
         name = answer.method or self.method.name
         return replace(answer, method=name if self.name == self.method.name else f"{self.name}: {name}")
 
@@ -321,19 +319,6 @@ def get_method(name: str, kind: str | None = None) -> Method:
     raise EdrpError(f"method {name!r} takes no problems of kind {kind!r}; there are {', '.join(methods(kind))}")
 
 
-def resolve_method(name: str, problem: Any) -> ResolvedMethod:
-    """The method that runs on a problem when asked for by a name.
-
-    Raises
-    ------
-    EdrpError
-        When there is none of that name for this kind of problem.
-    UnsupportedProblemError
-        When it refuses the problem.
-    """
-    return ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))
-
-
 def run_method(method: Method, problem: Any, options: Options) -> Answer:
     """Run a method within the limits of its options; kernels of small problems are interpreted.
 
@@ -344,11 +329,11 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
     options
         Made inside the run that this is a part of, or outside of all runs, which makes this a run of its own.
     """
-    if not budget.in_run():
+    if budget.clock() is budget.OUTSIDE:
         with budget.running(options.time_limit, options.work_limit):
             return run_method(method, problem, replace(options, started=0.0))
     try:
-        with budget.deadline(budget.now() + options.unasked):
+        with budget.deadline(options.started + options.limit):
             if not method.interpreted_first:
                 return method.run(problem, options)
             answer: Answer = interpreted_first(lambda: method.run(problem, options))

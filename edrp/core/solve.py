@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -14,14 +15,14 @@ from pydantic import BaseModel
 from edrp.core.budget import Clock, deadline, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
-from edrp.core.combining import combined
-from edrp.core.compiling import compilation
+from edrp.core.combining import PROVEN, combined
+from edrp.core.compiling import STILL_COMPILING, compilation
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
-from edrp.core.methods import Options, Progress, find_method, resolve_method, run_method
+from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
-from edrp.core.solution import Answer, Solution, Solved, installed_versions, relative_gap, within_gap
+from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 from edrp.core.wording import shown
@@ -54,9 +55,19 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP)
     return evaluation, _disagreement(answer, evaluation, gap, problem.resolution)
 
 
-def first_not_finite(solution: Solution) -> str:
-    """Place and value of the first NaN or infinity that would be written with a solution, or an empty string."""
-    return next((f"{place} is {value!r}" for place, value in _not_finite(solution, "")), "")
+def verified(problem: Solvable[Any], answer: Answer, gap: float, method: str) -> Evaluation | None:
+    """Evaluate an answer's decision independently.
+
+    Raises
+    ------
+    VerificationError
+        The method, which is called `method` where the answer does not name it, contradicts itself or the evaluator: a defect.
+    """
+    evaluation, disagreement = checked(problem, answer, gap)
+    if disagreement:
+        name = answer.method if isinstance(answer, Answer) else ""
+        raise VerificationError(f"method {name or method}: {disagreement}", answer, evaluation)
+    return evaluation
 
 
 def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
@@ -153,9 +164,8 @@ def solve(
     time_limit
         Seconds; None for none. A method that has to stop returns its incumbent, bound and gap.
     work_limit
-        Units of work, each about a second of an idle core (docs/explanation/work.md); None for none. With the same seed and
-        work limit the answer is the same at any load and in any process. Of two limits the one that comes first ends the run;
-        `solution.stopped_because` says which.
+        Units of work, each about a second of an idle core (docs/explanation/work.md), with which answers repeat at any load;
+        None for none. Of two limits the one that comes first ends the run; `solution.stopped_because` says which.
     gap
         Relative gap at which an incumbent counts as proven optimal.
     seed
@@ -167,9 +177,8 @@ def solve(
     progress
         Called now and then with (seconds, incumbent objective, bound).
     certify
-        Whether to write a certificate of an optimum, or of infeasibility, and have it checked, in what remains of the time
-        limits and at most 60 units of work. `solution.certificate` holds it, and `solution.proof` says "checked certificate";
-        where there is none, a note says why.
+        Whether to write a certificate of an optimum, or of infeasibility, for `solution.certificate`, and have it checked, in
+        what remains of the limits and at most 60 units of work; where there is none, a note says why.
     **parameters
         Parameters of the method, by name.
 
@@ -185,13 +194,13 @@ def solve(
     check_limits(time_limit=time_limit, work_limit=work_limit)
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
-        compiled = compilation.seconds
+        compiled = replace(compilation)
         options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
-        answer = _staged_answer(problem, method, options) if problem.stage_count else _answer(problem, method, options)
-        answer = _about_limits(answer, run, method, options)
-        seconds = Seconds(options.seconds, compilation.seconds - compiled)
+        answer, evaluation = _answer(method, problem, options)
+        answer = _about_limits(answer, run, method, options, compilation.given_up > compiled.given_up)
+        seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
-        solution = checked_solution(problem, method, answer, seconds, seed, clashes, gap)
+        solution = solution_of(problem, answer, evaluation, seconds, seed, clashes)
         if not certify:
             return solution
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
@@ -214,83 +223,71 @@ def check_limits(**limits: float | None) -> None:
     edrp.core.errors.InvalidInstanceError: 1 fault in the input
       work_limit: must be a number of at least 0, or None for no limit (got -1.0)
     """
-    wrong = {name: limit for name, limit in limits.items() if not _is_limit(limit)}
-    if wrong:
-        why = "must be a number of at least 0, or None for no limit"
-        raise InvalidInstanceError([Fault(name, shown(limit), why) for name, limit in wrong.items()])
+    faults = [
+        Fault(name, shown(limit), "must be a number of at least 0, or None for no limit")
+        for name, limit in limits.items()
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) >= 0)
+    ]
+    if faults:
+        raise InvalidInstanceError(faults)
 
 
-def _is_limit(limit: object) -> bool:
-    return limit is None or (isinstance(limit, Real) and not isinstance(limit, bool) and float(limit) >= 0)
-
-
-def _about_limits(answer: Answer, run: Clock, name: str, options: Options) -> Answer:
-    """The answer; which of the limits has stopped the method, and whether it took any notice of a limit of work."""
+def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: bool) -> Answer:
+    """The answer; which limit has stopped the method, whether it counted any work, whether kernels were not ready in time."""
     run.read()
-    if answer.stopped_because == "time_limit" and options.work_limit is not None and not run.over:
-        return replace(answer, stopped_because="work_limit")
-    method = find_method(name)
-    if options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
-        return replace(answer, notes=(*answer.notes, UNCOUNTED))
-    return answer
+    stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
+    if stopped == "time_limit" and options.work_limit is not None and not run.over:
+        stopped = "work_limit"
+    elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
+        notes = (*notes, UNCOUNTED)
+    if compiling and STILL_COMPILING not in notes:
+        notes = (*notes, STILL_COMPILING)
+    return replace(answer, stopped_because=stopped, notes=notes)
 
 
-def _staged_answer(problem: Any, name: str, options: Options) -> Answer:
-    """The answer to a problem with priorities, stage by stage, each checked like an answer of its own."""
+def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
+    """The answer of the method of that name and its evaluation, or what was given where that is better than what was found.
 
-    def solver(stage: Solvable[Solution], own: Options) -> tuple[Answer, Evaluation | None]:
-        answer = _answer(stage, name, own)
-        evaluation, disagreement = checked(stage, answer, own.gap)
-        if disagreement:
-            raise VerificationError(f"method {answer.method or name}: {disagreement}", answer, evaluation)
-        return answer, evaluation
-
-    return solve_in_stages(problem, options, solver)
-
-
-def _answer(problem: Solvable[SolutionType], name: str, options: Options) -> Answer:
-    """The answer of the method of that name, or what was given where that is better than what was found in time."""
+    With priorities, stage by stage, of which each is answered like a problem of its own.
+    """
+    if problem.stage_count:
+        answer = solve_in_stages(problem, options, partial(_answer, name))
+        return answer, verified(problem, answer, options.gap, name)
     try:
-        with deadline(now() + options.unasked):
-            resolved = resolve_method(name, problem)
-            answer = run_method(resolved.method, problem, options)
+        resolved = ResolvedMethod(name, get_method(name, problem.kind).resolve(problem))
+        answer = resolved.named(run_method(resolved.method, problem, options))
     except OutOfTimeError as error:
         answer = Answer("none", "time_limit", method=name, notes=(str(error),))
     except SystemExit as error:
         raise VerificationError(f"method {name}: wanted to end the process") from error
-    else:
-        if wrong := contradiction(answer):
-            raise VerificationError(f"method {name}: {wrong}", answer)
-        answer = resolved.named(answer)
-    return _no_worse_than_given(problem, options, answer)
+    return _no_worse_than_given(problem, options, answer, verified(problem, answer, options.gap, name))
 
 
-def _no_worse_than_given(problem: Solvable[SolutionType], options: Options, answer: Answer) -> Answer:
+def _no_worse_than_given(
+    problem: Solvable[Any], options: Options, answer: Answer, evaluation: Evaluation | None
+) -> tuple[Answer, Evaluation | None]:
     """The answer; where the method had to stop early, the better of start and current decision if that is better and feasible.
 
     Raises
     ------
     VerificationError
-        When one of these refutes the answer, or the evaluator does before it is replaced.
+        When one of these refutes the answer.
     """
-    known = (decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None)
-    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
+    known = [decision for decision in (options.start, getattr(problem, "current", None)) if decision is not None]
+    rated = [(given.objective, given, decision) for decision in known if (given := problem.evaluate(decision)).feasible]
     if not rated:
-        return answer
-    objective, decision = min(rated, key=lambda pair: pair[0])
+        return answer, evaluation
+    objective, given, decision = min(rated, key=lambda pair: pair[0])
     if wrong := refutation(answer, objective):
         raise VerificationError(f"method {answer.method}: {wrong}", answer, objective)
-    if answer.status not in ("none", "feasible") or answer.stopped_because not in ("time_limit", "work_limit", "interrupted"):
-        return answer
-    found, disagreement = checked(problem, answer, options.gap)
-    if disagreement:
-        raise VerificationError(f"method {answer.method}: {disagreement}", answer, found)
-    if found is not None and found.objective <= objective:
-        return answer
-    what = "nothing" if found is None else "nothing better"
+    stopped_early = answer.stopped_because in ("time_limit", "work_limit", "interrupted")
+    if not stopped_early or answer.status in PROVEN or (evaluation is not None and evaluation.objective <= objective):
+        return answer, evaluation
+    what = "nothing" if evaluation is None else "nothing better"
     notes = (*answer.notes, f"{what} was found before the method had to stop; this is what was given")
-    given = replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
-    return replace(combined(answer, given, options.gap), status="feasible", stopped_because=answer.stopped_because)
+    better = replace(answer, status="feasible", decision=decision, objective=objective, notes=notes)
+    better = combined(answer, better, options.gap)
+    return replace(better, status="feasible", stopped_because=answer.stopped_because), given
 
 
 def _clashes(problem: Solvable[SolutionType], options: Options) -> tuple[str, ...]:
@@ -325,9 +322,25 @@ def checked_solution(
     VerificationError
         The method contradicts itself or the evaluator, or a number to be written is not finite: a defect.
     """
-    evaluation, disagreement = checked(problem, answer, gap)
-    if disagreement:
-        raise VerificationError(f"method {answer.method or method}: {disagreement}", answer, evaluation)
+    named = replace(answer, method=answer.method or method)
+    return solution_of(problem, named, verified(problem, named, gap, method), seconds, seed, clashes)
+
+
+def solution_of(
+    problem: Solvable[SolutionType],
+    answer: Answer,
+    evaluation: Evaluation | None,
+    seconds: Seconds,
+    seed: int,
+    clashes: tuple[str, ...],
+) -> SolutionType:
+    """The solution that an answer makes which has been verified, with its evaluation.
+
+    Raises
+    ------
+    VerificationError
+        A number to be written is not finite: a defect.
+    """
     objective = evaluation.objective if evaluation else None
     bound = answer.bound
     if objective is not None and bound is not None:
@@ -341,7 +354,7 @@ def checked_solution(
         "metrics": evaluation.metrics if evaluation else {},
         "broken": evaluation.broken if evaluation else (),
         "clashes": clashes,
-        "method": answer.method or method,
+        "method": answer.method,
         "seconds": seconds.shares(answer.build_seconds),
         "size": answer.size,
         "seed": seed,
@@ -351,7 +364,7 @@ def checked_solution(
         "stages": answer.stages,
     }
     solution = problem.solution(None if answer.decision is None else problem.read_decision(answer.decision), fields)
-    if not_finite := first_not_finite(solution):
-        raise VerificationError(f"method {answer.method or method}: {not_finite}, no number to be written", answer, evaluation)
+    for place, value in _not_finite(solution, ""):
+        raise VerificationError(f"method {answer.method}: {place} is {value!r}, no number to be written", answer, evaluation)
     solution._solved = Solved(problem)
     return solution

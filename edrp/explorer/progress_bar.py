@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.batch.progress import BatchProgress
 from edrp.report.progress import Count, counting
 
 
@@ -36,22 +35,10 @@ def progress_bar(text: str = "solving", *, console: Console | None = None) -> It
     with counting(Console(stderr=True) if console is None else console, text) as report:
 
         def update(*state: Any) -> None:
-            report(batch_count(state[0]) if len(state) == 1 else solve_count(*state))
+            batch = state[0]
+            report(Count(batch.done, batch.total, batch.note) if len(state) == 1 else solve_count(*state))
 
         yield update
-
-
-def batch_count(now: BatchProgress) -> Count:
-    """How far a batch is; before the first row, what may keep it waiting.
-
-    >>> batch_count(BatchProgress(total=40, done=12, failed=1, running=2, seconds=3.0)).note
-    '1 failed, 2 running'
-    >>> batch_count(BatchProgress(total=40, done=0, failed=0, running=2, seconds=3.0)).note
-    '2 running; kernels that are not compiled yet come first'
-    """
-    if not now.done:
-        return Count(0, now.total, f"{now.running} running; kernels that are not compiled yet come first")
-    return Count(now.done, now.total, f"{now.failed} failed, {now.running} running")
 
 
 def solve_count(seconds: float, objective: float | None, bound: float | None) -> Count:

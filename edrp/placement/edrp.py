@@ -164,24 +164,21 @@ class EdrpProblem(PlacementProblem):
                     )
 
     @cached_property
-    def _metrics(self) -> Mapping[str, Metric]:
-        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application))}
-
-    @property
     def metrics(self) -> Mapping[str, Metric]:
         """EDRP, sections 3 and 4, and where shared resources are used, peak loads."""
-        return self._metrics
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12); peak loads are shares anyway."""
-        return self._terms
+        return {**EDRP_METRICS, **contention_metrics(shared_resources(self.application))}
 
     @cached_property
-    def _terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[Term, ...]:
+        """Weight per unit of the limit, which normalises the metric (EDRP, eq. 12); peak loads are shares anyway."""
         return tuple(
             Term.normalised(metric, self.weights.of(name), self.limits.of(name)) for name, metric in self.metrics.items()
         )
+
+    @property
+    def weighted_peaks(self) -> list[str]:
+        """Names of the peak loads that have a weight."""
+        return [term.metric for term in self.terms if term.metric.startswith(PEAK_LOAD) and term.weight > 0]
 
     def edrp_terms(self) -> EdrpTerms:
         """Its own terms."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -158,12 +158,6 @@ class StreamPlacement(Problem):
 
     def _check_capacities(self, faults: Faults) -> None:
         """Note every node that has no capacity of a shared resource that an operator which it may run uses."""
-        for node, resource, user in self._missing_capacities():
-            why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
-            faults.add(("network", "nodes", node, "capacity"), None, why)
-
-    def _missing_capacities(self) -> Iterator[tuple[int, str, str]]:
-        """Nodes (by place), resources that some operator there uses and that they have no capacity of, and who uses it."""
         users = {o.name: dict.fromkeys(getattr(o, "usage", ()), o.name) for o in self.application.operators}
         for stream in self.application.streams:
             for resource in stream.usage:
@@ -176,7 +170,9 @@ class StreamPlacement(Problem):
                 for resource, user in users[operator.name].items()
                 if resource not in node.capacity
             }
-            yield from ((index, resource, user) for resource, user in missing.items())
+            for resource, user in missing.items():
+                why = f"is missing for '{resource}', which {user} uses and this node may run; give what it has of it per second"
+                faults.add(("network", "nodes", index, "capacity"), None, why)
 
     def _check_links(self, faults: Faults) -> None:
         everywhere = tuple(node.name for node in self.network.nodes)

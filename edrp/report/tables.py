@@ -71,13 +71,9 @@ def console_table(table: Table, *, ruled: bool = True) -> RichTable:
             style="dim" if name in table.dim else None,
         )
     for row in table.rows:
-        made.add_row(*map(_first_line_bright, row))
+        cells = (escape(cell).partition("\n") for cell in row)
+        made.add_row(*(f"{first}\n[dim]{rest}[/dim]" if rest else first for first, _, rest in cells))
     return made
-
-
-def _first_line_bright(cell: str) -> str:
-    first, _, rest = cell.partition("\n")
-    return f"{escape(first)}\n[dim]{escape(rest)}[/dim]" if rest else escape(first)
 
 
 def markdown_table(table: Table) -> str:

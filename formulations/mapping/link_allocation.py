@@ -65,13 +65,6 @@ class LinkAllocationFormulation(Formulation):
     arc: Ints
 
     @property
-    def current(self) -> tuple[FlowAllocation, ...] | None:
-        """The current allocations, where they keep to the limits."""
-        problem: LinkAllocationProblem = self.problem
-        current = problem.current
-        return current if problem.evaluate(current).feasible else None
-
-    @property
     def limits(self) -> Mapping[str, str]:
         """Rates of links and of the public network, and the length of routes."""
         return {

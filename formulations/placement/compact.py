@@ -45,7 +45,10 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
     what = f"the compact program's {columns:,.0f} columns"
     refuse_beyond_memory(BYTES_PER_COLUMN * columns, what, "use the method 'annealing', which proves nothing")
     expressions = CompactExpressions(compiled)
-    add_split_rows(expressions)
+    # Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator.
+    splits = [own.present if own.single else own.split for own in expressions.operators]
+    entries = [(np.full(split.size, i), split, 1.0) for i, split in enumerate(splits)]
+    expressions.program.add_rows("one split", len(entries), entries, lower=1.0, upper=1.0)
     add_pattern_rows(expressions)
     add_capacity_rows(expressions)
     add_objective_and_limits(expressions)
@@ -170,13 +173,6 @@ class CompactExpressions(PlacementExpressions):
             name = f"link in use {self.compiled.operators[i]} → {self.compiled.operators[j]}"
             self.program.add_rows(name, a.size, entries, lower=-1.0)
         return np.where(itself, -1, used)
-
-
-def add_split_rows(expressions: CompactExpressions) -> None:
-    """Σ_p s[i,p] = 1, or Σ_u z[i,u] = 1 where there is one replica only; one row per operator."""
-    columns = [own.present if own.single else own.split for own in expressions.operators]
-    entries = [(np.full(chosen.size, i), chosen, 1.0) for i, chosen in enumerate(columns)]
-    expressions.program.add_rows("one split", len(entries), entries, lower=1.0, upper=1.0)
 
 
 def add_pattern_rows(expressions: CompactExpressions) -> None:

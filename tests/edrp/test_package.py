@@ -28,7 +28,7 @@ def wheel(tmp_path_factory):
     for name in ("edrp", *ROOMS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
     (source / "edrp" / "compiled").mkdir()
-    (source / "edrp" / "compiled" / "target.json").write_text("{}")
+    (source / "edrp" / "compiled" / "a.kernel.nbi").touch()
     options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(place)]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, cwd=place)
     (built,) = place.glob("*.whl")
@@ -57,7 +57,7 @@ def test_every_module_is_in_the_wheel(wheel):
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "edrp").rglob("*.py")}
     expected |= {f"edrp/{path.relative_to(ROOT).as_posix()}" for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert inside == expected
-    assert {"edrp/py.typed", "edrp/compiled/target.json"} <= set(zipfile.ZipFile(wheel).namelist())
+    assert {"edrp/py.typed", "edrp/compiled/a.kernel.nbi"} <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_nothing_but_edrp_is_installed_at_the_top(wheel):

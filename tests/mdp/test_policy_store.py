@@ -198,6 +198,12 @@ def test_a_folder_of_other_parameters_is_refused_and_the_difference_named(model,
     assert load_policy(folder, problem.replace(state_size=model.tasks.state_size, tolerance=0.6, allow_empty=False))
 
 
+def test_a_limit_shorter_than_a_sweep_is_said_to_lose_it(run, examples, tmp_path):
+    result = run("policy", "precompute", examples / "migration_policy.json", "--out", tmp_path / "p", "--work-limit", "1e-9")
+    assert result.code == 4, result.err
+    assert "the limit is shorter than a sweep, and what was done of it is lost" in result.out
+
+
 def test_precompute_and_decide_on_the_command_line(run, examples, tmp_path):
     source, folder = examples / "migration_policy.json", tmp_path / "policy"
     done = run("policy", "precompute", source, "--out", folder, "--threads", "1")

@@ -14,17 +14,16 @@ import pytest
 from edrp.core.compiling import STILL_COMPILING
 
 COLD = """
-import json, os, sys, time
+import json, os, sys
 import edrp
 from edrp.datasets.families.placement.layered import layered
 small = edrp.load(sys.argv[2])
 edrp.solve(small, "highs")  # imports
 problem = small if sys.argv[4] == "small" else layered(10, 0)
-began = time.perf_counter()
 solution = edrp.solve(problem, sys.argv[1], time_limit=float(sys.argv[3]))
-seconds = time.perf_counter() - began
 children = open(f"/proc/self/task/{os.getpid()}/children").read().split() if os.path.exists("/proc/self/task") else []
-print(json.dumps([solution.status, solution.stopped_because, solution.method, solution.notes, seconds, children]))
+said = solution.status, solution.stopped_because, solution.method, solution.notes
+print(json.dumps([*said, solution.seconds["compile"], children]))
 """
 
 
@@ -60,8 +59,9 @@ def solve_cold(folder, examples, method: str, limit: float, size: str = "large")
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are listed by Linux only")
 def test_a_search_that_is_still_being_compiled_holds_nothing_and_says_why(tmp_path, examples):
-    status, stopped, method, notes, _, children = solve_cold(tmp_path, examples, "annealing", 0.5)
+    status, stopped, method, notes, compiling, children = solve_cold(tmp_path, examples, "annealing", 0.5)
     assert (status, stopped, method) == ("none", "time_limit", "annealing")
+    assert compiling > 0.0, "the answer says how long the compiler was waited for"
     assert notes == [STILL_COMPILING]
     assert len(children) == 1, "one process compiles on"
     ends = time.monotonic() + 60
@@ -81,7 +81,7 @@ def test_auto_answers_by_what_needs_no_kernel(tmp_path, examples):
     status, stopped, method, notes, _, _ = solve_cold(tmp_path, examples, "auto", 4.0)
     assert (status, stopped) == ("feasible", "time_limit")
     assert method in ("auto: greedy", "auto: first-fit", "auto: highs (compact program)")
-    assert notes == [STILL_COMPILING]
+    assert STILL_COMPILING in notes
 
 
 def test_an_answer_that_comes_after_compiling_in_time_is_the_methods_own(tmp_path, examples):

@@ -10,6 +10,7 @@ from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
 from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
+from edrp.formulations.placement.second_best import SecondBest
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics.base import PathPart
@@ -157,8 +158,8 @@ def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[P
         yield "Second best: not searched, the problem has priorities, or is too large for the compact program"
         return
     if second.deployment is None or second.distance is None:
-        why = "there is no other deployment within all limits" if second.finished else "none found in time"
-        yield f"Second best: {why}{_proven(second.least_distance)}"
+        none_found = f"none found in time{_known_of_others(second)}"
+        yield f"Second best: {'there is no other deployment within all limits' if second.finished else none_found}"
         return
     difference = f"{second.distance:+.3g} ({percent(second.distance, evaluation.objective)})"
     if evaluation.broken:
@@ -169,12 +170,15 @@ def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[P
         found = Text(f"Second best: objective {second.objective:.9g}, {difference}", "bold")
     yield found
     if not second.finished:
-        yield f"not proven, the time ran out{_proven(second.least_distance)}"
+        yield f"not proven, the time ran out{_known_of_others(second)}"
     yield from (f"• {action}" for action in second.differences)
 
 
-def _proven(least_distance: float | None) -> str:
-    return "" if least_distance is None else f"; any other is at least {least_distance:+.3g} away"
+def _known_of_others(second: SecondBest) -> str:
+    """How near other deployments are, as far as that was proven; a bound below the explained one's own objective says nothing."""
+    if second.least_distance is None or second.least_distance < 0:
+        return "; nothing is known of how near others are"
+    return f"; any other is at least {second.least_distance:+.3g} away"
 
 
 def percent(part: float, whole: float) -> str:

@@ -20,7 +20,7 @@ from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
-from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch, weighted_peaks
+from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
 from edrp.formulations.placement.equal_nodes.realisation import (
     promised_downtime,
     realise_apart,
@@ -70,7 +70,7 @@ class EqualNodes(Method):
         """Refuse what is not modelled over classes, and networks whose nodes differ."""
         if problem.current is not None and problem.reconfiguration == "storm":
             return f"equal-nodes does not take Storm's reconfiguration into account; {INSTEAD}"
-        peaks = weighted_peaks(problem)
+        peaks = problem.weighted_peaks
         if len(peaks) > 1:
             return f"equal-nodes takes the weight of one peak load into account, not of {' and '.join(peaks)}; use highs"
         if find_node_classes(problem) is None:
@@ -90,7 +90,7 @@ class EqualNodes(Method):
 
     def _over_classes(self, problem: EdrpProblem, compiled: Compiled, options: Options) -> Answer:
         """The answer over classes of nodes; under a weight of a peak load by proofs of problems without it."""
-        for metric in weighted_peaks(problem):
+        for metric in problem.weighted_peaks:
             return PeakSearch(problem, metric, self.run, options).run()
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")

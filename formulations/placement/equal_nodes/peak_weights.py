@@ -38,11 +38,6 @@ SUB_GAP = 0.25
 """Share of the allowed gap that proofs under a limit may leave."""
 
 
-def weighted_peaks(problem: EdrpProblem) -> list[str]:
-    """Names of the peak loads that have a weight."""
-    return [term.metric for term in problem.terms if term.metric.startswith(PEAK_LOAD) and term.weight > 0]
-
-
 class PeakRange(NamedTuple):
     """Placements whose peak load lies between two values.
 

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -272,3 +274,14 @@ def test_keys_depend_on_everything_that_decides_a_row():
     ]
     assert len({task.identity["key"] for task in [base, *others]}) == 6
     assert read_choices("greedy")[0] == base.choice
+
+
+def test_a_batch_is_planned_without_the_modules_of_other_methods():
+    code = """
+import sys
+from edrp.batch.additions import packed_additions
+from edrp.batch.tasks import read_choices
+packed_additions(read_choices("greedy"))
+print(*sorted(name for name in sys.modules if name.startswith(("edrp.mdp", "edrp.formulations", "numba"))))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []

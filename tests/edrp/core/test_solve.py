@@ -67,10 +67,8 @@ def test_the_seconds_of_an_answer_are_those_that_passed_with_compiling_among_the
     run = type(greedy).run
 
     def compiling(self, problem, options):
-        compilation.begin()
-        answer = run(self, problem, options)
-        compilation.end()
-        return answer
+        with compilation.waiting():
+            return run(self, problem, options)
 
     monkeypatch.setattr(type(greedy), "run", compiling)
     began = perf_counter()

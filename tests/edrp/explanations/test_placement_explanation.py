@@ -1,5 +1,6 @@
 """An explanation adds up to what it explains, and the second-best deployment is exactly that."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import edrp
 from edrp.check_problems.placement.edrp_brute_force import brute_force
-from edrp.cli.display.explanation import explanation_parts
+from edrp.cli.display.explanation import explained_parts, explanation_parts
 from edrp.core.errors import UnsupportedProblemError
 from edrp.datasets.families.placement.clusters import cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
@@ -51,6 +52,19 @@ def test_the_parts_add_up(seed):
     ends = [part.name for part in found.critical_path if not part.is_stream]
     streams = {(stream.source, stream.target) for stream in problem.application.streams}
     assert set(pairwise(ends)) <= streams
+
+
+@pytest.mark.parametrize("least_distance", [None, -0.3, 0.02])
+@pytest.mark.parametrize("found", [True, False])
+def test_a_search_for_the_second_best_that_ran_out_of_time_says_what_is_known(word_count, found, least_distance):
+    explanation = edrp.explain(word_count, edrp.solve(word_count), alike=False)
+    assert explanation.second_best is not None
+    known = {} if found else {"deployment": None, "objective": None, "distance": None, "differences": ()}
+    second = replace(explanation.second_best, least_distance=least_distance, finished=False, **known)
+    text = "\n".join(map(str, explained_parts(replace(explanation, second_best=second), running=False)))
+    assert ("time; " in text, "ran out; " in text) == (not found, found)
+    assert ("nothing is known of how near others are" in text) == (least_distance != 0.02)
+    assert ("any other is at least +0.02 away" in text) == (least_distance == 0.02)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 6, 12, 15])

@@ -13,7 +13,8 @@ from typing import Any
 
 from rich.console import Console
 
-from edrp.core.compiling import compilation
+from edrp.core.budget import setting
+from edrp.core.compiling import compiling_begins
 from edrp.core.errors import numbered
 from edrp.core.tolerances import BENCHMARK_OPTIMUM
 from edrp.datasets import ansnet, ramp
@@ -174,13 +175,11 @@ def _on_ansnet(
     if method != AT_ONCE:
         _print_metrics(console, f"by {AT_ONCE}, at once", first, first_deployment(rates[0], network, AT_ONCE))
     # Placed here, before the objectives part ways: all start alike, and compiled kernels are there for all.
-    with working(console, f"{name}: first deployment") as tell:
-
-        def say_compiling() -> None:
-            tell("compiling kernels (once)")
-
-        with compilation.told(say_compiling):
-            start = first_deployment(rates[0], network, method)
+    with (
+        working(console, f"{name}: first deployment") as tell,
+        setting(compiling_begins, lambda: tell("compiling kernels (once)")),
+    ):
+        start = first_deployment(rates[0], network, method)
     _print_metrics(console, f"by {method}", first, start)
 
     def follow(weights: Weights, progress: StepProgress) -> Replay:
