@@ -217,7 +217,7 @@ def sample(part: Part, count: int, seed: int) -> list[Any]:
     items = [
         item
         for path in paths
-        for spared in [annotated_lines(ROOT / path)]
+        for spared in [spared_lines(ROOT / path)]
         for item in _all_work_items([path], {})
         for mutation in item.mutations
         if mutation.operator_name not in UNCHANGED and not any(spot(mutation.start_pos, span) for span in spared)
@@ -244,12 +244,14 @@ def spot(position: tuple[int, int], span: tuple[tuple[int, int], tuple[int, int]
     return span[0] <= position < span[1]
 
 
-def annotated_lines(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Spans of annotations, which are never evaluated."""
+def spared_lines(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Spans of annotations, which are never evaluated, of decorators, and of counts of work, which are rough by nature."""
     spans = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        for name in ("annotation", "returns"):
-            found = getattr(node, name, None)
+        spared = [getattr(node, "annotation", None), getattr(node, "returns", None), *getattr(node, "decorator_list", ())]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "spend":
+            spared.append(node)
+        for found in spared:
             if isinstance(found, ast.expr):
                 spans.append(((found.lineno, found.col_offset), (found.end_lineno or 0, found.end_col_offset or 0)))
     return spans

@@ -58,23 +58,23 @@ class Certified(NamedTuple):
     why: str = ""
 
 
-def with_certificate(problem: Any, solution: Any, units: float = MAX_WORK, request: CertificateRequest | None = None) -> Any:
+def with_certificate(problem: Any, solution: Any, request: CertificateRequest, units: float = MAX_WORK) -> Any:
     """The solution with a checked certificate, or with a note why it has none; as it is where nothing is claimed.
 
     Parameters
     ----------
     problem, solution
         A problem and a checked solution of it.
+    request
+        What is to be certified, and how.
     units
         Work that there is for it.
-    request
-        What is to be certified, and how; by default what `save` would write.
     """
     if solution.status not in ("optimal", "infeasible"):
         return solution
     try:
         with deadline(now() + min(units, MAX_WORK)):
-            found: Certified = own("edrp.certificates")(problem, solution, *(request or CertificateRequest()))
+            found: Certified = own("edrp.certificates")(problem, solution, *request)
     except OutOfTimeError as error:
         found = Certified(None, str(error))
     if found.certificate is None:

@@ -204,7 +204,7 @@ def solve(
         if not certify:
             return solution
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
-        certified: SolutionType = with_certificate(problem, solution, min(MAX_WORK, options.remaining), request)
+        certified: SolutionType = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
         return certified
 
 

@@ -28,7 +28,7 @@ def test_the_judge_accepts_an_allocation_of_links(link_case):
 def test_the_judge_accepts_latencies_that_have_no_upper_bound(family):
     """Rounded multipliers leave reduced costs just below 0 on times without an upper bound; rows take them over."""
     problem = all_families()["latency-aware"][family].make(4, np.random.default_rng(5))
-    solution = with_certificate(problem, edrp.solve(problem, "highs"), request=CertificateRequest(program=True))
+    solution = with_certificate(problem, edrp.solve(problem, "highs"), CertificateRequest(program=True))
     Vipr(to_vipr(solution.certificate, checker.parse(problem.model_dump_json())))
 
 
