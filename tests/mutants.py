@@ -251,9 +251,8 @@ def spared_lines(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         spared = [getattr(node, "annotation", None), getattr(node, "returns", None), *getattr(node, "decorator_list", ())]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "spend":
             spared.append(node)
-        for found in spared:
-            if isinstance(found, ast.expr):
-                spans.append(((found.lineno, found.col_offset), (found.end_lineno or 0, found.end_col_offset or 0)))
+        written = [expression for expression in spared if isinstance(expression, ast.expr)]
+        spans += [((one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0)) for one in written]
     return spans
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from edrp.batch import journal as module
 from edrp.batch.journal import Journal, RollingJournal, result_table, settle
-from edrp.batch.parts import part_name, part_paths, read_part, write_part
+from edrp.batch.parts import part_name, part_paths, read_part, sound_parts, write_part
 from edrp.batch.rows import RESULT_SCHEMA
 from edrp.core.errors import EdrpError, RecoveryWarning
 from edrp.core.files import DamagedFileError, content_digest
@@ -189,6 +189,15 @@ def test_a_file_under_its_own_checksum_that_is_no_part_is_refused(tmp_path, cont
     path.write_bytes(content)
     with pytest.raises(DamagedFileError, match="holds no rows of results: "):
         read_part(path)
+
+
+def test_damaged_parts_are_set_aside_and_the_others_are_read(tmp_path, part):
+    other = write_part(tmp_path, "v", result_table([row("b")]), BATCH)
+    part.write_bytes(b"PAR1")
+    with pytest.warns(RecoveryWarning, match=part.name):
+        sound = sound_parts(tmp_path, ["key"], BATCH)
+    assert {path: table["key"].to_pylist() for path, table in sound.items()} == {other: ["b"]}
+    assert [file.name for file in (tmp_path / "_damaged").iterdir()] == [part.name]
 
 
 def test_a_folder_in_the_place_of_a_part_is_none(tmp_path, part):
