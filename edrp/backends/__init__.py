@@ -73,12 +73,7 @@ def get_backend(name: str) -> Backend:
 
 
 def solve_program(
-    program: Program,
-    backend: str = "highs",
-    *,
-    time_limit: float | None = None,
-    work_limit: float | None = None,
-    **options: Any,
+    program: Program, backend: str = "highs", *, time_limit: float | None = None, work_limit: float | None = None, **options: Any
 ) -> ProgramResult:
     """Solve a program and return a result whose integer columns are integers exactly.
 

@@ -84,11 +84,7 @@ def solve_batch(
 
 @overload
 def solve_batch(
-    instances: Any,
-    method: str | Sequence[str] = ...,
-    *,
-    spark: SparkSession,
-    **options: Unpack[BatchOptions],
+    instances: Any, method: str | Sequence[str] = ..., *, spark: SparkSession, **options: Unpack[BatchOptions]
 ) -> DataFrame: ...
 
 

@@ -101,12 +101,7 @@ def _precompute_one(problem: Path, out: Path, runs: SweepEngine, accuracy: float
     say(errors(), f"{problem}: {states}, about {model.size.memory / 1e6:.0f} MB, {sweep_work(model):.1f} units of work a sweep")
     try:
         result = precompute_policy(
-            model,
-            runs,
-            out,
-            accuracy=accuracy,
-            **limits,
-            after_sweep=lambda now: say(errors(), _sweep_line(now)),
+            model, runs, out, accuracy=accuracy, **limits, after_sweep=lambda now: say(errors(), _sweep_line(now))
         )
     except KeyboardInterrupt:
         say(errors(), f"interrupted; the same command goes on from the last sweep that {out} holds")
@@ -129,12 +124,7 @@ def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: f
             report(error, str(file))
     with counting(errors(), "policies") as tell:
         done = precompute_policies(
-            models,
-            runs,
-            out,
-            accuracy=accuracy,
-            **limits,
-            watch=lambda finished: tell(Count(finished, len(models))),
+            models, runs, out, accuracy=accuracy, **limits, watch=lambda finished: tell(Count(finished, len(models)))
         )
     for one in done:
         if one.fault:

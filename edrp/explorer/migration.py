@@ -12,20 +12,7 @@ from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
-from edrp.explorer.view import (
-    Bar,
-    Box,
-    Detail,
-    Edge,
-    Graph,
-    Panel,
-    Row,
-    Rows,
-    State,
-    Timeline,
-    Token,
-    View,
-)
+from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
 from edrp.mdp.transfer.roles import traffic_of
 from edrp.mdp.transfer.schedules import schedule_transfers
@@ -79,10 +66,7 @@ def migration_view(
     end = plan.total_seconds or 1.0
     boxes = _boxes(len(after), [problem.intervals, after], problem.work, limit, details)
     load = Load(problem.work, limit, len(after))
-    states = [
-        _state(0.0, problem.intervals, load, (), details),
-        _state(end, after, load, solution.moves, details),
-    ]
+    states = [_state(0.0, problem.intervals, load, (), details), _state(end, after, load, solution.moves, details)]
     graph = _graph(boxes, states, _tokens(plan))
     held = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
     panels: list[Panel] = [
@@ -153,14 +137,7 @@ def _boxes(count: int, held: Sequence[Held], work: Sequence[float], limit: float
     return [fitted(box, ONE_CHIP) for box in boxes]
 
 
-def _state(
-    time: float,
-    held: Held,
-    load: Load,
-    moves: Sequence[Move],
-    details: dict[str, Detail],
-    prefix: str = "m",
-) -> State:
+def _state(time: float, held: Held, load: Load, moves: Sequence[Move], details: dict[str, Detail], prefix: str = "m") -> State:
     """The state from a time on: the tasks that every node holds, and the moves that led there."""
     shares, notes = load.of(held)
     content: Content = {

@@ -73,12 +73,7 @@ class BtuParameters:
     def selection(self) -> OperatorSelection:
         """Alg. 3 with these constants."""
         return OperatorSelection(
-            self.instances_weight,
-            self.queue_weight,
-            self.delay_weight,
-            self.scalings_weight,
-            self.queue_load,
-            self.penalty,
+            self.instances_weight, self.queue_weight, self.delay_weight, self.scalings_weight, self.queue_load, self.penalty
         )
 
 

@@ -201,10 +201,7 @@ def _priced_platform(random: np.random.Generator) -> Fields:
     """Draw a platform on which every link costs the same."""
     platform = bimodal_platform(links=int(random.choice(PLATFORM_LINKS)), seed=int(random.integers(MAX_SEED)))
     described = platform.model_dump()
-    return {
-        "nodes": [dict(node) for node in described["nodes"]],
-        "links": [{**link, "cost": 1.0} for link in described["links"]],
-    }
+    return {"nodes": [dict(node) for node in described["nodes"]], "links": [{**link, "cost": 1.0} for link in described["links"]]}
 
 
 def _platform_problem(network: Fields, components: int, random: np.random.Generator) -> Problem:

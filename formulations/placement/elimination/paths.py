@@ -171,11 +171,7 @@ def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float,
 
 
 def _usage(
-    relaxation: Relaxation,
-    on_path: list[int],
-    candidates: list[Candidates],
-    forward: list[Floats],
-    hops: list[Floats],
+    relaxation: Relaxation, on_path: list[int], candidates: list[Candidates], forward: list[Floats], hops: list[Floats]
 ) -> Floats:
     """Resources that the relaxed optimum takes, shape (nodes, resources)."""
     flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
