@@ -14,8 +14,7 @@ def random_stream(seed: int, stream: int) -> np.random.Generator:
 
     Raises
     ------
-    InvalidInstanceError
-        For a negative seed.
+    InvalidInstanceError : for a negative seed.
 
     Examples
     --------

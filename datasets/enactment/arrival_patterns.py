@@ -55,8 +55,7 @@ class ArrivalPattern:
 
     Attributes
     ----------
-    step
-        Whole seconds for which a number of machines lasts.
+    step : whole seconds for which a number of machines lasts.
     """
 
     step: int
@@ -80,8 +79,7 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
 
     Parameters
     ----------
-    steps
-        Number of steps of 36 s.
+    steps : number of steps of 36 s.
 
     Examples
     --------
@@ -124,14 +122,12 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
 
     Parameters
     ----------
-    duration
-        Whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
+    duration : whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
 
     Raises
     ------
-    InvalidInstanceError
-        For an unknown pattern, which is named with the known ones, a duration that is no positive whole number of seconds, and a
-        negative seed.
+    InvalidInstanceError : for an unknown pattern, which is named with the known ones, a duration that is no positive whole number
+        of seconds, and a negative seed.
     """
     faults = []
     if pattern not in PATTERNS:

@@ -119,8 +119,7 @@ def manufacturing_host(billing_time: float = PRICED_TIME) -> HostType:
 
     Raises
     ------
-    InvalidInstanceError
-        When the unit is shorter than a host takes to start.
+    InvalidInstanceError : when the unit is shorter than a host takes to start.
 
     Examples
     --------

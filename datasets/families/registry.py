@@ -46,8 +46,7 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
 
     Raises
     ------
-    InvalidInstanceError
-        For an unknown kind, or a name that fits no family; it lists those there are.
+    InvalidInstanceError : for an unknown kind, or a name that fits no family; it lists those there are.
 
     Examples
     --------

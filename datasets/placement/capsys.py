@@ -84,16 +84,13 @@ def capsys_queries(
 
     Parameters
     ----------
-    data
-        Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
-    scale
-        The number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured numbers;
-        what a task uses stays.
+    data : folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
+    scale : the number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured
+        numbers; what a task uses stays.
 
     Raises
     ------
-    InvalidInstanceError
-        The file is missing or of another form.
+    InvalidInstanceError : the file is missing or of another form.
     """
 
     def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
@@ -112,15 +109,12 @@ def inference_problem(
 
     Parameters
     ----------
-    rate
-        Records/s that all sources together are to read.
-    speedup
-        How much faster the workers are than those on which the query was measured.
+    rate : records/s that all sources together are to read.
+    speedup : how much faster the workers are than those on which the query was measured.
 
     Raises
     ------
-    InvalidInstanceError
-        The file is missing, of another form, or has no third query.
+    InvalidInstanceError : the file is missing, of another form, or has no third query.
     """
     return _read(QUERIES, data, QUERIES_FORM, lambda queries: _inference(queries, rate, speedup, cores))
 
@@ -168,8 +162,7 @@ def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
 
     Raises
     ------
-    InvalidInstanceError
-        The file is missing or of another form.
+    InvalidInstanceError : the file is missing or of another form.
     """
     return _read(PLANS, data, PLANS_FORM, _plans)
 

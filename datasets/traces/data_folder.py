@@ -13,13 +13,11 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
 
     Parameters
     ----------
-    data
-        Folder; default: the environment variable `EDRP_DATA`.
+    data : folder; default: the environment variable `EDRP_DATA`.
 
     Raises
     ------
-    InvalidInstanceError
-        No folder given, or no such file in it.
+    InvalidInstanceError : no folder given, or no such file in it.
 
     Examples
     --------

@@ -31,10 +31,8 @@ def event_loads(events: DataFrame, tasks: int, interval: float) -> DataFrame:
 
     Parameters
     ----------
-    events
-        As `keyed_events` gives them.
-    interval
-        Seconds.
+    events : as `keyed_events` gives them.
+    interval : seconds.
     """
     import pyspark.sql.functions as sf
 
@@ -90,12 +88,9 @@ def transition_table(loads: DataFrame, first: int, last: int, load: str, rule: N
 
     Parameters
     ----------
-    loads
-        As `event_loads` gives them; intervals without events have none.
-    first, last
-        The intervals to look at, both included.
-    load
-        Column that the number of nodes follows: `events` or `bytes`.
+    loads : as `event_loads` gives them; intervals without events have none.
+    first, last : the intervals to look at, both included.
+    load : column that the number of nodes follows: `events` or `bytes`.
     """
     import pyspark.sql.functions as sf
     from pyspark.sql import Window

@@ -24,12 +24,9 @@ class EventColumns:
 
     Attributes
     ----------
-    time
-        Seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
-    key
-        Keys that the operator partitions by.
-    bytes
-        Size of each event, or None when every event counts the same.
+    time : seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
+    key : keys that the operator partitions by.
+    bytes : size of each event, or None when every event counts the same.
     """
 
     time: str = "time"
@@ -44,8 +41,7 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
 
     Raises
     ------
-    InvalidInstanceError
-        When there is no such file or Spark cannot read it.
+    InvalidInstanceError : when there is no such file or Spark cannot read it.
     """
     source = str(path)
     try:
@@ -72,8 +68,7 @@ def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataF
 
     Raises
     ------
-    InvalidInstanceError
-        When a column is missing or its type is no time, key or size.
+    InvalidInstanceError : when a column is missing or its type is no time, key or size.
     """
     columns = EventColumns() if columns is None else columns
     types = dict(frame.dtypes)

@@ -25,10 +25,8 @@ class LoadSeries:
 
     Attributes
     ----------
-    step
-        Seconds.
-    counts : shape (T,)
-        Events of each step.
+    step : seconds.
+    counts : shape (T,): events of each step.
     """
 
     name: str
@@ -63,8 +61,7 @@ def taxi_series(data: str | Path | None = None) -> LoadSeries:
 
     Raises
     ------
-    InvalidInstanceError
-        No folder given, no such file in it, or a line that is no count.
+    InvalidInstanceError : no folder given, no such file in it, or a line that is no count.
     """
     return LoadSeries("taxi trips", 60.0, taxi_rates(data))
 
@@ -74,13 +71,11 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
 
     Parameters
     ----------
-    company
-        "AAPL", "AMZN" or "GOOG".
+    company : "AAPL", "AMZN" or "GOOG".
 
     Raises
     ------
-    InvalidInstanceError
-        No such company, no folder given, no such file in it, or lines without a time and a count.
+    InvalidInstanceError : no such company, no folder given, no such file in it, or lines without a time and a count.
     """
     if company not in COMPANIES:
         raise InvalidInstanceError([Fault("company", company, f"is no company with a series{suggestion(company, COMPANIES)}")])

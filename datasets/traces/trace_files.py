@@ -22,8 +22,7 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
 
     Raises
     ------
-    OSError
-        When the folder cannot be written to.
+    OSError : when the folder cannot be written to.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

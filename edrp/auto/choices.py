@@ -68,8 +68,7 @@ def proofs(problem: EdrpProblem) -> list[Method]:
 
     Raises
     ------
-    ProblemTooLargeError
-        When the arrays of the problem would not fit in memory.
+    ProblemTooLargeError : when the arrays of the problem would not fit in memory.
     """
     compiled = compile_problem(problem)
     columns = estimated_columns(compiled)
@@ -226,8 +225,7 @@ def choose(problem: Any) -> Method:
 
     Raises
     ------
-    UnsupportedProblemError
-        When no method is chosen for its kind, or the chosen one refuses the problem.
+    UnsupportedProblemError : when no method is chosen for its kind, or the chosen one refuses the problem.
     """
     kind = find_kind(problem.kind)
     if kind is None or kind.choose is None:

@@ -138,8 +138,7 @@ def units_for_solver(options: SolverOptions) -> float:
 
     Raises
     ------
-    OutOfTimeError
-        When nothing is left.
+    OutOfTimeError : when nothing is left.
     """
     if options.work_limit is None and units_left() == math.inf:
         return math.inf
@@ -167,10 +166,8 @@ class NodeBrake:
 
     Parameters
     ----------
-    size
-        Columns, rows and nonzeros of the program.
-    units
-        Units of work that are left.
+    size : columns, rows and nonzeros of the program.
+    units : units of work that are left.
 
     Attributes
     ----------
@@ -201,8 +198,7 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
 
     Raises
     ------
-    OutOfTimeError
-        When the function was left to itself.
+    OutOfTimeError : when the function was left to itself.
     """
     outcome: dict[str, Any] = {}
     finished = threading.Event()

@@ -41,8 +41,7 @@ class Fingerprint:
 
     Attributes
     ----------
-    digest
-        Sum of their hashes, modulo 2⁶⁴.
+    digest : sum of their hashes, modulo 2⁶⁴.
     """
 
     count: int
@@ -54,20 +53,16 @@ class ResultFolder:
 
     Parameters
     ----------
-    path
-        Path of the folder; created where it is missing.
+    path : path of the folder; created where it is missing.
 
     Attributes
     ----------
-    batch
-        Fingerprint of the instances as text, which journals and parts carry.
+    batch : fingerprint of the instances as text, which journals and parts carry.
 
     Raises
     ------
-    InvalidInstanceError
-        When the folder holds results of other instances or of another schema, or something else altogether.
-    UnwritableError
-        When it cannot be written to.
+    InvalidInstanceError : when the folder holds results of other instances or of another schema, or something else altogether.
+    UnwritableError : when it cannot be written to.
     """
 
     def __init__(self, path: str | Path, instances: Fingerprint) -> None:
@@ -104,8 +99,7 @@ class ResultFolder:
 
         Raises
         ------
-        EdrpError
-            When another batch writes here now.
+        EdrpError : when another batch writes here now.
         """
         lock = open_own(self.path / LOCK, os.O_RDWR)
         try:
@@ -186,10 +180,8 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError
-        When it is no folder of results, or one of another version.
-    DamagedFileError
-        When the description is damaged.
+    InvalidInstanceError : when it is no folder of results, or one of another version.
+    DamagedFileError : when the description is damaged.
     """
     manifest = Path(path) / MANIFEST
     if not os.path.lexists(manifest):

@@ -31,15 +31,12 @@ class Journal:
 
     Parameters
     ----------
-    folder
-        Folder of results; all writers see it under this path.
-    name
-        Name of the journal and of the Parquet file that it becomes; no two writers share one.
+    folder : folder of results; all writers see it under this path.
+    name : name of the journal and of the Parquet file that it becomes; no two writers share one.
 
     Attributes
     ----------
-    keys
-        Keys of the rows that it holds, or that it held when it became a Parquet file.
+    keys : keys of the rows that it holds, or that it held when it became a Parquet file.
     """
 
     def __init__(self, folder: Path, name: str, batch: str) -> None:
@@ -78,8 +75,7 @@ class Journal:
 
         Raises
         ------
-        EdrpError
-            When the disk is full; rows written before are kept.
+        EdrpError : when the disk is full; rows written before are kept.
         """
         line = _line(row, self._batch)
         try:

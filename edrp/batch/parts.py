@@ -22,8 +22,7 @@ def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
 
     Raises
     ------
-    UnwritableError
-        When the folder cannot be written to or the disk is full.
+    UnwritableError : when the folder cannot be written to or the disk is full.
     """
     failed = table["outcome"].to_pylist().count("failed")
     stamp = {**(RESULT_SCHEMA.metadata or {}), FAILED: str(failed).encode(), BATCH: batch.encode()}
@@ -50,8 +49,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
 
     Raises
     ------
-    DamagedFileError
-        When the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
+    DamagedFileError : when the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
     """
     try:
         content = read_regular(path)

@@ -24,8 +24,7 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError
-        For another cost than the additive one, and for too many labels.
+    NotCertifiedError : for another cost than the additive one, and for too many labels.
     """
     tracked: list[tuple[str, ...]] = []
     try:

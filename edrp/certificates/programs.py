@@ -31,10 +31,8 @@ def write_program_certificate(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError
-        With the reasons of both.
-    VerificationError
-        Where a decision was found that is better than what was called optimal.
+    NotCertifiedError : with the reasons of both.
+    VerificationError : where a decision was found that is better than what was called optimal.
     """
     reasons = []
     for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
@@ -81,8 +79,7 @@ def program_hash(problem: Any) -> str:
 
     Raises
     ------
-    EdrpError
-        When no program can express the problem.
+    EdrpError : when no program can express the problem.
     """
     return _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
 

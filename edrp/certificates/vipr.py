@@ -38,15 +38,12 @@ def to_vipr(certificate: str, document: dict[str, Any]) -> str:
 
     Parameters
     ----------
-    certificate
-        Its text, as `solution.certificate` holds it.
-    document
-        The instance, from `checker.parse`.
+    certificate : its text, as `solution.certificate` holds it.
+    document : the instance, from `checker.parse`.
 
     Raises
     ------
-    NoViprError
-        For other formats, and for programs whose columns have bounds only because worse points do not matter.
+    NoViprError : for other formats, and for programs whose columns have bounds only because worse points do not matter.
     """
     lines = iter(certificate.splitlines())
     header = json.loads(next(lines))

@@ -80,8 +80,7 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
 
     Parameters
     ----------
-    names
-        Names of files that are to be written, which are looked for before any work.
+    names : names of files that are to be written, which are looked for before any work.
     """
     if out is None:
         yield None
@@ -105,8 +104,7 @@ def read_solution(problem: Problem, path: Path) -> Any:
 
     Raises
     ------
-    InvalidInstanceError
-        Naming the kind that would be right.
+    InvalidInstanceError : naming the kind that would be right.
     """
     solution = load_solution(path)
     wanted = f"{problem.kind}-solution"

@@ -137,8 +137,7 @@ def _compare(
 
     Raises
     ------
-    EdrpError
-        When a run comes to nothing, naming policy and seed.
+    EdrpError : when a run comes to nothing, naming policy and seed.
     """
     tasks = [(world, policy, seed) for policy in policies for world, seed in zip(worlds, seeds, strict=True)]
     runs: list[dict[str, float]] = []

@@ -88,8 +88,7 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
 
     Parameters
     ----------
-    widths
-        Factors of intervals, by quantity; 1 where none is given.
+    widths : factors of intervals, by quantity; 1 where none is given.
     """
     rate = throughput(fit)
     spread = _rate_spread(fit)

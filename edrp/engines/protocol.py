@@ -72,8 +72,7 @@ class Engine(Protocol):
 
         Raises
         ------
-        EngineError
-            In one line: the file is none of the engine's, or of another job.
+        EngineError : in one line: the file is none of the engine's, or of another job.
         """
 
 
@@ -82,8 +81,7 @@ def get_engine(name: str) -> Engine:
 
     Raises
     ------
-    EngineError
-        There is none.
+    EngineError : there is none.
 
     Examples
     --------

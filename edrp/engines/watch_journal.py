@@ -25,20 +25,16 @@ class WatchJournal:
 
     Parameters
     ----------
-    path
-        Path of the file; a journal that is there goes on where it ended.
+    path : path of the file; a journal that is there goes on where it ended.
 
     Attributes
     ----------
-    entries
-        Lines that it held when it was opened.
+    entries : lines that it held when it was opened.
 
     Raises
     ------
-    EngineError
-        Another watch holds it, or a line before the last is damaged: what was done to the job is not known then.
-    UnwritableError
-        It cannot be written.
+    EngineError : another watch holds it, or a line before the last is damaged: what was done to the job is not known then.
+    UnwritableError : it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,8 +76,7 @@ class WatchJournal:
 
         Raises
         ------
-        UnwritableError
-            It is not.
+        UnwritableError : it is not.
         """
         line = sealed_line(entry, FORMAT)
         with naming_errors(self._path):

@@ -43,8 +43,7 @@ def objective(cost: str, facts: MapFacts, max_links: int) -> float:
 
     Parameters
     ----------
-    most_links
-        Links that a map can use.
+    most_links : links that a map can use.
 
     Examples
     --------

@@ -54,10 +54,8 @@ def moves_between(
 
     Parameters
     ----------
-    before, after
-        One interval per node; None, or a missing entry at the end, for a node that does not exist.
-    state_size
-        Shape (m,), bytes.
+    before, after : one interval per node; None, or a missing entry at the end, for a node that does not exist.
+    state_size : shape (m,), bytes.
 
     Examples
     --------
@@ -89,10 +87,8 @@ def give_out(
 
     Parameters
     ----------
-    kept
-        By old node.
-    others
-        Intervals that hold tasks and are kept by nobody.
+    kept : by old node.
+    others : intervals that hold tasks and are kept by nobody.
 
     Examples
     --------

@@ -15,9 +15,8 @@ def with_delays(network: Network, delays: Mapping[tuple[str, str], float]) -> Ne
 
     Parameters
     ----------
-    delays
-        One way, in seconds, by pair of nodes. In a symmetric network a pair may be named in either order; where it is
-        named in both, the mean counts.
+    delays : one way, in seconds, by pair of nodes. In a symmetric network a pair may be named in either order; where it is named
+        in both, the mean counts.
 
     Raises
     ------

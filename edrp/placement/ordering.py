@@ -22,10 +22,8 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
 
     Parameters
     ----------
-    vertices
-        Names, each once; inside a layer they keep this order.
-    edges
-        Pairs of them, in any order. Repetitions are ignored, and edges of a vertex to itself, which no order can help.
+    vertices : names, each once; inside a layer they keep this order.
+    edges : pairs of them, in any order. Repetitions are ignored, and edges of a vertex to itself, which no order can help.
 
     Returns
     -------
@@ -35,8 +33,7 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
 
     Raises
     ------
-    KeyError
-        An edge has an end that is none of `vertices`.
+    KeyError : an edge has an end that is none of `vertices`.
     """
     position = {name: index for index, name in enumerate(vertices)}
     joined = {(position[source], position[target]) for source, target in edges}

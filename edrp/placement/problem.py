@@ -206,8 +206,7 @@ class StreamPlacement(Problem):
 
         Raises
         ------
-        InvalidInstanceError
-            When operators or nodes are unknown, or operators are missing.
+        InvalidInstanceError : when operators or nodes are unknown, or operators are missing.
         """
         placed = self.read_decision(deployment, "deployment")
         broken = list(self._broken_placement(placed))

@@ -27,8 +27,7 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
 
     Parameters
     ----------
-    members
-        Shape (configurations, replicas), padded with -1.
+    members : shape (configurations, replicas), padded with -1.
 
     Returns
     -------

@@ -20,10 +20,8 @@ def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | N
 
     Parameters
     ----------
-    problem
-        As it is now.
-    running
-        May name nodes and operators that are no more, and lack some.
+    problem : as it is now.
+    running : may name nodes and operators that are no more, and lack some.
 
     Examples
     --------

@@ -20,8 +20,7 @@ class DowntimePolicy(Document):
 
     Raises
     ------
-    InvalidInstanceError
-        Naming every value that cannot be.
+    InvalidInstanceError : naming every value that cannot be.
 
     Examples
     --------

@@ -37,12 +37,9 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    scales
-        Scales of the horizontal and the vertical axis, as matplotlib names them.
-    floor, ceiling
-        Ends of the vertical axis; None leaves them to the data.
-    ticks
-        Ticks of the vertical axis; none leaves them to matplotlib.
+    scales : scales of the horizontal and the vertical axis, as matplotlib names them.
+    floor, ceiling : ends of the vertical axis; None leaves them to the data.
+    ticks : ticks of the vertical axis; none leaves them to matplotlib.
     """
 
     title: str
@@ -60,8 +57,7 @@ def blank_figure(width: float, height: float) -> Any:
 
     Raises
     ------
-    BackendUnavailableError
-        When matplotlib is not installed.
+    BackendUnavailableError : when matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -98,8 +94,7 @@ def draw_panels(
 
     Parameters
     ----------
-    columns
-        Diagrams side by side.
+    columns : diagrams side by side.
     """
     rows = -(-len(panels) // columns)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))

@@ -34,8 +34,7 @@ def interval_figure(panels: Mapping[str, tuple[Unit, Mapping[str, Dots]]]) -> st
 
     Parameters
     ----------
-    panels
-        By heading, how numbers are written, and the rows by name; names are text, whatever they hold.
+    panels : by heading, how numbers are written, and the rows by name; names are text, whatever they hold.
 
     Examples
     --------

@@ -86,8 +86,7 @@ class ProgressLines:
 
     Parameters
     ----------
-    clock
-        Seconds that have passed since any moment.
+    clock : seconds that have passed since any moment.
     """
 
     def __init__(self, console: Console, text: str, clock: Callable[[], float] = perf_counter) -> None:
@@ -151,8 +150,7 @@ def counting_several(
 
     Parameters
     ----------
-    look
-        Says how many parts of each are done; it is called now and then by a thread.
+    look : says how many parts of each are done; it is called now and then by a thread.
     """
     if not console.is_terminal:
         with _lines(title) as lines, _repeated(lambda: lines.update(Count(sum(look()), total * len(names)))):

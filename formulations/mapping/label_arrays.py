@@ -111,10 +111,8 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
 
     Parameters
     ----------
-    weight
-        Sum of the weights of all resources, which is what a map may use of them for nothing.
-    values
-        See `CUTOFF`.
+    weight : sum of the weights of all resources, which is what a map may use of them for nothing.
+    values : see `CUTOFF`.
     """
     graph = layers.graph
     places = (2, graph.rates.size, layers.servers)

@@ -140,8 +140,7 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
 
     Raises
     ------
-    ProblemTooLargeError
-        When the program would not fit into memory.
+    ProblemTooLargeError : when the program would not fit into memory.
     """
     started = perf_counter()
     network = network_arrays(problem.network)

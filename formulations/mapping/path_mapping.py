@@ -116,10 +116,8 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
 
     Raises
     ------
-    UnsupportedProblemError
-        For a cost that is no sum over links.
-    ProblemTooLargeError
-        When it would not fit in memory.
+    UnsupportedProblemError : for a cost that is no sum over links.
+    ProblemTooLargeError : when it would not fit in memory.
     """
     started = perf_counter()
     why = refusal(problem)

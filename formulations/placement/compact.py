@@ -34,8 +34,7 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
 
     Raises
     ------
-    ProblemTooLargeError
-        Before allocating it; the message says how many columns it would have.
+    ProblemTooLargeError : before allocating it; the message says how many columns it would have.
     """
     columns = estimated_columns(compiled)
     what = f"the compact program's {columns:,.0f} columns"

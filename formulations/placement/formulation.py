@@ -31,10 +31,8 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
 
     Raises
     ------
-    UnsupportedProblemError
-        Without a current deployment.
-    ProblemTooLargeError
-        When memory could not hold some operator's neighbourhood.
+    UnsupportedProblemError : without a current deployment.
+    ProblemTooLargeError : when memory could not hold some operator's neighbourhood.
     """
     if compiled.current is None:
         raise UnsupportedProblemError(
@@ -126,8 +124,7 @@ class PlacementFormulation(MetricFormulation):
 
         Raises
         ------
-        EdrpError
-            For an unknown operator or node.
+        EdrpError : for an unknown operator or node.
         """
         return self._held(operator, node, counted=False)
 
@@ -136,8 +133,7 @@ class PlacementFormulation(MetricFormulation):
 
         Raises
         ------
-        EdrpError
-            For an unknown operator or node.
+        EdrpError : for an unknown operator or node.
         """
         return self._held(operator, node, counted=True)
 
@@ -182,8 +178,7 @@ def formulate_placement(problem: PlacementProblem, program: str) -> PlacementFor
 
     Raises
     ------
-    UnsupportedProblemError
-        Where it has priorities, or the program cannot express it.
+    UnsupportedProblemError : where it has priorities, or the program cannot express it.
     """
     if problem.stage_count:
         raise UnsupportedProblemError(

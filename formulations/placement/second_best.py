@@ -57,10 +57,8 @@ def second_best(
 
     Parameters
     ----------
-    time_limit
-        Seconds; None for none.
-    gap
-        Relative gap that counts as proven.
+    time_limit : seconds; None for none.
+    gap : relative gap that counts as proven.
 
     Returns
     -------

@@ -55,8 +55,7 @@ class Rules:
 
         Raises
         ------
-        InvalidInstanceError
-            Naming a value that cannot be, and what would be right.
+        InvalidInstanceError : naming a value that cannot be, and what would be right.
         """
         read = {
             "max_empty_hops": problem.max_empty_hops,

@@ -138,9 +138,8 @@ class EvenSplit:
 
     Attributes
     ----------
-    matching
-        False: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old
-        node that holds most of its state, all shares together at the least cost.
+    matching : false: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old node that
+        holds most of its state, all shares together at the least cost.
 
     Examples
     --------

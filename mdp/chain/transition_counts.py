@@ -50,8 +50,7 @@ def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
 
     Raises
     ------
-    InvalidInstanceError
-        For another shape, and for what is no count.
+    InvalidInstanceError : for another shape, and for what is no count.
     """
     observed = np.asarray(transitions)
     if observed.shape != (size, size):

@@ -64,10 +64,8 @@ class Features:
 
         Parameters
         ----------
-        partitions
-            Shape (rows, n + 1).
-        targets
-            Shape (rows,), bytes.
+        partitions : shape (rows, n + 1).
+        targets : shape (rows,), bytes.
 
         Returns
         -------

@@ -36,8 +36,7 @@ def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
 
     Raises
     ------
-    ValueError
-        When the lists are not all of that width.
+    ValueError : when the lists are not all of that width.
     """
     flat = pyarrow.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type).to_numpy()
     if flat.size != len(lists) * width:
@@ -50,13 +49,11 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
 
     Parameters
     ----------
-    classes
-        Columns for each node count; from a generator, so that only one table is in memory twice.
+    classes : columns for each node count; from a generator, so that only one table is in memory twice.
 
     Raises
     ------
-    UnwritableError
-        When the folder cannot be written to; what was at `path` stays.
+    UnwritableError : when the folder cannot be written to; what was at `path` stays.
     """
     with writing(path) as file:
         tables = (pyarrow.table(columns) for columns in classes)
@@ -80,8 +77,7 @@ def refuse_changed(path: Path, digest: str) -> None:
 
     Raises
     ------
-    DamagedFileError
-        Naming the file.
+    DamagedFileError : naming the file.
     """
     if not path.is_file():
         raise DamagedFileError(str(path), "is missing")

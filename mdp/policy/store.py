@@ -169,8 +169,7 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
 
     Raises
     ------
-    UnwritableError
-        When the folder cannot be written to or the disk is full.
+    UnwritableError : when the folder cannot be written to or the disk is full.
     """
     place = Path(folder)
     with naming_errors(place):
@@ -224,8 +223,7 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError
-        When the folder holds no policy, one half written or of another format.
+    InvalidInstanceError : when the folder holds no policy, one half written or of another format.
     """
     with _with_advice():
         return _read_head(Path(folder))[1]
@@ -236,8 +234,7 @@ def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyMode
 
     Raises
     ------
-    InvalidInstanceError
-        Naming the parameters that differ.
+    InvalidInstanceError : naming the parameters that differ.
     """
     known = stored["node_counts"]
     if set(wanted.counts) <= set(known):

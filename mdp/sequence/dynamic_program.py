@@ -91,8 +91,7 @@ def best_path(
 
     Parameters
     ----------
-    stages
-        All steps but the last, in order; steps may share tries.
+    stages : all steps but the last, in order; steps may share tries.
 
     Returns
     -------
@@ -102,8 +101,7 @@ def best_path(
 
     Raises
     ------
-    PathSearchTimeoutError
-        When `out_of_time` says so.
+    PathSearchTimeoutError : when `out_of_time` says so.
     """
     if not stages:
         return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
@@ -198,8 +196,7 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Parameters
     ----------
-    course
-        Feasible at every step.
+    course : feasible at every step.
 
     Returns
     -------
@@ -208,10 +205,8 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Raises
     ------
-    PathSearchTimeoutError
-        When `out_of_time` says so.
-    ProblemTooLargeError
-        When the partitions do not fit into memory.
+    PathSearchTimeoutError : when `out_of_time` says so.
+    ProblemTooLargeError : when the partitions do not fit into memory.
     """
     what = f"all partitions of {len(course.steps) - 1} steps"
     refuse_beyond_memory(enumeration_needs(course)[1], what, "prove by prices instead (way='prices')")

@@ -42,15 +42,12 @@ class PriceRelaxation:
 
     Parameters
     ----------
-    course
-        Feasible at every step.
-    out_of_time
-        Asked now and then; when it says so, any method may raise.
+    course : feasible at every step.
+    out_of_time : asked now and then; when it says so, any method may raise.
 
     Raises
     ------
-    PathSearchTimeoutError
-        When `out_of_time` says so; the bound stays what it was.
+    PathSearchTimeoutError : when `out_of_time` says so; the bound stays what it was.
 
     Attributes
     ----------

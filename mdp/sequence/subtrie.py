@@ -19,8 +19,7 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
 
     Parameters
     ----------
-    allowed
-        Shape (arcs,).
+    allowed : shape (arcs,).
 
     Returns
     -------

@@ -22,8 +22,7 @@ def near_fit(
 
     Parameters
     ----------
-    application, network
-        Operators and nodes, whose resources are plain numbers.
+    application, network : operators and nodes, whose resources are plain numbers.
 
     Returns
     -------

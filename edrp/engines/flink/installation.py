@@ -18,8 +18,7 @@ def java() -> str:
 
     Raises
     ------
-    EngineError
-        There is none.
+    EngineError : there is none.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
@@ -34,8 +33,7 @@ def flink_libraries() -> list[Path]:
 
     Raises
     ------
-    EngineError
-        The package is not installed.
+    EngineError : the package is not installed.
     """
     found = find_spec("pyflink")
     folders = [] if found is None else [Path(place) / "lib" for place in found.submodule_search_locations or ()]

@@ -17,8 +17,7 @@ def demanded_resources(change: Change, program: Program) -> dict[str, str] | Non
 
     Raises
     ------
-    EngineError
-        No resource leads to the places of an operator.
+    EngineError : no resource leads to the places of an operator.
     """
     advertised: dict[str, dict[str, float]] = {}
     for node in change.observation.nodes:

@@ -31,8 +31,7 @@ def read_observation(capture: Capture) -> Observation:
 
     Raises
     ------
-    EngineError
-        In one line: it is of another engine, lacks answers or metrics, or a clock ran back while it was made.
+    EngineError : in one line: it is of another engine, lacks answers or metrics, or a clock ran back while it was made.
     """
     if capture.engine != "flink":
         raise EngineError(capture.source, f"is a capture of {capture.engine}, not of flink")

@@ -19,8 +19,7 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
 
     Raises
     ------
-    EngineError
-        What went wrong, and what the requirements are now.
+    EngineError : what went wrong, and what the requirements are now.
     """
     seen = change.observation
     steps.stop_here()

@@ -43,8 +43,7 @@ class FlinkSteps:
 
         Raises
         ------
-        StoppedError
-            One is.
+        StoppedError : one is.
         """
         if self.clock.stopping is not None:
             raise StoppedError(self.client.address, f"stopped by {self.clock.stopping}; nothing was changed")
@@ -84,10 +83,8 @@ class FlinkSteps:
 
         Raises
         ------
-        StoppedError
-            A stop is asked for.
-        EngineError
-            It is not done in time.
+        StoppedError : a stop is asked for.
+        EngineError : it is not done in time.
         """
         began = self.clock.time()
         trouble = ""
@@ -129,8 +126,7 @@ class FlinkSteps:
 
         Raises
         ------
-        EngineError
-            It fails, or is not the newest complete one afterwards.
+        EngineError : it fails, or is not the newest complete one afterwards.
         """
         self.stop_here()
         triggered = self.send("POST", f"{self.root}/checkpoints", {})
@@ -159,8 +155,7 @@ class FlinkSteps:
 
         Raises
         ------
-        EngineError
-            Naming what differs.
+        EngineError : naming what differs.
         """
         now = {vertex["id"]: vertex for vertex in self.job()["vertices"]}
         for operator in observation.operators:

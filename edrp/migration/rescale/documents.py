@@ -19,8 +19,7 @@ class KeyedTasks(Document):
 
     Raises
     ------
-    InvalidInstanceError
-        Arrays of different lengths, and tasks of which none has any work.
+    InvalidInstanceError : arrays of different lengths, and tasks of which none has any work.
 
     Examples
     --------

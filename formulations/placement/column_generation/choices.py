@@ -191,8 +191,7 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
 
     Parameters
     ----------
-    listed
-        Written: a choice per row.
+    listed : written: a choice per row.
 
     Returns
     -------

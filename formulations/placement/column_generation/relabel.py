@@ -48,12 +48,9 @@ class Relabelling:
 
         Parameters
         ----------
-        owner
-            Class of each supervisor in use, shape (supervisors,).
-        patterns
-            Its pattern, shape (supervisors, operators).
-        cutoff
-            Seconds.
+        owner : class of each supervisor in use, shape (supervisors,).
+        patterns : its pattern, shape (supervisors, operators).
+        cutoff : seconds.
         """
         rank = np.lexsort((*patterns.T, owner))
         owner, patterns = owner[rank], patterns[rank]

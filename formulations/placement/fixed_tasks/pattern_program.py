@@ -140,8 +140,7 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     Parameters
     ----------
     patterns : shape (patterns, operators)
-    units
-        Units of work after which the integer program is given up.
+    units : units of work after which the integer program is given up.
     """
     if not len(patterns):
         return None, True

@@ -66,10 +66,8 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
 
     Parameters
     ----------
-    present
-        What runs, or another deployment to begin with; None for none.
-    target
-        Share of what a replica serves that its load stays below where that can be had.
+    present : what runs, or another deployment to begin with; None for none.
+    target : share of what a replica serves that its load stays below where that can be had.
     """
     pieces: list[Piece] = []
     for index in range(len(arrays.tasks)):

@@ -23,8 +23,7 @@ class CuttingPlanes:
 
     Parameters
     ----------
-    scale
-        Typical prices; those of scale 0 stay 0.
+    scale : typical prices; those of scale 0 stay 0.
     """
 
     def __init__(self, model: BoundModel, blocks: PriceBlocks, scale: Floats) -> None:

@@ -92,8 +92,7 @@ def build_bound_model(arrays: KeyedArrays) -> BoundModel:
 
     Raises
     ------
-    ProblemTooLargeError
-        Where they would not fit in memory.
+    ProblemTooLargeError : where they would not fit in memory.
     """
     compiled, problem = arrays.compiled, arrays.problem
     operators = range(len(compiled.operators))
