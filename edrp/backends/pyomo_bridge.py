@@ -1,7 +1,5 @@
 """Pyomo: the program as a Pyomo model, solved through its solver interface (here with HiGHS)."""
 
-from __future__ import annotations
-
 from time import perf_counter
 from typing import Any, Final
 

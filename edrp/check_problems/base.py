@@ -1,7 +1,5 @@
 """Base of the problems on which the methods of a kind are checked: ordinary, infeasible, degenerate, large, and their optima."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

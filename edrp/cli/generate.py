@@ -1,7 +1,5 @@
 """`edrp generate`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Tables, messages and progress on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

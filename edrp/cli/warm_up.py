@@ -1,7 +1,5 @@
 """`edrp warm-up`."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Shares of the nodes of every box that the replicas of a deployment use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from edrp.core.document import named_resources

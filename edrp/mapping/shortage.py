@@ -1,7 +1,5 @@
 """Explanation of infeasible mapping problems: the resource that is short."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from edrp.core.arrays import Bools

@@ -1,7 +1,5 @@
 """One migration of a key-partitioned operator's state (state migration, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 

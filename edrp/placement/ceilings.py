@@ -1,7 +1,5 @@
 """Values that no feasible deployment exceeds, by metric: limits where a metric needs one and the user gives none."""
 
-from __future__ import annotations
-
 import math
 
 from edrp.placement.problem import PlacementProblem

@@ -1,7 +1,5 @@
 """Use of shared resources and capacities of nodes as arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

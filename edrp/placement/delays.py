@@ -1,7 +1,5 @@
 """Measured delays in place of described ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from edrp.core.errors import Fault, InvalidInstanceError

@@ -1,7 +1,5 @@
 """Pareto fronts of two metrics: every deployment that is not beaten in both, each proven."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

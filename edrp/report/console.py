@@ -1,7 +1,5 @@
 """Figures of a report while it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

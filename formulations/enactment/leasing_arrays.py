@@ -1,7 +1,5 @@
 """Leasing problems as arrays: periods, operators, host types and resources by number."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Estimates of how long an item occupies an instance, learned from monitoring data."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from edrp.enactment.state import OperatorState

@@ -1,7 +1,5 @@
 """Migration policies of the keyed operators of a job, from a history of its load."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Good migration sequences without proof: greedy steps, re-optimised between their neighbours and recombined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

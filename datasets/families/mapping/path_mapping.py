@@ -1,7 +1,5 @@
 """Families of path mapping: the paper's networks, regular, geometric and tight ones, and platforms with the public network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

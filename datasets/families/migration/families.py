@@ -1,7 +1,5 @@
 """Families of migration problems: one step, known sequences and policies, each by how work is spread over tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small random migrations, for tests and checks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

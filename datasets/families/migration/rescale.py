@@ -1,7 +1,5 @@
 """Families of rescalings: an application runs with balanced ranges, and its load changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clusters as stream processors run on: few equal nodes, many slots on each, many replicas, short delays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Families of deployment problems: every shape of application on every family of networks, and clusters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

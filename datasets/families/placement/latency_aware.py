@@ -1,7 +1,5 @@
 """Families of latency-aware placement problems: the test bed of the paper, and every shape on networks of unequal nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any

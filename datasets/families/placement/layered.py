@@ -1,7 +1,5 @@
 """Random layered applications on random networks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from edrp.datasets.families.placement.geometric import geometric

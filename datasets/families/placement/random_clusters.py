@@ -1,7 +1,5 @@
 """Tiny random clusters on which every deployment can be tried."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Format `ssm`: migrations in a single step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from operator import sub

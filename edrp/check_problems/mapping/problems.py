@@ -1,7 +1,5 @@
 """Mapping problems on which methods are checked, with their proven optima."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Migrations as tables: who holds which tasks, and what moves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from edrp.cli.display.solution import metric_table

@@ -1,7 +1,5 @@
 """Plans of migrations and rescalings as tables, and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

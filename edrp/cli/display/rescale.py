@@ -1,7 +1,5 @@
 """Replicas, key ranges and nodes as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from edrp.cli.display.migration import SHOWN_MOVES

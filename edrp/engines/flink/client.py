@@ -1,7 +1,5 @@
 """Requests to the REST API of a Flink cluster: the one place of the package that talks to a network."""
 
-from __future__ import annotations
-
 import http.client
 import ipaddress
 import json

@@ -1,7 +1,5 @@
 """Apache Flink as an engine."""
 
-from __future__ import annotations
-
 from edrp.engines.applying import WatchSettings
 from edrp.engines.capture import Capture
 from edrp.engines.clock import Clock

@@ -1,7 +1,5 @@
 """Why an operator alone leaves nothing feasible, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The score of latency-aware placement in terms of patterns on classes of supervisors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

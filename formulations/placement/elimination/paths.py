@@ -1,7 +1,5 @@
 """Path-wise elimination: the flow follows one path at a time, so that the bound is a chain of small products."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

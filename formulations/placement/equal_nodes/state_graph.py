@@ -1,7 +1,5 @@
 """The graph of all states of open operators, layer by layer, from which every bound is computed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A search that exchanges tasks between nodes until no node exceeds given loads (simulated annealing on what exceeds them)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts

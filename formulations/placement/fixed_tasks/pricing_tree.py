@@ -3,8 +3,6 @@
 One row, that of slots or another that is scarce, is counted in whole units; all others have multipliers.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ References
    partitioning formulation with additional cuts", Mathematical Programming 115, 2008.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
