@@ -167,6 +167,7 @@ def load_command(name: str) -> Any:
     found = resolve_name(COMMANDS[name].place)
     if isinstance(found, typer.Typer):
         command: Any = typer.main.get_group(found)
+        command.help = COMMANDS[name].help
     else:
         alone = typer.Typer(add_completion=False)
         alone.command(name)(found)
