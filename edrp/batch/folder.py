@@ -114,8 +114,7 @@ class ResultFolder:
 
         Returns
         -------
-        set
-            Keys of all rows that need no second try.
+        set: keys of all rows that need no second try.
         """
         with naming_errors(self.path):
             for leftover in self.path.glob(".*.partial"):

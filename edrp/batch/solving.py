@@ -22,8 +22,7 @@ def solve_task(task: Task) -> Row:
 
     Returns
     -------
-    dict
-        Columns of `RESULT_SCHEMA` by name; those that have no value are missing.
+    dict: columns of `RESULT_SCHEMA` by name; those that have no value are missing.
     """
     row = task.identity
     begin = perf_counter()

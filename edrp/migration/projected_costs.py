@@ -62,8 +62,7 @@ class ProjectedCosts:
 
         Returns
         -------
-        float
-            Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) in bytes.
+        float: Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) in bytes.
 
         Examples
         --------
@@ -94,8 +93,7 @@ def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[
 
     Returns
     -------
-    numpy.ndarray
-        Shape (count,).
+    numpy.ndarray: shape (count,).
 
     Examples
     --------

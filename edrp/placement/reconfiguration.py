@@ -29,8 +29,7 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
 
     Returns
     -------
-    numpy.ndarray
-        Shape (configurations,); 0 for the current configuration and without one.
+    numpy.ndarray: shape (configurations,); 0 for the current configuration and without one.
     """
     result = np.zeros(len(members))
     if compiled.current is None:

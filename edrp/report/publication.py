@@ -64,8 +64,7 @@ class Report:
 
         Returns
         -------
-        Path
-            The page.
+        Path: the page.
         """
         with filling(out, force=force) as folder:
             sections = list(self.sections(folder, command))

@@ -36,8 +36,7 @@ def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> t
 
     Returns
     -------
-    tuple
-        Types of the hosts, and their contents; None where limits forbid another host.
+    tuple: types of the hosts, and their contents; None where limits forbid another host.
     """
     left, types = sizes.limit.copy(), list[int]()
     contents, free = _empty(sizes, types)

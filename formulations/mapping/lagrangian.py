@@ -98,8 +98,7 @@ def relaxed_bound(problem: MappingProblem) -> float:
 
     Returns
     -------
-    float
-        No map costs less; infinite where even so there is none.
+    float: no map costs less; infinite where even so there is none.
 
     Raises
     ------

@@ -92,8 +92,7 @@ def explain_infeasibility(
 
     Returns
     -------
-    tuple of str
-        One sentence per demand; empty if the problem turns out to be feasible.
+    tuple of str: one sentence per demand; empty if the problem turns out to be feasible.
     """
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:

@@ -67,8 +67,7 @@ class Features:
 
         Returns
         -------
-        numpy.ndarray
-            Shape (count,).
+        numpy.ndarray: shape (count,).
         """
         look("the fitted costs")
         spend(FIT * self.count**2 * (len(targets) + self.count))

@@ -237,8 +237,7 @@ def iterate(
 
     Returns
     -------
-    Iteration
-        Its `error_bound` exceeds the requested accuracy where a limit was reached.
+    Iteration: its `error_bound` exceeds the requested accuracy where a limit was reached.
 
     Raises
     ------

@@ -93,9 +93,8 @@ def best_path(
 
     Returns
     -------
-    tuple
-        Cost in bytes, and the partition after each step. Ties go to the lexicographically least partitions, from the
-        first step on.
+    tuple: cost in bytes, and the partition after each step. Ties go to the lexicographically least partitions, from the first
+        step on.
 
     Raises
     ------
@@ -198,8 +197,7 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Returns
     -------
-    tuple
-        Cost in bytes, and the partition after each step.
+    tuple: cost in bytes, and the partition after each step.
 
     Raises
     ------

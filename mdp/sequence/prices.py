@@ -152,8 +152,7 @@ class PriceRelaxation:
 
         Returns
         -------
-        bool
-            Whether any path is left; if not, none costs less.
+        bool: whether any path is left; if not, none costs less.
         """
         excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):

@@ -31,8 +31,7 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
 
     Returns
     -------
-    int
-        Moves made.
+    int: moves made.
     """
     count, dimension = peers.shape
     shortest = min_move * latency.mean()

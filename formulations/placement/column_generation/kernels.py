@@ -122,8 +122,7 @@ def search_patterns(
 
     Returns
     -------
-    tuple
-        Patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
+    tuple: patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
         final threshold; nodes beyond `max_nodes` say that the search was given up.
     """
     counts = steps.counts

@@ -36,8 +36,7 @@ def complete(
 
     Returns
     -------
-    float
-        Objective below which every deployment has been told.
+    float: objective below which every deployment has been told.
     """
     if len(relaxation.model.room) > MAX_NODES:
         return None
