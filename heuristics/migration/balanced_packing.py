@@ -136,7 +136,7 @@ class EvenSplit:
 
     Attributes
     ----------
-    matching : false: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old node that
+    matching : False: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old node that
         holds most of its state, all shares together at the least cost.
 
     Examples
