@@ -1,7 +1,7 @@
 """The past of a watched job: a fold over the lines of its journal, live and when it goes on with an old one."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from edrp.engines.estimates import Estimate
@@ -94,11 +94,6 @@ class WatchState:
             self.prediction = None
         else:
             self.unfinished = [*self.unfinished, entry]
-
-
-def prediction_fields(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as fields of a line."""
-    return asdict(prediction)
 
 
 def read_prediction(entry: Mapping[str, Any]) -> Prediction:

@@ -34,10 +34,7 @@ class BalancedPacking:
 
     allow_empty: bool = True
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "balanced packing"
+    name = "balanced packing"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): equal shares of the work."""

@@ -132,7 +132,7 @@ def _chain(
     hops = []
     for k, e in enumerate(path):
         look("a proof")
-        hops.append(_hop(model, relaxation, e, *candidates[k : k + 2]))
+        hops.append(stream_costs(model, relaxation, e, 1.0, *candidates[k : k + 2]))
     forward, backward = _both_ways(own, hops)
     bound = off + (float(forward[-1].min()) if on_path else 0.0)
     marginal = bound + unary - least[:, None, None]
@@ -153,10 +153,6 @@ def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], lis
     for position in range(len(hops), 0, -1):
         backward.insert(0, (hops[position - 1] + (backward[0] + own[position])[None]).min(axis=1))
     return forward, backward
-
-
-def _hop(model: Model, relaxation: Relaxation, stream: int, tail: Candidates, head: Candidates) -> Floats:
-    return stream_costs(model, relaxation, stream, 1.0, tail, head)
 
 
 def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates) -> Floats:
