@@ -1,7 +1,5 @@
 """Kernels compiled ahead of use, so that nobody waits for them later."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

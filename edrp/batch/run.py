@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def jobs_for(tasks: Sequence[Task], n_jobs: int | None) -> int:
-    """Processes at work at the same time, as joblib counts them: None is one per core, −2 all cores but one."""
-    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    return max(1, min(allowed, len(tasks)))
-
-
 def solve_here(tasks: Sequence[Task], plan: BatchPlan, jobs: int) -> Iterator[Row]:
     """Rows of all tasks, as they come, from so many processes."""
     idle: SimpleQueue[Worker] = SimpleQueue()
@@ -156,15 +150,12 @@ def solve_batch(
     >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
     ['solved', 'failed']
     """
-    choices, seeds = _choices(method, time_limit, work_limit, gap, certify), read_seeds(seed)
+    choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
+    seeds = read_seeds(seed)
     plan = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices))
     if spark is not None:
         return solve_on_spark(spark, instances, plan, seeds, out, progress)
     return _solve_locally(instances, plan, seeds, out, n_jobs, progress)
-
-
-def _choices(method: Any, time_limit: float | None, work_limit: float | None, gap: float, certify: bool) -> list[Choice]:
-    return read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
 
 
 def _solve_locally(
@@ -211,7 +202,8 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
     """Rows as they come, reported."""
-    jobs = jobs_for(tasks, n_jobs)
+    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
+    jobs = max(1, min(allowed, len(tasks)))
     begin, failures = perf_counter(), 0
 
     def tell(done: int) -> None:
