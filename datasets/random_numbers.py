@@ -1,5 +1,7 @@
 """Random numbers of generated instances: streams for several purposes out of one seed, and rounding."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

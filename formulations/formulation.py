@@ -1,5 +1,7 @@
 """A problem as a program that a user may add to: formulate, add own rows and terms, solve, get a checked solution."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

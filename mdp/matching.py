@@ -4,6 +4,8 @@ Overlaps of two partitions never cross: ordered along the tasks, each shares its
 next one at most. The best one-to-one matching is therefore one walk along both, which remembers what is still free.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import numpy as np

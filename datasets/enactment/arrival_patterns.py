@@ -1,5 +1,7 @@
 """Numbers of sending machines over time: the four arrival patterns of cost-efficient enactment (Fig. 7, eq. 6)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Departures from New York as the load of the factory: a real load over a week."""
 
+from __future__ import annotations
+
 from datetime import date
 from functools import lru_cache
 from typing import Any

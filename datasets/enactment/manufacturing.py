@@ -1,5 +1,7 @@
 """The manufacturing topology: machines whose sensors feed nine operators (cost-efficient enactment, Fig. 1, Tables 1 and 2)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A family of random instances: its record."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec

@@ -1,5 +1,7 @@
 """Sets of instances in files: a table with the columns `id` and `instance`, or a folder."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from itertools import islice

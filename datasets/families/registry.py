@@ -1,5 +1,7 @@
 """Families by kind and name, and the instances that they make."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 

@@ -1,5 +1,7 @@
 """Departures from New York by key, as the work of tasks that keys are hashed to."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np

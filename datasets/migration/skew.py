@@ -1,5 +1,7 @@
 """How work and state are spread over the tasks of a key-partitioned operator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache
 

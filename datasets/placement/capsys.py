@@ -5,6 +5,8 @@ compute is given in ms/s, its access to state in bytes/s and what it sends in MB
 query, inference on images, is taken from CAPSys's artifact, so that it becomes a problem of placement and replication.
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """The DEBS 2015 Grand Challenge application: the most frequent taxi routes (EDRP, section 7.1, Fig. 4, Table II)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,6 +5,8 @@ need; those are ours, here and in `latency_aware_needs`. Java's random numbers a
 paper's, with its counts, from seeds of ours.
 """
 
+from __future__ import annotations
+
 from itertools import combinations
 
 import networkx as nx

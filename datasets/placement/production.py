@@ -6,6 +6,8 @@ hosts of the clusters are those that the same test describes (`CLUSTERS`). Assum
 nothing are documented at `instance_document` and `assumed_rates`, and are constants there.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The hosts of the clusters that the production topologies come from, as Storm's test of its scheduler describes them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple

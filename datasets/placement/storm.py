@@ -5,6 +5,8 @@ several settings tried, the one closest to Table V and to the paper's 8 to 10 re
 prediction.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from itertools import combinations
 

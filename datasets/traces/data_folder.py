@@ -1,5 +1,7 @@
 """Where a user keeps large files of data: a folder that is given, or the one that EDRP_DATA names."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

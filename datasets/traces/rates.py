@@ -1,5 +1,7 @@
 """Source rates over time: the ramp of the EDRP paper, the taxi stream of the DEBS 2015 Grand Challenge, and real days."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Real loads that come as counts, one for each step of time: taxi trips and tweets."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Summary of a log of events: the tasks of an operator, their load over time, and the nodes that it needs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise

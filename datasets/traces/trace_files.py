@@ -1,5 +1,7 @@
 """A trace as a folder: tables as Parquet, everything else in one JSON file that is written last."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The default method: chooses, and says what it chose."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from edrp.auto.portfolio import Portfolio, Stage

@@ -1,5 +1,7 @@
 """Several methods on one problem, one after the other: each goes on from the best decision and the best bound before it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Solver backends by name, and `solve_program`, which runs one of them on any program."""
 
+from __future__ import annotations
+
 import math
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Solver backends: a program in, a result out, capabilities declared."""
 
+from __future__ import annotations
+
 import atexit
 import math
 import threading

@@ -1,5 +1,7 @@
 """A program as solvers take it well: the size of its objective, and coefficients that are as small as their tolerances."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 

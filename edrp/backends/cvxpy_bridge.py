@@ -1,5 +1,7 @@
 """CVXPY: the program as one vector of variables, solved by whatever mixed-integer solver CVXPY reaches."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from time import perf_counter

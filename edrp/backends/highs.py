@@ -1,5 +1,7 @@
 """HiGHS through highspy: arrays handed over at once, start, progress, and Ctrl-C that keeps the incumbent."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from time import perf_counter

@@ -4,6 +4,8 @@ The optimum is known beforehand, so that the tree is only as large as its proof 
 of columns of which at most one is 1; reliability branching (Achterberg et al., 2005) on both.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple

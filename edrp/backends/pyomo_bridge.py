@@ -1,5 +1,7 @@
 """Pyomo: the program as a Pyomo model, solved through its solver interface (here with HiGHS)."""
 
+from __future__ import annotations
+
 from time import perf_counter
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """`scipy.optimize.milp`: HiGHS as SciPy ships it, in another version and built by other people."""
 
+from __future__ import annotations
+
 import math
 from time import perf_counter
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Additions of this process to the registries, packed so that a worker knows them too."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 import cloudpickle

@@ -1,5 +1,7 @@
 """The process that solves: it may be killed, run out of memory or never end without taking the batch along."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys

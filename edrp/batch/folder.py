@@ -1,5 +1,7 @@
 """A folder of results: what it belongs to, what it holds already, and its rows as one table."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """Parquet files of rows: each carries the checksum of its bytes in its name, and the instances that it belongs to inside."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,6 +3,8 @@
 The columns are described in `COLUMNS`, from which `docs/results.md` is generated.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import traceback

@@ -1,5 +1,7 @@
 """Solving one task in this process: the one function that every path of a batch ends in."""
 
+from __future__ import annotations
+
 import platform
 from datetime import UTC, datetime
 from time import perf_counter

@@ -1,5 +1,7 @@
 """Where the instances of a batch come from: folders, tables, problems. A broken entry costs its own row, later."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import os

@@ -1,5 +1,7 @@
 """Certificates of solutions: the writer for the method that found the answer, and the checker, which has the last word."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable

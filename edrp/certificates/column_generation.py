@@ -3,6 +3,8 @@
 The prices are those of the method's master program; whether they close a window is tried on the checker's patterns.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

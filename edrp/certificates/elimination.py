@@ -3,6 +3,8 @@
 The prices come from the ascent of the method; which of them help is found by trying them on the checker's relaxation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from fractions import Fraction
 from math import prod

@@ -1,5 +1,7 @@
 """Certificates of `label-setting`: which resources have to be tracked (format `label-setting` of the checker)."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import ceil, inf
 from typing import Any

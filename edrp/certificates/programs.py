@@ -1,5 +1,7 @@
 """Certificates of programs: the one that the checker builds from the instance, else the one that a backend was given."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Iterator

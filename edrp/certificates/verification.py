@@ -1,5 +1,7 @@
 """Verdicts on files: the checker's, with the word of this package on what the checker takes for granted."""
 
+from __future__ import annotations
+
 from itertools import chain
 from typing import Any
 

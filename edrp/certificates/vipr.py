@@ -3,6 +3,8 @@
 The tree is the same; in place of our checker's safe rounding stand exact linear combinations over the rationals of the program.
 """
 
+from __future__ import annotations
+
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

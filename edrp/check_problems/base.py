@@ -1,5 +1,7 @@
 """Base of the problems on which the methods of a kind are checked: ordinary, infeasible, degenerate, large, and their optima."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache

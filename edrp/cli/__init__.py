@@ -1,5 +1,7 @@
 """The command line: thin, everything it does can be done from Python."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 INTERRUPTED = 130

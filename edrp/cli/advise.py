@@ -1,5 +1,7 @@
 """`edrp advise`: what to change of a running job, what that brings and costs, and how it is done."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

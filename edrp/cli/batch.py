@@ -1,5 +1,7 @@
 """`edrp batch`."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

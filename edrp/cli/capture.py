@@ -1,5 +1,7 @@
 """`edrp capture`: what an engine answers about a running job, in one file."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

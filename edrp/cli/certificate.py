@@ -1,5 +1,7 @@
 """Certificates on the command line, and `edrp check`."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,5 +1,7 @@
 """`edrp demo`: the main experiment of the first paper, then the same on a real day."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

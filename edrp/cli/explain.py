@@ -1,5 +1,7 @@
 """`edrp explain`."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """`edrp generate`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated

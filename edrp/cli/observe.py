@@ -1,5 +1,7 @@
 """`edrp observe`: what a capture tells of a running job."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 

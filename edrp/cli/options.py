@@ -1,5 +1,7 @@
 """Parts that several commands share: options, choices, parameters, a folder to write into, documents to read."""
 
+from __future__ import annotations
+
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

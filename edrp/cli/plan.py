@@ -1,5 +1,7 @@
 """`edrp plan`: a migration or rescaling as work to be done."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,5 +1,7 @@
 """`edrp policy`: compute projected costs beforehand, and decide with them."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections import Counter

@@ -1,5 +1,7 @@
 """`edrp reproduce`: the experiments of the papers on real input."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Any
 

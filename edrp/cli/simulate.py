@@ -1,5 +1,7 @@
 """`edrp simulate`: policies side by side, by simulated runs with the same seeds."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """`edrp solve`."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Tables, messages and progress on the terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,5 +1,7 @@
 """`edrp warm-up`."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter

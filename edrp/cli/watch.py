@@ -1,5 +1,7 @@
 """`edrp watch`: advise on a running job again and again, and apply the advice where that is allowed."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,7 @@
 """The actions that policies return, and the protocol of a policy; a policy names the hosts that it leases."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,5 +1,7 @@
 """Applications in containers on leased hosts (cost-efficient enactment, section "System model and notation")."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 

@@ -4,6 +4,8 @@ A billing time unit (BTU) lasts a whole number of periods and is paid in full. T
 an interval matrix, so that whole units cost no more than fractional ones would, and buying as late as possible is optimal.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 

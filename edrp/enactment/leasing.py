@@ -4,6 +4,8 @@ Cost-efficient enactment decides this moment by moment (Figs. 4 and 5); here it 
 (BTU) are bought whole, and the hosts that they pay for can be used until they end.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """One run of an application under a policy: its records, and from them alone metrics and an audit of what can have happened."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """Scenarios of runs to be simulated; policies are their methods (cost-efficient enactment, section "Evaluation")."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 

@@ -1,5 +1,7 @@
 """Snapshots: which instances run on which leased hosts at one moment (cost-efficient enactment, eq. 1)."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

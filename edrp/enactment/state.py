@@ -1,5 +1,7 @@
 """The state that a policy sees, as a monitoring system reports it (cost-efficient enactment, "System model and notation")."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 from edrp.core.document import named_resources

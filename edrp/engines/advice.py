@@ -1,5 +1,7 @@
 """Advice on a running job: what to change, what that brings and costs, and whether it is worth it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal

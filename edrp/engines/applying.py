@@ -1,5 +1,7 @@
 """Changes of a running job: what is asked of an engine, and what it reports back."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """Captures: the raw answers of an engine, each with its path and time, in one file that can be read anywhere."""
 
+from __future__ import annotations
+
 import io
 import json
 import zipfile

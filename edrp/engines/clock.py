@@ -1,5 +1,7 @@
 """The time of day and waiting, which a request to stop cuts short; tests give a clock of their own."""
 
+from __future__ import annotations
+
 import signal
 import threading
 import time

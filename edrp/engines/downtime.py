@@ -1,5 +1,7 @@
 """How long a job stands still when it goes over to a plan, in parts, and how long it takes until it has caught up."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """The fit of an observation: rates, service rates with intervals, capacity curves, skew, state, times to restart."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

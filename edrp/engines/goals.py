@@ -1,5 +1,7 @@
 """Goals that the operator of a cluster has for a job."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,5 +1,7 @@
 """Guards of a watch: limits that the user sets, and what speaks against applying a plan now."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,5 +1,7 @@
 """Key groups of an operator, the units in which its state moves: replica i of p holds a range of them, as even as can be."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

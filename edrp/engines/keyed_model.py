@@ -1,5 +1,7 @@
 """The model with key groups: an `edrp` problem of a job whose keyed operators get their key groups as tasks, kind `rescale`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """From a fit to documents of this package: `edrp`, `latency-aware` and `migration`, with what runs as `current`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, TypeVar

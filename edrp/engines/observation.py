@@ -4,6 +4,8 @@ Rates are differences of counters over the task's own clock, which is the sum of
 counters and clock are read together, whereas the time of day at which an engine hands them out lags behind.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,5 +1,7 @@
 """Predictions of the next observation of a job, and how far it was from them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, stdev

@@ -1,5 +1,7 @@
 """The one protocol of engines: another engine is one folder, and one entry here."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Protocol

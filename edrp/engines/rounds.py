@@ -1,5 +1,7 @@
 """From counters that are read again and again to differences between rounds, whatever engine the counters are of."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """The past of a watched job: a fold over the lines of its journal, live and when it goes on with an old one."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """Watching a running job: observe, compare with what was predicted, advise, and apply what no guard objects to."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Why a deployment is as good as it is: its parts, its margins, and what the next best would cost."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Why a rescaling is as good as it is: the heaviest replica, the fullest node, the longest transfer, and what would help."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

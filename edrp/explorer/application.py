@@ -1,5 +1,7 @@
 """The application as a graph of its own: operators in layers along the streams."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 
 from edrp.explorer.boxes import BOLD_LETTER, line_width, shortened

@@ -1,5 +1,7 @@
 """Boxes with chips in them: how large they are, and where chips stand."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Thousands of nodes as a page can show them: those that matter one by one, the others as groups."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Where boxes stand: in columns along the streams, by distances, or by coordinates; nothing overlaps."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The view of migrations: which tasks every node holds, before and after, and the transfers over time."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Problems, solutions and explanations as HTML, which notebooks show in place of their text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any

@@ -1,5 +1,7 @@
 """Shares of the nodes of every box that the replicas of a deployment use."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from edrp.core.document import named_resources

@@ -1,5 +1,7 @@
 """A problem and its solution as one HTML page that fetches nothing and runs no script but its own."""
 
+from __future__ import annotations
+
 import json
 from base64 import b64encode
 from hashlib import sha256

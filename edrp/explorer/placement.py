@@ -1,5 +1,7 @@
 """The view of placements: replicas on nodes, streams between them, the critical path, limits, and what changes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Prices of limits: the multipliers of their rows in the linear relaxation of a program: "compact" or "ranges"."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

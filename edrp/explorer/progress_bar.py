@@ -1,5 +1,7 @@
 """A bar that shows how far a batch or a long solve is, in a notebook as on a terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,5 +1,7 @@
 """Numbers with units as a reader of a page wants them: few digits, prefixes instead of exponents, no unit where there is none."""
 
+from __future__ import annotations
+
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 UNNAMED = ("", "1", "as given")
 """Units of plain numbers."""

@@ -1,5 +1,7 @@
 """A reconfiguration over time: what each operator does until it runs again, and what is on its way."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """The view of rescales: replicas on nodes as of any placement, and the key ranges of every operator with tasks."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from edrp.explanations.placement import limit_margins

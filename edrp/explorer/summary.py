@@ -1,5 +1,7 @@
 """The beginning of the page of every kind: the verdict, what it rests on, figures, and notes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Tasks of an operator from left to right, as high as their work, in the colour of the node that holds them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 

@@ -1,5 +1,7 @@
 """The views of leases and of runs: leases and tasks as bars and numbers as lines over time, above the tables of a terminal."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

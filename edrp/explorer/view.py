@@ -4,6 +4,8 @@ Lengths are in CSS pixels, times in the unit of the page's timeline. Colours are
 user appear nowhere but in texts.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """One run on a bi-modal network (bi-modal networks, section 6): its records, and from them alone metrics and an audit."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from itertools import pairwise

@@ -3,6 +3,8 @@
 Ways to choose among maps are its methods.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from functools import cached_property

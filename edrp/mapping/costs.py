@@ -1,5 +1,7 @@
 """Costs by which maps are compared (bi-modal networks, sections 3.1 and 4.3)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 

@@ -1,5 +1,7 @@
 """Random numbers by counter: the same in whatever order they are drawn."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import inner_loop

@@ -1,5 +1,7 @@
 """Problem of sharing dedicated links and the public network among flows (bi-modal networks, section 5)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Networks, tasks and flows between servers as flat arrays, which all methods of the topic share."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

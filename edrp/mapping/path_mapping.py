@@ -1,5 +1,7 @@
 """Problem of mapping a stream task on servers and links (bi-modal networks, sections 3.1 and 4.3)."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """Stream tasks as paths of components, and the maps that say where they run (bi-modal networks, sections 2 and 3.1)."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from itertools import accumulate
 from operator import mul

@@ -1,5 +1,7 @@
 """Servers and the links between them (bi-modal networks, section 2)."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Annotated, Self
 

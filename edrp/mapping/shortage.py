@@ -1,5 +1,7 @@
 """Explanation of infeasible mapping problems: the resource that is short."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools

@@ -1,5 +1,7 @@
 """Tasks of a key-partitioned operator, and which node holds which of them (state migration, section 3.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Self
 

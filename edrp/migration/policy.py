@@ -1,5 +1,7 @@
 """A migration that prepares for those that will probably follow (state migration, section 4.2)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self

@@ -1,5 +1,7 @@
 """Projected migration costs by partition, as data, with plain code that checks them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

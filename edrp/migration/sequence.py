@@ -1,5 +1,7 @@
 """A known sequence of migrations (state migration, section 4.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 

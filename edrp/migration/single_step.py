@@ -1,5 +1,7 @@
 """One migration of a key-partitioned operator's state (state migration, section 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 

@@ -1,5 +1,7 @@
 """Values that no feasible deployment exceeds, by metric: limits where a metric needs one and the user gives none."""
 
+from __future__ import annotations
+
 import math
 
 from edrp.placement.problem import PlacementProblem

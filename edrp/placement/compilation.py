@@ -1,5 +1,7 @@
 """How a problem becomes arrays."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -4,6 +4,8 @@ Configurations of an operator are multisets of nodes (EDRP, section 4.1). Links 
 methods for large networks of zones seldom need: they are made when they are first read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

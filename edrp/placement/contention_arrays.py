@@ -1,5 +1,7 @@
 """Use of shared resources and capacities of nodes as arrays."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

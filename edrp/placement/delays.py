@@ -1,5 +1,7 @@
 """Measured delays in place of described ones."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from edrp.core.errors import Fault, InvalidInstanceError

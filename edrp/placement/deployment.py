@@ -1,5 +1,7 @@
 """Where every replica runs, and what changes between two deployments (EDRP, sections 3.3 and 4.1)."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

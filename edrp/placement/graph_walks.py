@@ -1,5 +1,7 @@
 """Walks through the graph of operators that every instance needs; they ask for no package of graphs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 

@@ -1,5 +1,7 @@
 """Latency models of one replica by its input rate and the number of replicas (EDRP, section 4.2.1, ruling on section 7.3)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from itertools import pairwise

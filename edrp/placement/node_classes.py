@@ -1,5 +1,7 @@
 """Classes of equal nodes: exchanging two nodes of a class changes nothing in a problem."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 

@@ -9,6 +9,8 @@ sources (or sinks) at once, and opens a cycle where the flow enters it. The prin
 - line 39 finds no vertex where nothing that was removed feeds the cycle; any vertex of it may then be chosen.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 

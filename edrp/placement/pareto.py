@@ -1,5 +1,7 @@
 """Pareto fronts of two metrics: every deployment that is not beaten in both, each proven."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

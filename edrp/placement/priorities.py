@@ -1,5 +1,7 @@
 """Priorities: metrics that are minimised one after the other, before the weighted sum, each within a slack for the next."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self

@@ -1,5 +1,7 @@
 """The base of problems whose decision is a deployment: application, network, resources, current deployment."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from collections import Counter

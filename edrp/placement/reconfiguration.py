@@ -1,5 +1,7 @@
 """Downtime of all configurations of an operator at once, for the tables of solvers."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32

@@ -4,6 +4,8 @@ Equal optima are told apart by cost, then by moved replicas, then by the order o
 the objective; they lie far below any difference that counts and are taken out of every objective and bound that is reported.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.placement.compiled import Compiled

@@ -1,5 +1,7 @@
 """Predicted throughput of a deployment: how much of its load it carries when replicas that share a node slow each other down."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

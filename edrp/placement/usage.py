@@ -1,5 +1,7 @@
 """Use of the shared resources of a node by its replicas, which slow each other down where demand exceeds capacity."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """The decision of a replanner, with its reasons in words."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 

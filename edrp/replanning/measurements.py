@@ -1,5 +1,7 @@
 """A problem with what has been measured since: rates, needs, delays, capacities, vanished nodes."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

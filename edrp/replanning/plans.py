@@ -1,5 +1,7 @@
 """Prices of reconfigurations, and plans that reach most of a plan's gain with cheaper moves."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Repair of a running deployment with few moves: a start for methods, and the plan of last resort."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

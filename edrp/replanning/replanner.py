@@ -4,6 +4,8 @@ The paper's online scheduler plans again at every interval and enacts what it fi
 Each move stops the application for a while. EDRP measures that as downtime; here its price decides.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal
 

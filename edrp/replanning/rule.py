@@ -1,5 +1,7 @@
 """The rule that decides between plans: score and price of the downtime, and few moves among what is about as good."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

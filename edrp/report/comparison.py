@@ -1,5 +1,7 @@
 """Policies compared by runs with the same seeds: means, differences seed by seed, sentences, tables and sections of a page."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

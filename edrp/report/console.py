@@ -1,5 +1,7 @@
 """Figures of a report while it runs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Figures without pyplot: nothing global, nothing shown on a screen; and diagrams of estimates over a quantity."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

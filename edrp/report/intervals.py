@@ -1,5 +1,7 @@
 """Means with intervals and single values side by side, drawn as SVG in the colours of the page."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from html import escape

@@ -1,5 +1,7 @@
 """How far a job is: a bar on a terminal or in a notebook; elsewhere, as in a log, a plain line on standard error now and then."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A finished report: printed on a terminal, written as a page, as Markdown, CSV and JSON."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json

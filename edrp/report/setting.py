@@ -1,5 +1,7 @@
 """The constants of a run as rows of a table: value, unit, meaning and origin."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

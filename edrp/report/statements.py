@@ -1,5 +1,7 @@
 """Statements of papers, and whether our findings bear them out."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

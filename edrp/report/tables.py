@@ -1,5 +1,7 @@
 """Tables: one description, shown on a terminal, on pages, in notebooks and in Markdown."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

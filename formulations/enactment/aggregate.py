@@ -1,5 +1,7 @@
 """The best numbers of instances on given hosts, with resources in aggregate; if they can be packed, they are optimal."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

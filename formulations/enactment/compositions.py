@@ -5,6 +5,8 @@ how many instances, and do they fit (two-dimensional vector packing). Few compos
 what best fit finds.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -4,6 +4,8 @@ The units bought determine the number of hosts in each period. Hosts of a type a
 free of charge, so that each period only asks whether its instances fit into that many hosts: instances by host and period.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter

@@ -1,5 +1,7 @@
 """Leasing with resources in aggregate: rows that the program of leases shares, a lower bound, and a plan for long horizons."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

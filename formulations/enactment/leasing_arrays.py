@@ -1,5 +1,7 @@
 """Leasing problems as arrays: periods, operators, host types and resources by number."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 

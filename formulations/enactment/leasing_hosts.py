@@ -1,5 +1,7 @@
 """Hosts with their units and instances, from units bought in each period and contents of hosts of each type, and back."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Instances packed into given hosts by best fit or by swaps, and hosts filled up: where proofs of enactment start."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

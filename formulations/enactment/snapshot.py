@@ -5,6 +5,8 @@ used resources are split among the compositions, so that each divides by the cap
 distinguished: solvers find that symmetry themselves, and rows that break it made the slowest proofs twice as slow (HiGHS).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter

@@ -1,5 +1,7 @@
 """Enactment problems as arrays: operators, host types and resources by number."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Guides of the search over labels: bounds under prices of resources, and sums of amounts that can still be taken of them."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats

@@ -1,5 +1,7 @@
 """Arrays of labels (partial maps), of the guides of their search, and of the resources that they track."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,6 +3,8 @@
 Helpers take the arrays that they need one by one: a whole `MapLabels` in each of them takes long to compile.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop

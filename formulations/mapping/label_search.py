@@ -1,5 +1,7 @@
 """Compiled: search over labels, least bound first."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import inlined, kernel

@@ -1,5 +1,7 @@
 """`label-setting`: proven optima of path mapping by rounds of labels that track only the resources that matter."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

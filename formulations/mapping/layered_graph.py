@@ -1,5 +1,7 @@
 """Path mapping as a graph of layers, one per number of components mapped: the input of the compiled searches."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -5,6 +5,8 @@ and bandwidth enough. A flow that takes none may have any share of its rate on t
 not forbidden: they only take room and are never read back.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

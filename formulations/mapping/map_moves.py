@@ -1,5 +1,7 @@
 """Maps as sequences of moves, the form in which searches find them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -5,6 +5,8 @@ which order: its empty hops are the links less one. A walk that takes a link twi
 columns are binary; loops apart from a walk change nothing and are left out when it is read.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Compiled: the relaxation of path mapping in which resources have prices instead of limits, and its cheapest map."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import kernel

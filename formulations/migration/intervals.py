@@ -7,6 +7,8 @@ search. With rows of a user's own it may be fractional; so where intervals begin
 which decide all others. (Thousands of integer intervals instead would take solvers ten times as long to presolve.)
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter

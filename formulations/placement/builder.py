@@ -1,5 +1,7 @@
 """The common part of all builders: columns that say where replicas are, and objective and limits over the metrics."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 
 import numpy as np

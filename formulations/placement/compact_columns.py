@@ -1,5 +1,7 @@
 """The columns of the compact program: where replicas are, and products of shares, φ[i,u]·φ[j,v], along the streams."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -8,6 +8,8 @@ instance of j: where no instance of i is on u, a[i,u] need be no more than when 
 nothing of j arrives before.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Deployment problems as programs: a formulation that knows operators, nodes and metrics by name, and rEDRP (section 7.2)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter

@@ -1,5 +1,7 @@
 """From a method of our own to the first program of the kind, for what is left of a gap."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from edrp.core.combining import combined

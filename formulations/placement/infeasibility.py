@@ -1,5 +1,7 @@
 """Explains why an instance is infeasible: a minimal set of limits and resources that cannot be met together, in words."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

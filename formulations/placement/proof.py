@@ -1,5 +1,7 @@
 """The answer of a search for a proof: optimal where its bound reaches its incumbent, else feasible with a gap."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The best deployment that differs from a given one."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

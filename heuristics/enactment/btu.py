@@ -1,5 +1,7 @@
 """The policy of the paper, which uses hosts to the end of their paid time (cost-efficient enactment, Algs. 1 to 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated

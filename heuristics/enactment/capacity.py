@@ -1,5 +1,7 @@
 """Estimates of how long an item occupies an instance, learned from monitoring data."""
 
+from __future__ import annotations
+
 from typing import Protocol
 
 from edrp.enactment.state import OperatorState

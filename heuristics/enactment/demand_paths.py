@@ -1,5 +1,7 @@
 """Demand of every operator, followed down the streams, and the paths that it may take, like those seen before."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

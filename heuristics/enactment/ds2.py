@@ -1,5 +1,7 @@
 """The DS2 rule as a policy: instances from the rates that were measured (Kalavri et al., OSDI 2018)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil

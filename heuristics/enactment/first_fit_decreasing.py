@@ -1,5 +1,7 @@
 """First-fit decreasing for the snapshot problem, with instances beyond the fewest where they pay (eq. 1)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

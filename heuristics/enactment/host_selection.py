@@ -1,5 +1,7 @@
 """Which host takes a new instance (cost-efficient enactment, Alg. 2), one at a time or for whole packings."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The paper's host selection for the snapshot problem: the running instances are changed one by one (Alg. 2, Fig. 5)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Ints

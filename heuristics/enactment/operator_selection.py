@@ -1,5 +1,7 @@
 """Operator selection: which operators can do with one instance less (cost-efficient enactment, Alg. 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated

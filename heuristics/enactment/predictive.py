@@ -1,5 +1,7 @@
 """The predictive policy: leases and instances by prediction, where load and capacity are learned during the run."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Placement of instances so that every operator gets its share of the room, also when a host is given back."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np

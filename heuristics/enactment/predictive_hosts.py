@@ -1,5 +1,7 @@
 """Expected cost of each number of hosts over the paths that the load may take."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

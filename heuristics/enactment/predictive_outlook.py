@@ -1,5 +1,7 @@
 """Load, needs and hosts of a state as arrays, from which the predictive policy decides."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Target numbers of instances on the present hosts, for a load that may surge before new hosts serve."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

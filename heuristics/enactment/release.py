@@ -1,5 +1,7 @@
 """Release of hosts at the end of their paid time (cost-efficient enactment, Fig. 5)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from edrp.core.tolerances import EQUAL_TIMES

@@ -1,5 +1,7 @@
 """Base of the rules for snapshots: eq. 1 on arrays, and instances and hosts beyond those that the load needs."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any
 

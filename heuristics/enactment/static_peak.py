@@ -1,5 +1,7 @@
 """The static policy: a deployment for the peak load, made at the start and never changed, which over-provisions."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil

@@ -1,5 +1,7 @@
 """The baseline: instances by the number of items that wait (cost-efficient enactment, section "Baseline")."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Annotated
 

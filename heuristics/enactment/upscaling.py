@@ -1,5 +1,7 @@
 """Scaling up: when an operator needs one more instance, where it goes, and which host is leased for it (Alg. 1, Fig. 4)."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

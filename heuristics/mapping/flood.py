@@ -1,5 +1,7 @@
 """The mapping protocol as one compiled program: every message of all map managers, without the agents (Algs. 1 and 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """ProcessMap of all map managers in compiled code (bi-modal networks, Algs. 1 and 3): the messages of a mapping, one by one."""
 
+from __future__ import annotations
+
 from math import exp
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The decentralised mapping algorithms as methods for problems of kind `mapping` (bi-modal networks, section 4)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any

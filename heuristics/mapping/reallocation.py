@@ -1,5 +1,7 @@
 """Link re-allocation (bi-modal networks, §5, Alg. 4), at one moment and as a method for problems of kind `link-allocation`."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

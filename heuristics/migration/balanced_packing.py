@@ -1,5 +1,7 @@
 """Balance first, then move the boundaries back towards where the state is, as far as the load limit allows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Consistent hashing: tasks and nodes on a ring, each task with the next node (Karger et al. 1997)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple

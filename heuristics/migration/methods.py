@@ -1,5 +1,7 @@
 """Today's rules as methods for problems of kind `migration`, where they give each node neighbouring tasks."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Input and output of rules for changing the number of nodes, and how their answers are judged."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 

@@ -1,5 +1,7 @@
 """Sticky assignment: nodes keep what they hold as far as balance allows; tasks need not be neighbours."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 

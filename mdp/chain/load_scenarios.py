@@ -1,5 +1,7 @@
 """Loads that will probably follow, from how loads followed each other: scenarios for problems of kind `rescale`."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -3,6 +3,8 @@
 A chain is its matrix of transition probabilities, shape (k, k), rows summing to 1; states are 0 … k − 1.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 

@@ -1,5 +1,7 @@
 """Counting how often one number of nodes follows another in a history."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

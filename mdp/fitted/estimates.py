@@ -1,5 +1,7 @@
 """Projected costs of a policy estimated by simulation, and the answer of SSM where there was no time for a better policy."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Features that explain projected costs: where a partition has its boundaries, and how its intervals are loaded."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

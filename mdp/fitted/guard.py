@@ -1,5 +1,7 @@
 """No policy is used before it has beaten SSM in simulation."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -6,6 +6,8 @@ policy visits. The *restricted process* then allows only some hundreds of partit
 of the fitted policy with little noise, and is solved exactly: it mends what an additive function cannot express.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 

@@ -1,5 +1,7 @@
 """The method `fitted`: a policy for more partitions than can be enumerated."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Annotated

@@ -1,5 +1,7 @@
 """Policies as small objects: from a partition and the number of nodes to come, the partition to take."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol

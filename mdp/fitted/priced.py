@@ -1,5 +1,7 @@
 """Best responses where every interval of the new partition has a price: an SSM with arc costs, however large the class."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Following a policy through random migrations."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

@@ -1,5 +1,7 @@
 """Certificates of PMC: the projected costs of all partitions, rounded to integers (format `pmc` of the checker)."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import ceil, log2
 

@@ -1,5 +1,7 @@
 """Decisions with known projected costs: the migration with the least c(P, P′) + γ·C(P′)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """Files of a policy: values of all partitions as Parquet, and checkpoints, from which another process continues the iteration."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Methods for the migration that prepares for those to come: with projected costs computed now, or read from a folder."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path

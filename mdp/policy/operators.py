@@ -1,5 +1,7 @@
 """Migration policies of the keyed operators of a job, from a history of its load."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import numpy as np

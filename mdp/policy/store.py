@@ -4,6 +4,8 @@ A folder holds `parameters.json`, `costs.parquet` (one row a partition: its numb
 cost in bytes) and, written last, `manifest.json` with checksums; while it is being computed, a checkpoint in `sweeps/`.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

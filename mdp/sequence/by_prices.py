@@ -1,5 +1,7 @@
 """Optimal migration sequences where partitions are far too many to be listed: bound, forbid, and list what is left."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

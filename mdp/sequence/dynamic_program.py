@@ -1,5 +1,7 @@
 """Dynamic program over a course of migrations: the exact best path through listed partitions of every step but the last."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Good migration sequences without proof: greedy steps, re-optimised between their neighbours and recombined."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The method for known sequences of migrations: it chooses how to prove by how many partitions there are."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import dataclass
 from itertools import pairwise

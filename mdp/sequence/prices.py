@@ -15,6 +15,8 @@ thousand of the optimum.
 Intervals whose use would raise the bound above a known cost are forbidden; the classes shrink until they can be listed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -1,5 +1,7 @@
 """Classes of partitions with some of their intervals forbidden: graphs with fewer arcs, counted, numbered and listed."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Ints

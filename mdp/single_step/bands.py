@@ -5,6 +5,8 @@ and to which n′ − k intervals reach from the first: neighbours, from `low[k]
 at both ends of a layer drop out behind which more state is lost.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Certificates of SSM: potentials, computed once more in integers (format `ssm` of the checker)."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import accumulate
 from math import lcm

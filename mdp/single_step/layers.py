@@ -13,6 +13,8 @@ A layer therefore costs O(m), all of them O(m·n′). Values are pairs: gain, th
 gains that differ by no more than `slack` are equal. `bands` says which boundaries a layer has to know at all.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Layer by layer to the largest gain, and back along the layers to the partition that attains it."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop, kernel

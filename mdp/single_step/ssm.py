@@ -1,5 +1,7 @@
 """SSM: the target assignment that moves the least state, exactly, in O(m·n′) (state migration, sections 3.2 and 3.3)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.budget import spend

@@ -8,6 +8,8 @@ possible, then the second, …); and within that partition the matching that `ma
 The least maximal load is found by bisection: a trial is SSM with a smaller load limit, which must keep the gain.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats

@@ -1,5 +1,7 @@
 """The partition between two others: least state moved on the way into it and out of it together, exactly."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A migration as work to be done: who keeps, sends and receives which tasks, in which steps, and when (section 5)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """A migration in several smaller ones, each of which suspends few tasks per node (state migration, section 5.2)."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -11,6 +11,8 @@ becomes tight. Tight vertices stay tight, so there are at most (edges + 2n) phas
 and mostly far less.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A rescaling as work to be done: what each node keeps, gives, receives, starts and stops, in which steps, and when."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Effect of a change of assignment on each node, and on each pair of nodes (state migration, section 5.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """When each node sends which state to which: phases that load every up- and downlink evenly (state migration, section 5.1)."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """Random applications in containers, hosts to lease for them, and running instances."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Families of enactment: snapshots, leases over a forecast, and scenarios, of the paper's factory and of random applications."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import partial

@@ -1,5 +1,7 @@
 """Small random problems of enactment and of leasing that use every feature of the models, for agreement tests."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Families of path mapping: the paper's networks, regular, geometric and tight ones, and platforms with the public network."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import networkx as nx

@@ -1,5 +1,7 @@
 """Servers joined by dedicated links and the public network, and traces of stream tasks on them (bi-modal networks, §6.1)."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

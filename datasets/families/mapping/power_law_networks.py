@@ -1,5 +1,7 @@
 """Random networks with a power law of degrees, and tasks to map on them, as in bi-modal networks, §4.2 (Fig. 7) and §6.1."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

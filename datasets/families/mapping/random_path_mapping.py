@@ -1,5 +1,7 @@
 """Small random mapping problems of every kind, for comparisons with brute force."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Families of runs on bi-modal networks: traces of tasks on platforms of several sizes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Families of migration problems: one step, known sequences and policies, each by how work is spread over tasks."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Small random migrations, for tests and checks."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 

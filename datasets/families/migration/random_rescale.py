@@ -1,5 +1,7 @@
 """Random tiny problems of kind `rescale`, every feature of which is drawn: for checks against brute force."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Families of rescalings: an application runs with balanced ranges, and its load changes."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Clusters as stream processors run on: few equal nodes, many slots on each, many replicas, short delays."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

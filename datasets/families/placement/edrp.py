@@ -1,5 +1,7 @@
 """Families of deployment problems: every shape of application on every family of networks, and clusters."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 from typing import Any

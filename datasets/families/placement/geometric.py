@@ -1,5 +1,7 @@
 """Random networks in the plane: delays grow with distance."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 

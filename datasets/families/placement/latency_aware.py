@@ -1,5 +1,7 @@
 """Families of latency-aware placement problems: the test bed of the paper, and every shape on networks of unequal nodes."""
 
+from __future__ import annotations
+
 from functools import partial
 from itertools import combinations
 from typing import Any

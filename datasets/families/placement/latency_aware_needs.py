@@ -1,5 +1,7 @@
 """Random rates and needs of the operations of a latency-aware placement problem, for which the paper prints no figures."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

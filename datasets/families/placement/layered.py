@@ -1,5 +1,7 @@
 """Random layered applications on random networks."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.datasets.families.placement.geometric import geometric

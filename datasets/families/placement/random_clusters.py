@@ -1,5 +1,7 @@
 """Tiny random clusters on which every deployment can be tried."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Small random instances that use every feature of the model, for agreement tests and fuzzing."""
 
+from __future__ import annotations
+
 import math
 from itertools import combinations
 from typing import Any

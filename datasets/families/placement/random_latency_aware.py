@@ -1,5 +1,7 @@
 """Small random problems of latency-aware placement that use every feature of the model, for agreement tests."""
 
+from __future__ import annotations
+
 from math import comb, prod
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Plausible deployments, made without a search: current ones, and witnesses that limits can be met."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 

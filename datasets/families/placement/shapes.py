@@ -1,5 +1,7 @@
 """Shapes of applications: the streams between operators, and the operators that are alike."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

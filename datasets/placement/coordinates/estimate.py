@@ -1,5 +1,7 @@
 """Latencies estimated by coordinates, their expected error, and the network that follows from them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations

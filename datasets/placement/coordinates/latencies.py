@@ -4,6 +4,8 @@ Every supervisor has coordinates, and springs to the peers that it measures pull
 latencies. No supervisor sees all measurements, and no pair has to be measured to be estimated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Measured latencies as a user gives them: checked, by name, and as one function that measures."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

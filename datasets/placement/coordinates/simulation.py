@@ -1,5 +1,7 @@
 """Supervisors that measure latencies to a few near and some random peers, each at its own pace, in simulated time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush

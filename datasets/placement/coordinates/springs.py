@@ -1,5 +1,7 @@
 """Springs between one supervisor and its peers (latency-aware placement, Algs. 1 and 2), as a compiled kernel."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats

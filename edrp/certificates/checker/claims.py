@@ -1,5 +1,7 @@
 """What formats share: the claim of a certificate in numbers and words, and trees in pre-order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

@@ -3,6 +3,8 @@
 Availability, peak loads, priorities and the reconfiguration of Storm are not known.
 """
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any

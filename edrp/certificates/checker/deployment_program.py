@@ -1,5 +1,7 @@
 """The program of documents of kind "edrp"."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import combinations_with_replacement as multisets
 from itertools import product

@@ -1,5 +1,7 @@
 """Fields of the instances that the checker evaluates by itself."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Format `label-setting`: maps."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,7 @@
 """Documents of kind "latency-aware": the value of a placement."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import product
 from typing import Any

@@ -1,5 +1,7 @@
 """Documents of kind "link-allocation": their value and their program."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Documents of kind "mapping": maps of a task, their value, and the search for the cheapest."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from fractions import Fraction

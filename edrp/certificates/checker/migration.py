@@ -1,5 +1,7 @@
 """Documents of kind "migration": their value and their program."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import accumulate

@@ -1,5 +1,7 @@
 """Networks and applications of placements: nodes, links, operators and streams."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter

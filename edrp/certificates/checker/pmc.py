@@ -1,5 +1,7 @@
 """Format `pmc`: policies of migration."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Mixed-integer programs in exact arithmetic, and bounds on them by multipliers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from fractions import Fraction

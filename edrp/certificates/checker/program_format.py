@@ -1,5 +1,7 @@
 """Format `program`: branch and bound over a program that is built from the instance, or stated."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any

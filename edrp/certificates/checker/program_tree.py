@@ -1,5 +1,7 @@
 """Trees of branch and bound over a program."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,7 @@
 """What is read: limits, numbers, JSON texts, documents and the lines of a certificate."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

@@ -1,5 +1,7 @@
 """Format `ssm`: migrations in a single step."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from fractions import Fraction
 from operator import sub

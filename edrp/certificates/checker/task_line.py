@@ -1,5 +1,7 @@
 """Tasks in order, and how much state can stay where they are held by intervals."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The verdict on an instance, a solution and a certificate."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from time import monotonic

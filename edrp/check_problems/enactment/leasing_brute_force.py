@@ -3,6 +3,8 @@
 It shares no table and no algorithm with the methods that it checks.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

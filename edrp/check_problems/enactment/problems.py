@@ -1,5 +1,7 @@
 """Problems of enactment on which methods are checked, with their proven optima."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from edrp.check_problems.base import CheckProblems, DrawnCheckProblems

@@ -1,5 +1,7 @@
 """Optima of small mapping problems by plain enumeration: every placement, every way between its servers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

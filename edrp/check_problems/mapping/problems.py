@@ -1,5 +1,7 @@
 """Mapping problems on which methods are checked, with their proven optima."""
 
+from __future__ import annotations
+
 from functools import cache, partial
 from typing import Any
 

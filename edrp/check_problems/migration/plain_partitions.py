@@ -1,5 +1,7 @@
 """Partitions and the way between them in plain code, for brute force: no table and no algorithm of the methods is used."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement, pairwise
 

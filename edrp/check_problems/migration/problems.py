@@ -1,5 +1,7 @@
 """Migration problems on which methods are checked, with their proven optima."""
 
+from __future__ import annotations
+
 from functools import cache
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Problems of kind `rescale` on which methods are checked, with their proven optima."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -4,6 +4,8 @@ It shares nothing with the methods that it checks: SciPy's assignment settles ti
 digits, so sizes must be whole numbers (of a few digits).
 """
 
+from __future__ import annotations
+
 from itertools import combinations, pairwise
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Every deployment of a tiny problem, judged by the plain evaluation alone."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product

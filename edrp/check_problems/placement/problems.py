@@ -1,5 +1,7 @@
 """Problems of placement on which methods are checked, with their proven optima."""
 
+from __future__ import annotations
+
 from functools import cache
 from itertools import pairwise
 from typing import Any

@@ -1,5 +1,7 @@
 """Advice on a running job as tables and sentences."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from edrp.cli.display.placement import counted

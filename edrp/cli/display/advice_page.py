@@ -1,5 +1,7 @@
 """Advice on a running job as a page."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 

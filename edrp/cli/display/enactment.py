@@ -1,5 +1,7 @@
 """Tables of leased hosts and of the instances on them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from edrp.cli.display.solution import metric_table

@@ -1,5 +1,7 @@
 """Explanations of deployments on a terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text

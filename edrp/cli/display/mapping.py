@@ -1,5 +1,7 @@
 """Maps of tasks, allocations of links and runs on a terminal."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """Migrations as tables: who holds which tasks, and what moves."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from edrp.cli.display.solution import metric_table

@@ -1,5 +1,7 @@
 """Observations of a running job as tables and sentences."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from edrp.cli.terminal import table

@@ -1,5 +1,7 @@
 """A deployment as tables."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

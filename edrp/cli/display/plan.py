@@ -1,5 +1,7 @@
 """Plans of migrations and rescalings as tables, and as JSON."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Replicas, key ranges and nodes as tables."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from edrp.cli.display.migration import move_lines

@@ -1,5 +1,7 @@
 """A solution as tables, its metrics each with their unit."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console

@@ -1,5 +1,7 @@
 """A watch on the terminal: lines of its journal as sentences."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

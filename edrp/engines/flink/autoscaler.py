@@ -1,5 +1,7 @@
 """The rule of the autoscaler of the Flink Kubernetes operator, with its default settings: numbers of replicas, one by one."""
 
+from __future__ import annotations
+
 import math
 
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK

@@ -1,5 +1,7 @@
 """The calls of Flink's REST API that carry out a plan. They are only written down; nothing here sends them."""
 
+from __future__ import annotations
+
 import json
 import shlex
 from collections.abc import Iterator

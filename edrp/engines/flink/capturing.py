@@ -1,5 +1,7 @@
 """Capturing a running job: its counters in rounds, and once what is known of checkpoints, rescales and nodes."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

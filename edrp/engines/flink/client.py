@@ -1,5 +1,7 @@
 """Requests to the REST API of a Flink cluster: the one place of the package that talks to a network."""
 
+from __future__ import annotations
+
 import http.client
 import ipaddress
 import json

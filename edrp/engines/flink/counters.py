@@ -1,5 +1,7 @@
 """The counters of a vertex in the answers of Flink's REST API."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Apache Flink as an engine."""
 
+from __future__ import annotations
+
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.flink.metadata import job_key_groups

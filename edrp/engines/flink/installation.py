@@ -1,5 +1,7 @@
 """Where Java and the libraries of Flink are on this machine."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from importlib.util import find_spec

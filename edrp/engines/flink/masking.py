@@ -1,5 +1,7 @@
 """Captures that can be given away: names of hosts are replaced, each by the same word wherever it stands."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -5,6 +5,8 @@ holds the offset of each key group in it; differences of offsets are sizes. Incr
 Flink's own classes read the same from the same files (`tests/edrp/engines/key_groups/`).
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Arguments that tell a program of a plan: replicas, and the named external resources that lead to its places."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Change, Program

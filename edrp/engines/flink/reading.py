@@ -1,5 +1,7 @@
 """From a capture of Flink to an observation."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Redeploying a job: it is stopped with a savepoint and run again from it, with other replicas and places."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import Any
 from uuid import uuid4

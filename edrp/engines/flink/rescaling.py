@@ -1,5 +1,7 @@
 """Rescaling a job live, under the adaptive scheduler: replicas only, by its resource requirements."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from edrp.engines.applying import Applied, Change

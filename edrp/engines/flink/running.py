@@ -1,5 +1,7 @@
 """A running job of Flink, as a watch sees it."""
 
+from __future__ import annotations
+
 from edrp.engines.applying import Applied, Change, Note, WatchSettings
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError

@@ -1,5 +1,7 @@
 """Steps that all changes of a Flink job share: requests that must succeed, waiting for what runs in the background."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,7 @@
 """A problem of kind `rescale` as flat arrays, which programs and kernels see instead of documents."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Why an operator alone leaves nothing feasible, in words."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

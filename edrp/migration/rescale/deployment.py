@@ -1,5 +1,7 @@
 """Who runs which keys where: replicas of all operators with their nodes and ranges of tasks, and what moves."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self

@@ -1,5 +1,7 @@
 """Operators whose keys are dealt to tasks, and nodes with rates at which state leaves and arrives."""
 
+from __future__ import annotations
+
 import math
 from functools import cached_property
 from itertools import accumulate

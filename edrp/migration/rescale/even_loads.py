@@ -1,5 +1,7 @@
 """A rescaling as EDRP sees it: load and state of every operator split evenly over its replicas."""
 
+from __future__ import annotations
+
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.application import Application, Operator
 from edrp.placement.edrp import EdrpProblem, Limits, Weights

@@ -1,5 +1,7 @@
 """Metrics of who runs which keys where: those of EDRP with the true share of every replica, and the state that moves."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

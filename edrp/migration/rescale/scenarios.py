@@ -1,5 +1,7 @@
 """Loads that a deployment has to serve until the next decision, with probabilities."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,5 +1,7 @@
 """Share of each replica in its operator's load, and the bytes that leave and reach nodes: plain code for the evaluation."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Which numbers of replicas keep an operator stable, and why none does: operator by operator, whatever the nodes."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Availability: the probability that all nodes and links in use are in service at once."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The interface of a metric, and what it needs of a problem and of the builder of a program."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol

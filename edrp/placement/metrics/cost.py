@@ -1,5 +1,7 @@
 """Cost of replicas and of the traffic between them (EDRP, eqs. 2, 4, 8–9), and tuples in flight (Pietzuch et al., ICDE 2006)."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

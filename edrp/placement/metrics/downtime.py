@@ -1,5 +1,7 @@
 """Downtime of a reconfiguration: pause-and-resume (EDRP, eqs. 10–11, 24–32) and Storm's (eqs. 33–40)."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import NamedTuple, Protocol
 

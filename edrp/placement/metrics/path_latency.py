@@ -1,5 +1,7 @@
 """Path latency: what the network adds to the slowest path through instances (latency-aware placement, sections 4.2 and 5.3)."""
 
+from __future__ import annotations
+
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart

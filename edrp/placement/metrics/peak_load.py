@@ -1,5 +1,7 @@
 """Peak load: how much of a shared resource of its node the fullest node is asked for (contention)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 

@@ -1,5 +1,7 @@
 """Response time: the mean delay of the critical path (EDRP, eqs. 1, 3, 5–7)."""
 
+from __future__ import annotations
+
 import math
 
 from edrp.core.program import Linear

@@ -1,5 +1,7 @@
 """Supervisors in use, and which streams and how many of their tuples leave a node (latency-aware placement, section 4.2)."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 
 import numpy as np

@@ -5,6 +5,8 @@ is, depends on the number of replicas (tolerance, even ranges, capacity curves),
 z[i,l] chooses one. Without tasks, x[i,r,c,u] = 1 where node u runs exactly c of r replicas.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

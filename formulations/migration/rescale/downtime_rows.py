@@ -1,5 +1,7 @@
 """Rows of the downtime: state by way of the data store (EDRP, eqs. 24–32), or from node to node."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Ints

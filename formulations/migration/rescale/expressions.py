@@ -1,5 +1,7 @@
 """Metrics as linear expressions over ranges."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.program import Linear

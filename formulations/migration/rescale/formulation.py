@@ -1,5 +1,7 @@
 """Problems of kind `rescale` as programs over ranges, and why such a program is infeasible."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from time import perf_counter
 

@@ -1,5 +1,7 @@
 """Quantities as linear expressions over ranges: replicas, presence on nodes, bytes that move, traffic."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

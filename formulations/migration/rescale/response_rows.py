@@ -1,5 +1,7 @@
 """Rows of the response time: latency of operators, delays of streams between the nodes in use, and the longest path."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.program import Linear

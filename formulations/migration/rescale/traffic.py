@@ -1,5 +1,7 @@
 """Products of the shares of both ends of a stream, φ[i,u]·φ[j,v], linearised exactly."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """All choices among few patterns: multisets that cover every instance, listed by a compiled depth-first search."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

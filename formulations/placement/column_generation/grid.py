@@ -1,5 +1,7 @@
 """Grids of resources: how finely the room that is left is told apart."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import reduce
 

@@ -1,5 +1,7 @@
 """Compiled: bounds on what a pattern can be worth, and the search for patterns under them."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

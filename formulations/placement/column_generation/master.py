@@ -1,5 +1,7 @@
 """The master program: patterns that cover all instances, as a linear program that grows by columns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """`column-generation`: proven optima of latency-aware placements, and the patterns that it begins with."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """The score of latency-aware placement in terms of patterns on classes of supervisors."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

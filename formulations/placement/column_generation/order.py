@@ -1,5 +1,7 @@
 """The order in which operators are decided, and what has to be remembered of those decided before."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
 

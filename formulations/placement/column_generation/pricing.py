@@ -1,5 +1,7 @@
 """Pricing: the patterns of a class that are worth most at given prices of instances (a quadratic knapsack)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

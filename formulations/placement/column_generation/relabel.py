@@ -1,5 +1,7 @@
 """The second phase: which supervisor of each class takes which pattern, so that paths are short."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

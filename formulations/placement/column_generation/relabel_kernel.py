@@ -1,5 +1,7 @@
 """Compiled: which supervisors of each class take which pattern, for the shortest longest path."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The small program: which of the patterns that are left make a placement, with a lower bound on its path latency by rows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Branch and bound on how many supervisors are used, in all and of each class."""
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass

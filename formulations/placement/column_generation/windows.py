@@ -1,5 +1,7 @@
 """Windows: how many supervisors may be in use, and how a window is split."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

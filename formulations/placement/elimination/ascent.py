@@ -1,5 +1,7 @@
 """Raise the bound of a box by projected subgradient steps on all prices, eliminating nodes on the way."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The configurations that survive in a box, with everything the label search adds up."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

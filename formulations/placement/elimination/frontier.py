@@ -6,6 +6,8 @@ nodes is counted exactly, that of all others through the capacity prices. Backwa
 together give, for every operator and node, the cheapest relaxed solution that uses it (its min-marginal).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

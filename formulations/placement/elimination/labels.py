@@ -4,6 +4,8 @@ The smallest bound among labels that the beam drops is a proven bound for everyt
 that a gap is known at any width.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

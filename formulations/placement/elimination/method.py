@@ -1,5 +1,7 @@
 """`eliminate`: proven optima by bounds, elimination, label search and branching, for any acyclic application."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

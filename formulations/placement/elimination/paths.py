@@ -1,5 +1,7 @@
 """Path-wise elimination: the flow follows one path at a time, so that the bound is a chain of small products."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import numpy as np

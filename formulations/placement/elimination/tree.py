@@ -1,5 +1,7 @@
 """Branch and bound over boxes: raise the bound, eliminate, search labels, split what is left open."""
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

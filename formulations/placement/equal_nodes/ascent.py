@@ -1,5 +1,7 @@
 """The best prices by cutting planes: every relaxed optimum bounds the dual function from above (Kelley, 1960)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

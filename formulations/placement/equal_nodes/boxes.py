@@ -1,5 +1,7 @@
 """What programs over nodes share: boxes of replicas that operators or blocks keep to, and rows that count replicas on nodes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

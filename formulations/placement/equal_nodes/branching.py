@@ -1,5 +1,7 @@
 """Branches of a case: one operator's choices are split by where it runs, else by whether it is on one node, else by replicas."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints

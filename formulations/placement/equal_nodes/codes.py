@@ -9,6 +9,8 @@ An operator is open while some operator that it sends to is not placed yet. A co
 The bits above those are the classes that any operator placed so far runs on, where that is asked for.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

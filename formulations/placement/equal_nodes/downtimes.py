@@ -1,5 +1,7 @@
 """Downtime of choices when an application already runs: the least over all configurations that are such a choice."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

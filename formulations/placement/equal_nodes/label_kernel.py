@@ -3,6 +3,8 @@
 A label is a partial placement with its exact finish times, cost, use of what is shared, and use of the nodes of open blocks.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Search over labels, layer by layer, under a cutoff and with a limited number of labels per layer."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

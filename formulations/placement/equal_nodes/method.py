@@ -1,5 +1,7 @@
 """`equal-nodes`: proven optima on clusters, where nodes are equal and only counts, classes and shared nodes matter."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Compiled: the least seconds that moves of an operator take, and the replicas that stay whichever moves are made in time."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

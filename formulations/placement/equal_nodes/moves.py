@@ -1,5 +1,7 @@
 """How long moves of one operator take, which are needed again and again while a quotient is searched."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,6 +5,8 @@ over nodes does. For a longest downtime, every operator keeps to one box of repl
 time. Downtimes between two numbers cost at least the lower one, and leave no more freedom than the higher one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush

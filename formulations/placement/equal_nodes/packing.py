@@ -1,5 +1,7 @@
 """From a placement over classes to one on nodes: blocks are packed, all other replicas fill what is left."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,6 +5,8 @@ placements whose peak load lies in a range cost at least what the rest of the ob
 limit, and the weight of its lower end. Where that is no better than the best placement known, the range is closed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """From a placement over classes to one on nodes by a small program: within the downtime that was promised, or hard to pack."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The graph of all states of open operators, layer by layer, from which every bound is computed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

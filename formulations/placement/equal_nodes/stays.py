@@ -1,5 +1,7 @@
 """Replicas that have to stay where they run, however an operator is reconfigured in the time that there is."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

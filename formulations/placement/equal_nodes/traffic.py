@@ -6,6 +6,8 @@ others where it is cheapest, at least one replica on each class. Other operators
 that a bound holds, but a placement over classes may promise more than its copies on nodes keep.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from itertools import product
 

@@ -9,6 +9,8 @@ cost and π ≥ 0 prices of what is shared, every placement has
 since a maximum over paths, and over operators, is at least an average. The sum is a path through the graph of states.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

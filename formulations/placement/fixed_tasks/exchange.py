@@ -1,5 +1,7 @@
 """A search that exchanges tasks between nodes until no node exceeds given loads (simulated annealing on what exceeds them)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts

@@ -1,5 +1,7 @@
 """Up to four nodes: all pairs of patterns, each looked up by what it leaves for the other two nodes (meet in the middle)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

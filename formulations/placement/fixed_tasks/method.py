@@ -1,5 +1,7 @@
 """`fixed-tasks`: the least peak load of given tasks on equal nodes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Bounds by a linear program over patterns: how often a node has each, such that all tasks are placed (column generation)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """All patterns whose loads lie within bounds, one after the other."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

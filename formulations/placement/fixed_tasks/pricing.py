@@ -5,6 +5,8 @@ multipliers on all others, and streams that close a cycle left out (they only ev
 programming along the tree: a bound for every partial pattern, by which labels are chosen and left out.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints

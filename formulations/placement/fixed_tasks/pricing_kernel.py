@@ -1,5 +1,7 @@
 """Compiled: multipliers of the rows by the subgradient method, and labels at the best of them."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernels import inner_loop, kernel

@@ -6,6 +6,8 @@ cannot come below a cutoff are left out, and where there are too many those with
 the others limits what the search proves.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -3,6 +3,8 @@
 One row, that of slots or another that is scarce, is counted in whole units; all others have multipliers.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The least peak load: proof by patterns where they are few, else a search and bounds that come nearer to each other."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Simulated annealing over replicas, ranges and nodes of all operators."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Ranges for replicas whose nodes are given, such that the fewest bytes move (state migration, section 3, with several seats)."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The search for replicas, ranges and nodes: annealing from several starts."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

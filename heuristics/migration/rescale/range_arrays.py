@@ -1,5 +1,7 @@
 """A problem of kind `rescale` as one tuple of arrays that kernels take."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

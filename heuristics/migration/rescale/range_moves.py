@@ -1,5 +1,7 @@
 """Changes of one or two operators' replicas: boundaries, nodes, and how many there are."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.kernel_helpers import below, uniform

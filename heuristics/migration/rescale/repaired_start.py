@@ -4,6 +4,8 @@ What runs is kept as far as no replica uses more than a given share of what it s
 and problems without a current deployment, get ranges of about equal work on nodes with room.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import pairwise

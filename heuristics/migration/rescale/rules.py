@@ -1,5 +1,7 @@
 """Rules that users follow today for replicas, key ranges and nodes: baselines of the search."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from math import inf

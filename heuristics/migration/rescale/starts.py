@@ -1,5 +1,7 @@
 """Replicas to start from: as they are now, with as few replicas as are stable, and those that EDRP and the fewest bytes give."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints

@@ -1,5 +1,7 @@
 """A real cluster of Apache Flink on this machine: its processes."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """The configuration of the processes of a local cluster: loopback only, little memory."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Processes that end with the one that started them."""
 
+from __future__ import annotations
+
 import contextlib
 import socket
 import subprocess

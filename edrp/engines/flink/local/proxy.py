@@ -4,6 +4,8 @@ One TaskManager opens one connection to another, for all that it reads from ther
 proxy sees by the port that a connection comes from which process has opened it, and thus between which two nodes it is.
 """
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping

@@ -1,5 +1,7 @@
 """Calls of a local cluster's REST API that change something: uploads, runs, stops. Loopback only."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Callable

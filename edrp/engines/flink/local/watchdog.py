@@ -4,6 +4,8 @@ It reads lines "+PID" and "-PID" from its standard input, which the starter hold
 ends, it kills what has been added and not taken out. It imports nothing but the standard library, so that it starts at once.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal

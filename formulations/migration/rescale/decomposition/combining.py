@@ -1,5 +1,7 @@
 """Combinations of alternatives: tables over the states of operators for their search, and the search."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -10,6 +10,8 @@ References
    partitioning formulation with additional cuts", Mathematical Programming 115, 2008.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

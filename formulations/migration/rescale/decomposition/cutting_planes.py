@@ -1,5 +1,7 @@
 """The linear program over prices that grows by a row for each evaluation of the relaxation, around the best prices so far."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import highspy

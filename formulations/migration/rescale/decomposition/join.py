@@ -1,5 +1,7 @@
 """The least sum of tables over the states of operators and of pairs of them: elimination of one operator after the other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Largest rates at which a replica may keep to a latency: floors of latency models that never fall with the rate."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

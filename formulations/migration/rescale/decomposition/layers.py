@@ -1,5 +1,7 @@
 """Layers of an operator with tasks: what its replicas may hold, by how many there are and how slow the slowest may be."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """`range-decomposition`: bounds of rescalings at any time, answers found on the way, and proofs where these meet."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from itertools import count
 

@@ -7,6 +7,8 @@ What a stream costs is a product of the shares of both ends. Nodes are parted in
 states with nodes in both parts are repeated for ranges of the share of the first part: within them products hardly vary.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 

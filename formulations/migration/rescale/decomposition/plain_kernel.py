@@ -1,5 +1,7 @@
 """Kernel: the cheapest numbers of replicas on the nodes of every state, for operators without tasks."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints

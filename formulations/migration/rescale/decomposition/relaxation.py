@@ -1,5 +1,7 @@
 """The relaxation under given prices: its value, which no deployment is below, and by how much each limit is exceeded."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

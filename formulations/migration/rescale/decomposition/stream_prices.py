@@ -4,6 +4,8 @@ Of the prices between two parts of the nodes each pair of parts counts its least
 part at both ends is least in a corner of their ranges.
 """
 
+from __future__ import annotations
+
 from itertools import product
 
 import numpy as np
