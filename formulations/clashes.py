@@ -84,7 +84,8 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
 
     Returns
     -------
-    tuple of str: one sentence per row or limit. Where no own row is needed, why the problem itself is infeasible.
+    tuple of str
+        One sentence per row or limit. Where no own row is needed, why the problem itself is infeasible.
     """
     deadline = now() + units
     program = formulation.program

@@ -30,7 +30,8 @@ def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundarie
 
     Returns
     -------
-    float: bytes that stay, with the best one-to-one matching of old to new intervals (state migration, section 3.2).
+    float
+        Bytes that stay, with the best one-to-one matching of old to new intervals (state migration, section 3.2).
     """
     old = new = 0
     first = old_boundaries[0]
@@ -64,7 +65,8 @@ def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boun
 
     Returns
     -------
-    array of shape (n′,): index of the old interval, −1 where no old node keeps the new interval.
+    array of shape (n′,)
+        Index of the old interval, −1 where no old node keeps the new interval.
     """
     matched = np.empty(new_boundaries.size - 1, np.int64)
     room = room_for_matching(new_boundaries.size + old_boundaries.size)

@@ -116,7 +116,8 @@ class ResultFolder:
 
         Returns
         -------
-        set: keys of all rows that need no second try.
+        set
+            Keys of all rows that need no second try.
         """
         with naming_errors(self.path):
             for leftover in self.path.glob(".*.partial"):

@@ -127,7 +127,8 @@ def settle(journal: Path, name: str, batch: str, already: set[str]) -> dict[str,
 
     Returns
     -------
-    dict: outcome of each row that is in the file, by key.
+    dict
+        Outcome of each row that is in the file, by key.
     """
     if not os.path.lexists(journal):
         return {}

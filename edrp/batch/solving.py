@@ -24,7 +24,8 @@ def solve_task(task: Task) -> Row:
 
     Returns
     -------
-    dict: columns of `RESULT_SCHEMA` by name; those that have no value are missing.
+    dict
+        Columns of `RESULT_SCHEMA` by name; those that have no value are missing.
     """
     row = task.identity
     begin = perf_counter()

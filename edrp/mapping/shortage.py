@@ -15,7 +15,8 @@ def shortage(tables: MappingArrays) -> tuple[str, ...]:
 
     Returns
     -------
-    tuple of str: sentences that begin with the resource: "capacity", "bandwidth", "max_empty_hops", "uplink".
+    tuple of str
+        Sentences that begin with the resource: "capacity", "bandwidth", "max_empty_hops", "uplink".
 
     Examples
     --------

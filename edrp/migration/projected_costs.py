@@ -64,7 +64,8 @@ class ProjectedCosts:
 
         Returns
         -------
-        float: Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) in bytes.
+        float
+            Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) in bytes.
 
         Examples
         --------
@@ -95,7 +96,8 @@ def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[
 
     Returns
     -------
-    numpy.ndarray: shape (count,).
+    numpy.ndarray
+        Shape (count,).
 
     Examples
     --------

@@ -92,7 +92,8 @@ def evaluate_migration(
 
     Returns
     -------
-    Evaluation: the objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
+    Evaluation
+        The objective is the state that moves, in bytes. Metrics: `moved_state` (bytes), `moved_share` of all state,
         `largest_load` relative to the average load of a node, `moved_tasks` and `moves`.
     """
     broken = [_sentence(*fault) for fault in uncovered(decision, len(work))]

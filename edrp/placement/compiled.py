@@ -39,8 +39,9 @@ def multisets(nodes: Ints, max_replicas: int) -> Ints32:
 
     Returns
     -------
-    numpy.ndarray: shape (count_configurations(len(nodes), max_replicas), max_replicas); members ascending in the order of
-        `nodes`, unused places hold -1.
+    numpy.ndarray
+        Shape (count_configurations(len(nodes), max_replicas), max_replicas); members ascending in the
+        order of `nodes`, unused places hold -1.
     """
     count = len(nodes)
     level = np.arange(count, dtype=np.int32)[:, None]

@@ -27,8 +27,9 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
 
     Returns
     -------
-    tuple of tuple of str: every vertex once. In a graph without cycles the first layer are the sources, the next what then has
-        become one, and so on.
+    tuple of tuple of str
+        Every vertex once. In a graph without cycles the first layer are the sources, the next what then has become
+        one, and so on.
 
     Raises
     ------

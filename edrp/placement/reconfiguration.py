@@ -31,7 +31,8 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
 
     Returns
     -------
-    numpy.ndarray: shape (configurations,); 0 for the current configuration and without one.
+    numpy.ndarray
+        Shape (configurations,); 0 for the current configuration and without one.
     """
     result = np.zeros(len(members))
     if compiled.current is None:

@@ -66,7 +66,8 @@ class Report:
 
         Returns
         -------
-        Path: the page.
+        Path
+            The page.
         """
         with filling(out, force=force) as folder:
             sections = list(self.sections(folder, command))

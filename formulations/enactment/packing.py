@@ -32,7 +32,8 @@ def pack_openly(
 
     Returns
     -------
-    tuple: types of the hosts, and their contents; None where limits forbid another host.
+    tuple
+        Types of the hosts, and their contents; None where limits forbid another host.
     """
     left, types = sizes.limit.copy(), list(given)
     contents, free = np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)

@@ -165,7 +165,8 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, widt
 
     Returns
     -------
-    tuple of int: why it came back (`FINISHED`, …), and the label in the case of `WHOLE`.
+    tuple of int
+        Why it came back (`FINISHED`, …), and the label in the case of `WHOLE`.
     """
     checked = width > 0
     for _ in range(max_labels):

@@ -98,7 +98,8 @@ def relaxed_bound(problem: MappingProblem) -> float:
 
     Returns
     -------
-    float: no map costs less; infinite where even so there is none.
+    float
+        No map costs less; infinite where even so there is none.
 
     Raises
     ------

@@ -53,8 +53,9 @@ def neighbourhood(compiled: Compiled, operator: int) -> Ints32:
 
     Returns
     -------
-    numpy.ndarray: shape (configurations, max_replicas), padded with -1, members ascending. A current configuration with more
-        replicas than allowed has none but its reductions by one, if those are few enough.
+    numpy.ndarray
+        Shape (configurations, max_replicas), padded with -1, members ascending. A current configuration with
+        more replicas than allowed has none but its reductions by one, if those are few enough.
     """
     assert compiled.current is not None
     current = np.repeat(np.arange(len(compiled.nodes)), compiled.current[operator]).tolist()

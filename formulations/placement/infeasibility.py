@@ -94,7 +94,8 @@ def explain_infeasibility(
 
     Returns
     -------
-    tuple of str: one sentence per demand; empty if the problem turns out to be feasible.
+    tuple of str
+        One sentence per demand; empty if the problem turns out to be feasible.
     """
     alone = [*_overloaded(problem), *_homeless(problem)]
     if alone:

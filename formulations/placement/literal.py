@@ -113,7 +113,8 @@ def literal_blocks(compiled: Compiled, sizes: list[int] | None = None) -> tuple[
 
     Returns
     -------
-    tuple of Block: x_{i,U} by operator, y_{(i,j),(U,V)} by stream, r and t_D.
+    tuple of Block
+        x_{i,U} by operator, y_{(i,j),(U,V)} by stream, r and t_D.
     """
     if sizes is None:
         pairs = zip(compiled.candidate.sum(axis=1), compiled.max_replicas, strict=True)

@@ -62,7 +62,8 @@ def second_best(
 
     Returns
     -------
-    SecondBest or None: None when the problem is too large for the program, or has priorities.
+    SecondBest or None
+        None when the problem is too large for the program, or has priorities.
     """
     formulation = _formulation(problem)
     if formulation is None:

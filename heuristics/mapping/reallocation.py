@@ -168,7 +168,8 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
 
     Returns
     -------
-    int: number of flows that changed their route.
+    int
+        Number of flows that changed their route.
     """
     if max_links > flows.arcs.shape[1]:
         raise ValueError(f"routes have room for {flows.arcs.shape[1]} links: max_links must be no more (got {max_links})")

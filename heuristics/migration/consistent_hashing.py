@@ -25,7 +25,8 @@ def ring_assignment(problem: MigrationProblem, seed: int = 0) -> Assignment:
 
     Returns
     -------
-    Assignment: intervals of the old nodes, None for those that leave, then of the new ones.
+    Assignment
+        Intervals of the old nodes, None for those that leave, then of the new ones.
     """
     before, after, tasks = len(problem.intervals), problem.nodes, len(problem.work)
     standing = [(point, node) for point, node in _old_points(problem.intervals) if node < after]

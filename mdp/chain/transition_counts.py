@@ -17,8 +17,10 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
 
     Returns
     -------
-    node_counts : shape (k,): as given, or those that occur, ascending.
-    transitions : shape (k, k): from row to column; the matrices of several logs may simply be added.
+    node_counts : shape (k,)
+        As given, or those that occur, ascending.
+    transitions : shape (k, k)
+        From row to column; the matrices of several logs may simply be added.
     """
     arrays = [np.asarray(counts) for counts in series]
     faults: list[Fault] = []

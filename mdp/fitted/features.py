@@ -69,7 +69,8 @@ class Features:
 
         Returns
         -------
-        numpy.ndarray: shape (count,).
+        numpy.ndarray
+            Shape (count,).
         """
         look("the fitted costs")
         spend(FIT * self.count**2 * (len(targets) + self.count))

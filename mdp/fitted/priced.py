@@ -38,7 +38,8 @@ class PricedClass:
 
         Returns
         -------
-        tuple of arrays: values in bytes, shape (rows,), and boundaries, shape (rows, n + 1).
+        tuple of arrays
+            Values in bytes, shape (rows,), and boundaries, shape (rows, n + 1).
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)

@@ -237,7 +237,8 @@ def iterate(
 
     Returns
     -------
-    Iteration: its `error_bound` exceeds the requested accuracy where a limit was reached.
+    Iteration
+        Its `error_bound` exceeds the requested accuracy where a limit was reached.
 
     Raises
     ------

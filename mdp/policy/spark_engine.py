@@ -175,7 +175,8 @@ def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
 
     Returns
     -------
-    pyarrow.RecordBatch: one row of `ANSWERS`.
+    pyarrow.RecordBatch
+        One row of `ANSWERS`.
     """
     model, discounted = _prepared(job)
     shape = (model.size.states[chunk.source], chunk.before.shape[1])

@@ -95,8 +95,9 @@ def best_path(
 
     Returns
     -------
-    tuple: cost in bytes, and the partition after each step. Ties go to the lexicographically least partitions, from the first
-        step on.
+    tuple
+        Cost in bytes, and the partition after each step. Ties go to the lexicographically least partitions, from the
+        first step on.
 
     Raises
     ------
@@ -199,7 +200,8 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Returns
     -------
-    tuple: cost in bytes, and the partition after each step.
+    tuple
+        Cost in bytes, and the partition after each step.
 
     Raises
     ------

@@ -154,7 +154,8 @@ class PriceRelaxation:
 
         Returns
         -------
-        bool: whether any path is left; if not, none costs less.
+        bool
+            Whether any path is left; if not, none costs less.
         """
         excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):

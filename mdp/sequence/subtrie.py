@@ -23,7 +23,9 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
 
     Returns
     -------
-    tuple: the smaller graph, and for each of its arcs the arc of `graph` that it was. Its `count` is 0 where nothing is left.
+    tuple
+        The smaller graph, and for each of its arcs the arc of `graph` that it was. Its `count` is 0 where nothing is
+        left.
 
     Examples
     --------

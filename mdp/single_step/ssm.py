@@ -25,8 +25,9 @@ def ssm(
 
     Returns
     -------
-    tuple or None: gain (bytes that stay), boundaries of shape (n′ + 1,) with empty intervals last, and the old interval that
-        keeps each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Among several, the one with
+    tuple or None
+        Gain (bytes that stay), boundaries of shape (n′ + 1,) with empty intervals last, and the old interval that keeps
+        each new one, −1 for none, of shape (n′,). None where no partition keeps to the limit. Among several, the one with
         the fewest moves, then the one whose boundaries, read from the first, are smallest.
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)

@@ -38,7 +38,8 @@ def best_migration(
 
     Returns
     -------
-    tuple or None: gain (bytes that stay), and the interval of each node as `matching.assign` gives it; None where no assignment
+    tuple or None
+        Gain (bytes that stay), and the interval of each node as `matching.assign` gives it; None where no assignment
         keeps to the load limit.
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
@@ -72,7 +73,8 @@ def settle(
 
     Returns
     -------
-    float: state that stays; NaN where no partition keeps to the limit.
+    float
+        State that stays; NaN where no partition keeps to the limit.
     """
     tasks, nodes = work_before.size - 1, matched.size
     line, bands, room = make_line(work_before, state_before, old_boundaries), room_for_bands(tasks, nodes), room_for(tasks)

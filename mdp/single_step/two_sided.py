@@ -49,8 +49,9 @@ def two_sided(
 
     Returns
     -------
-    tuple or None: cost of both migrations in bytes, and boundaries of shape (n′ + 1,), empty intervals last; of several, those
-        that are smallest, read from the first. None where no partition keeps to the limit.
+    tuple or None
+        Cost of both migrations in bytes, and boundaries of shape (n′ + 1,), empty intervals last; of several, those that
+        are smallest, read from the first. None where no partition keeps to the limit.
     """
     boundaries = np.empty(nodes + 1, np.int64)
     gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)

@@ -58,8 +58,10 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
     Returns
     -------
     durations : shape (phases,)
-    first : shape (phases + 1,): where each phase begins in `active`.
-    active : shape (any,): edges in use, phase after phase.
+    first : shape (phases + 1,)
+        Where each phase begins in `active`.
+    active : shape (any,)
+        Edges in use, phase after phase.
     """
     edges = source.size
     first_edge, incident = _incident_edges(source, target, nodes)

@@ -26,7 +26,8 @@ def near_fit(
 
     Returns
     -------
-    Deployment or None: None when some replica finds no room.
+    Deployment or None
+        None when some replica finds no room.
     """
     free = {node.name: math.inf if node.resources is None else plain_amount(node.resources) for node in network.nodes}
     chosen: dict[str, list[str]] = {}

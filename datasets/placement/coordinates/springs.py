@@ -33,7 +33,8 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
 
     Returns
     -------
-    int: moves made.
+    int
+        Moves made.
     """
     count, dimension = peers.shape
     shortest = min_move * latency.mean()

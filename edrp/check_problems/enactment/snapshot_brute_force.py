@@ -29,7 +29,8 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
 
     Returns
     -------
-    tuple: (None, ()) where no decision is feasible.
+    tuple
+        (None, ()) where no decision is feasible.
 
     Raises
     ------

@@ -31,7 +31,8 @@ def brute_force(problem: EdrpProblem) -> tuple[float | None, tuple[Deployment, .
 
     Returns
     -------
-    tuple: (None, ()) when the problem is infeasible.
+    tuple
+        (None, ()) when the problem is infeasible.
     """
     steps = [_step(problem, depth) for depth in range(len(problem.application.operators))]
     search = _Search(problem, steps)

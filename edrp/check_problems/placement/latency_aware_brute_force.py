@@ -27,7 +27,8 @@ def brute_force_latency_aware(problem: LatencyAwareProblem) -> tuple[float | Non
 
     Returns
     -------
-    tuple: (None, ()) when the problem is infeasible.
+    tuple
+        (None, ()) when the problem is infeasible.
     """
     search = _Search(problem)
     search.place(0, 0.0)

@@ -86,7 +86,8 @@ def list_choices(model: Model, candidates: Candidates, window: Window, between: 
 
     Returns
     -------
-    array of shape (choices, most supervisors): candidates, -1 beyond the last one.
+    array of shape (choices, most supervisors)
+        Candidates, -1 beyond the last one.
     """
     rank = np.argsort(candidates.excess, kind="stable")
     pattern, excess = candidates.pattern[rank], candidates.excess[rank]
@@ -194,7 +195,9 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
 
     Returns
     -------
-    tuple: choices met and patterns tried; more than there is room for, or beyond `cover.max_steps`, where the list is incomplete.
+    tuple
+        Choices met and patterns tried; more than there is room for, or beyond `cover.max_steps`, where the list is
+        incomplete.
     """
     pattern, owner, start, limit = patterns.pattern, patterns.owner, patterns.start, cover.max_supervisors
     chosen, left, used = np.full(limit, -1, np.int64), cover.instances.copy(), np.zeros(cover.class_max.size, np.int64)

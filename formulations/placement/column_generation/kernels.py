@@ -124,7 +124,8 @@ def search_patterns(
 
     Returns
     -------
-    tuple: patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
+    tuple
+        Patterns met (more than there is room for: the list is not complete), nodes searched (more for those with many counts),
         final threshold; nodes beyond `max_nodes` say that the search was given up.
     """
     counts = steps.counts

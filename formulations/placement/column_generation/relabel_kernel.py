@@ -111,8 +111,9 @@ def search_labels(
 
     Returns
     -------
-    tuple: seconds of the best path (the cutoff where there is none), and nodes searched; beyond `max_nodes` the search was given
-        up.
+    tuple
+        Seconds of the best path (the cutoff where there is none), and nodes searched; beyond `max_nodes` the search was
+        given up.
     """
     owner, member, size = chosen.owner, members.member, chosen.owner.size
     bound = np.empty((size, _widest(members.start)))

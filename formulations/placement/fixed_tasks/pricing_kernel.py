@@ -33,7 +33,8 @@ def price_patterns(
 
     Returns
     -------
-    tuple: number of patterns found, and a bound on the cost of every pattern, at most the cutoff where none was found.
+    tuple
+        Number of patterns found, and a bound on the cost of every pattern, at most the cutoff where none was found.
     """
     upper, operators, units = rows.upper, rows.most.size, rows.units + 1
     shape = (operators, rows.most.max() + 1, units)

@@ -73,7 +73,8 @@ def price_labels(
 
     Returns
     -------
-    tuple: number of patterns found, the cost of the best, and the least cost of any that was not looked at.
+    tuple
+        Number of patterns found, the cost of the best, and the least cost of any that was not looked at.
     """
     operators = rows.most.size
     room = max(SPREAD * width, width + rows.most.max() + 1)

@@ -60,7 +60,8 @@ def search_combinations(
 
     Returns
     -------
-    float: objective below which every combination has been told.
+    float
+        Objective below which every combination has been told.
     """
     order = sorted(range(len(listed)), key=lambda i: listed[i].size)
     tables = _combination_tables(model, priced, listed, order)

@@ -38,7 +38,8 @@ def complete(
 
     Returns
     -------
-    float: objective below which every deployment has been told.
+    float
+        Objective below which every deployment has been told.
     """
     if len(relaxation.model.room) > MAX_NODES:
         return None
