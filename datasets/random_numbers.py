@@ -14,7 +14,8 @@ def random_stream(seed: int, stream: int) -> np.random.Generator:
 
     Raises
     ------
-    InvalidInstanceError : for a negative seed.
+    InvalidInstanceError
+        For a negative seed.
 
     Examples
     --------

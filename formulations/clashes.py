@@ -80,7 +80,8 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
 
     Parameters
     ----------
-    units : units of work for all of it; what is not examined by then stays in the list, which is then not minimal.
+    units
+        Units of work for all of it; what is not examined by then stays in the list, which is then not minimal.
 
     Returns
     -------

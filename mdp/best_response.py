@@ -128,11 +128,16 @@ def best_responses(
 
     Parameters
     ----------
-    state_before : shape (m + 1,), bytes of state before each boundary.
-    partitions : shape (count, k + 1), the partitions P; intervals may be empty.
-    rows : rows to search from, in this order: a part of `colexicographic(partitions)` is fastest.
-    incumbents : shape (count,), number of a good response to each P, such as that of the sweep before, or −1. May be `responses`.
-    values, responses : shape (count,), filled at `rows`; infinite and −1 where no response is allowed.
+    state_before
+        Shape (m + 1,), bytes of state before each boundary.
+    partitions
+        Shape (count, k + 1), the partitions P; intervals may be empty.
+    rows
+        Rows to search from, in this order: a part of `colexicographic(partitions)` is fastest.
+    incumbents
+        Shape (count,), number of a good response to each P, such as that of the sweep before, or −1. May be `responses`.
+    values, responses
+        Shape (count,), filled at `rows`; infinite and −1 where no response is allowed.
     """
     if trie.count == 0:
         values[rows], responses[rows] = np.inf, -1

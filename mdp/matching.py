@@ -25,8 +25,10 @@ def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundarie
 
     Parameters
     ----------
-    state_before : shape (m + 1,): bytes of state before each boundary.
-    old_boundaries, new_boundaries : partitions of the m tasks; intervals may be empty.
+    state_before : shape (m + 1,)
+        Bytes of state before each boundary.
+    old_boundaries, new_boundaries
+        Partitions of the m tasks; intervals may be empty.
 
     Returns
     -------
@@ -60,8 +62,10 @@ def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boun
 
     Parameters
     ----------
-    state_before : shape (m + 1,): bytes of state before each boundary.
-    old_boundaries, new_boundaries : partitions of the m tasks; intervals may be empty.
+    state_before : shape (m + 1,)
+        Bytes of state before each boundary.
+    old_boundaries, new_boundaries
+        Partitions of the m tasks; intervals may be empty.
 
     Returns
     -------
@@ -156,9 +160,12 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
 
     Parameters
     ----------
-    nodes_before, nodes_after : number of nodes before and after; new nodes are numbered after the old ones.
-    boundaries : target partition, at most `nodes_after` intervals of which hold tasks.
-    matched : old interval per new interval, −1 for none, as from `match`.
+    nodes_before, nodes_after
+        Number of nodes before and after; new nodes are numbered after the old ones.
+    boundaries
+        Target partition, at most `nodes_after` intervals of which hold tasks.
+    matched
+        Old interval per new interval, −1 for none, as from `match`.
 
     Returns
     -------

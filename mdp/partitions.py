@@ -137,7 +137,8 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
 
     Parameters
     ----------
-    work_before : shape (m + 1,), work of the tasks before each boundary, nondecreasing.
+    work_before
+        Shape (m + 1,), work of the tasks before each boundary, nondecreasing.
     """
     tasks = work_before.size - 1
     reach = np.searchsorted(work_before, work_before + limit, side="right") - 1
@@ -209,12 +210,15 @@ def enumerate_partitions(
 
     Parameters
     ----------
-    work_before, nodes, limit, allow_empty : as for `layers`.
-    expected : their number, if `count_partitions` was asked before.
+    work_before, nodes, limit, allow_empty
+        As for `layers`.
+    expected
+        Their number, if `count_partitions` was asked before.
 
     Raises
     ------
-    ProblemTooLargeError : when they do not fit into memory.
+    ProblemTooLargeError
+        When they do not fit into memory.
     """
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)

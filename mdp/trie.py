@@ -68,7 +68,8 @@ class Trie(NamedTuple):
 
         Raises
         ------
-        OverflowError : when there are more than 2**62 partitions: such a class has no numbered leaves.
+        OverflowError
+            When there are more than 2**62 partitions: such a class has no numbered leaves.
         """
         graph = layers(work_before, nodes, limit, allow_empty)
         counts = paths_to_end(graph)
@@ -207,8 +208,10 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
 
     Parameters
     ----------
-    trie : trie of the class.
-    values : shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
+    trie
+        Trie of the class.
+    values
+        Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     spend(SAMPLED * min(trie.count, SAMPLE) * trie.nodes + PREFIX * float(trie.prefixes[0]))

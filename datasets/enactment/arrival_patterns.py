@@ -55,7 +55,8 @@ class ArrivalPattern:
 
     Attributes
     ----------
-    step : whole seconds for which a number of machines lasts.
+    step
+        Whole seconds for which a number of machines lasts.
     """
 
     step: int
@@ -79,7 +80,8 @@ def random_walk(walk: int, steps: int, seed: int) -> Machines:
 
     Parameters
     ----------
-    steps : number of steps of 36 s.
+    steps
+        Number of steps of 36 s.
 
     Examples
     --------
@@ -122,12 +124,14 @@ def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, fl
 
     Parameters
     ----------
-    duration : whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
+    duration
+        Whole seconds. Where it cuts a step of the pattern, steps are divided until they fit.
 
     Raises
     ------
-    InvalidInstanceError : for an unknown pattern, which is named with the known ones, a duration that is no positive whole number
-        of seconds, and a negative seed.
+    InvalidInstanceError
+        For an unknown pattern, which is named with the known ones, a duration that is no positive whole number of seconds, and a
+        negative seed.
     """
     faults = []
     if pattern not in PATTERNS:

@@ -119,7 +119,8 @@ def manufacturing_host(billing_time: float = PRICED_TIME) -> HostType:
 
     Raises
     ------
-    InvalidInstanceError : when the unit is shorter than a host takes to start.
+    InvalidInstanceError
+        When the unit is shorter than a host takes to start.
 
     Examples
     --------

@@ -70,7 +70,8 @@ def refuse_place(target: Path, *, replace: bool = True) -> None:
 
     Raises
     ------
-    InvalidInstanceError, UnwritableError : naming what is in the way.
+    InvalidInstanceError, UnwritableError
+        Naming what is in the way.
     """
     if target.suffix in NO_FOLDERS:
         raise InvalidInstanceError([Fault("out", str(target), f"must end in {' or '.join(TABLES)}, or name a folder")])

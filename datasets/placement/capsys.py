@@ -84,13 +84,16 @@ def capsys_queries(
 
     Parameters
     ----------
-    data : folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
-    scale : the number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured
-        numbers; what a task uses stays.
+    data
+        Folder that holds `capsys/queries_4x8.json`; default: what EDRP_DATA names.
+    scale
+        The number of tasks of a query is multiplied by it, rounded down, and shared out in proportion to the measured numbers;
+        what a task uses stays.
 
     Raises
     ------
-    InvalidInstanceError : the file is missing or of another form.
+    InvalidInstanceError
+        The file is missing or of another form.
     """
 
     def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
@@ -109,12 +112,15 @@ def inference_problem(
 
     Parameters
     ----------
-    rate : records/s that all sources together are to read.
-    speedup : how much faster the workers are than those on which the query was measured.
+    rate
+        Records/s that all sources together are to read.
+    speedup
+        How much faster the workers are than those on which the query was measured.
 
     Raises
     ------
-    InvalidInstanceError : the file is missing, of another form, or has no third query.
+    InvalidInstanceError
+        The file is missing, of another form, or has no third query.
     """
     return _read(QUERIES, data, QUERIES_FORM, lambda queries: _inference(queries, rate, speedup, cores))
 
@@ -162,7 +168,8 @@ def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
 
     Raises
     ------
-    InvalidInstanceError : the file is missing or of another form.
+    InvalidInstanceError
+        The file is missing or of another form.
     """
     return _read(PLANS, data, PLANS_FORM, _plans)
 

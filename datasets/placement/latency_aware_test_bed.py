@@ -135,9 +135,11 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
 
     Parameters
     ----------
-    operations : with source and sink; default: uniform from 3 to 24.
-    load : need of all instances, as a share of the cluster's cores. Few instances take what they can, and needs are scaled down
-        until a packing is found: every problem has a feasible placement.
+    operations
+        With source and sink; default: uniform from 3 to 24.
+    load
+        Need of all instances, as a share of the cluster's cores. Few instances take what they can, and
+        needs are scaled down until a packing is found: every problem has a feasible placement.
 
     Raises
     ------

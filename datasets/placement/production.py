@@ -79,7 +79,8 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
 
     Raises
     ------
-    InvalidInstanceError : when the file is not there, or is something else, or for another kind.
+    InvalidInstanceError
+        When the file is not there, or is something else, or for another kind.
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
@@ -99,7 +100,8 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError : when the id names none of the `CLUSTERS`.
+    InvalidInstanceError
+        When the id names none of the `CLUSTERS`.
     """
     described = _application(topology)
     rates = {(stream["source"], stream["target"]): stream["rate"] for stream in described["streams"]}
@@ -124,7 +126,8 @@ def latency_aware_document(topology: ProductionTopology) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError : when the id names none of the `CLUSTERS`.
+    InvalidInstanceError
+        When the id names none of the `CLUSTERS`.
     """
     return {"kind": "latency-aware", "application": _application(topology), "network": _network(topology.id)}
 

@@ -13,11 +13,13 @@ def data_file(name: str, data: str | Path | None = None) -> Path:
 
     Parameters
     ----------
-    data : folder; default: the environment variable `EDRP_DATA`.
+    data
+        Folder; default: the environment variable `EDRP_DATA`.
 
     Raises
     ------
-    InvalidInstanceError : no folder given, or no such file in it.
+    InvalidInstanceError
+        No folder given, or no such file in it.
 
     Examples
     --------

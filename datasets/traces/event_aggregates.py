@@ -31,8 +31,10 @@ def event_loads(events: DataFrame, tasks: int, interval: float) -> DataFrame:
 
     Parameters
     ----------
-    events : as `keyed_events` gives them.
-    interval : seconds.
+    events
+        As `keyed_events` gives them.
+    interval
+        Seconds.
     """
     import pyspark.sql.functions as sf
 
@@ -88,9 +90,12 @@ def transition_table(loads: DataFrame, first: int, last: int, load: str, rule: N
 
     Parameters
     ----------
-    loads : as `event_loads` gives them; intervals without events have none.
-    first, last : the intervals to look at, both included.
-    load : column that the number of nodes follows: `events` or `bytes`.
+    loads
+        As `event_loads` gives them; intervals without events have none.
+    first, last
+        The intervals to look at, both included.
+    load
+        Column that the number of nodes follows: `events` or `bytes`.
     """
     import pyspark.sql.functions as sf
     from pyspark.sql import Window

@@ -24,9 +24,12 @@ class EventColumns:
 
     Attributes
     ----------
-    time : seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
-    key : keys that the operator partitions by.
-    bytes : size of each event, or None when every event counts the same.
+    time
+        Seconds as numbers, or ISO 8601 timestamps; those without a zone are taken as UTC.
+    key
+        Keys that the operator partitions by.
+    bytes
+        Size of each event, or None when every event counts the same.
     """
 
     time: str = "time"
@@ -41,7 +44,8 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
 
     Raises
     ------
-    InvalidInstanceError : when there is no such file or Spark cannot read it.
+    InvalidInstanceError
+        When there is no such file or Spark cannot read it.
     """
     source = str(path)
     try:
@@ -68,7 +72,8 @@ def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataF
 
     Raises
     ------
-    InvalidInstanceError : when a column is missing or its type is no time, key or size.
+    InvalidInstanceError
+        When a column is missing or its type is no time, key or size.
     """
     columns = EventColumns() if columns is None else columns
     types = dict(frame.dtypes)

@@ -49,14 +49,18 @@ def prepare_trace(
 
     Parameters
     ----------
-    events : as `keyed_events` gives them: columns `time` (s), `key` and perhaps `bytes`.
-    keep_loads : bring the load by interval and task as well, T·m numbers.
+    events
+        As `keyed_events` gives them: columns `time` (s), `key` and perhaps `bytes`.
+    keep_loads
+        Bring the load by interval and task as well, T·m numbers.
 
     Raises
     ------
-    InvalidInstanceError : when a file is damaged, more events are unreadable than allowed, none are left, or their times span too
-        many intervals.
-    ProblemTooLargeError : when the loads that are to be kept do not fit into memory.
+    InvalidInstanceError
+        When a file is damaged, more events are unreadable than allowed, none are left, or their times span too many
+        intervals.
+    ProblemTooLargeError
+        When the loads that are to be kept do not fit into memory.
     """
     settings = TraceSettings() if settings is None else settings
     if settings.work not in (*events.columns, "events"):
@@ -138,11 +142,13 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
 
     Parameters
     ----------
-    limit : a share of all if below 1, else a number.
+    limit
+        A share of all if below 1, else a number.
 
     Raises
     ------
-    InvalidInstanceError : one fault for each thing that was wrong.
+    InvalidInstanceError
+        One fault for each thing that was wrong.
     """
     unread = sum(malformed.values())
     total = unread + readable

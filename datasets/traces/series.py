@@ -25,8 +25,10 @@ class LoadSeries:
 
     Attributes
     ----------
-    step : seconds.
-    counts : shape (T,): events of each step.
+    step
+        Seconds.
+    counts : shape (T,)
+        Events of each step.
     """
 
     name: str
@@ -61,7 +63,8 @@ def taxi_series(data: str | Path | None = None) -> LoadSeries:
 
     Raises
     ------
-    InvalidInstanceError : no folder given, no such file in it, or a line that is no count.
+    InvalidInstanceError
+        No folder given, no such file in it, or a line that is no count.
     """
     return LoadSeries("taxi trips", 60.0, taxi_rates(data))
 
@@ -71,11 +74,13 @@ def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
 
     Parameters
     ----------
-    company : "AAPL", "AMZN" or "GOOG".
+    company
+        "AAPL", "AMZN" or "GOOG".
 
     Raises
     ------
-    InvalidInstanceError : no such company, no folder given, no such file in it, or lines without a time and a count.
+    InvalidInstanceError
+        No such company, no folder given, no such file in it, or lines without a time and a count.
     """
     if company not in COMPANIES:
         raise InvalidInstanceError([Fault("company", company, f"is no company with a series{suggestion(company, COMPANIES)}")])

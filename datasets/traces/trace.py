@@ -26,21 +26,32 @@ class TraceSettings:
 
     Attributes
     ----------
-    tasks : m, number of tasks that keys are hashed to.
-    interval : seconds; one number of nodes for each.
-    low, high : least and greatest number of nodes.
-    capacity : load that a node carries in an interval; None spreads the observed loads over `low` … `high`.
-    outliers : share of the intervals with the least, and with the greatest load, that the spreading does not look at.
-    work : measure of load: "events", or "bytes" where events have sizes.
-    state : state of a task: "keys", its distinct keys times `bytes_each`; or "window", the bytes of its events in the last
+    tasks
+        m, number of tasks that keys are hashed to.
+    interval
+        Seconds; one number of nodes for each.
+    low, high
+        Least and greatest number of nodes.
+    capacity
+        Load that a node carries in an interval; None spreads the observed loads over `low` … `high`.
+    outliers
+        Share of the intervals with the least, and with the greatest load, that the spreading does not look at.
+    work
+        Measure of load: "events", or "bytes" where events have sizes.
+    state
+        State of a task: "keys", its distinct keys times `bytes_each`; or "window", the bytes of its events in the last
         `window` seconds (where events have no sizes, their number times `bytes_each`).
-    bytes_each : bytes.
-    window : seconds, rounded up to whole intervals.
-    malformed_limit : events that may be unreadable: a share if below 1, else a number.
+    bytes_each
+        Bytes.
+    window
+        Seconds, rounded up to whole intervals.
+    malformed_limit
+        Events that may be unreadable: a share if below 1, else a number.
 
     Raises
     ------
-    InvalidInstanceError : all values that cannot be used.
+    InvalidInstanceError
+        All values that cannot be used.
     """
 
     tasks: int = 64
@@ -91,15 +102,24 @@ class Trace:
 
     Attributes
     ----------
-    first : the first interval begins at `first` · `settings.interval` seconds.
-    events : shape (T,): events of each interval.
-    bytes : shape (T,): their bytes, or None where events have no sizes.
-    node_counts : shape (T,): nodes that the load of each interval asks for.
-    work, state_size : shape (m,): work of each task over all intervals, and its state in bytes.
-    keys : shape (m,): distinct keys of each task, or None where they were not counted.
-    transitions : how often one number of nodes followed another.
-    malformed : events left out, by what could not be read in them.
-    loads : shape (T, m): work by interval and task, or None where it was not asked for.
+    first
+        The first interval begins at `first` · `settings.interval` seconds.
+    events : shape (T,)
+        Events of each interval.
+    bytes : shape (T,)
+        Their bytes, or None where events have no sizes.
+    node_counts : shape (T,)
+        Nodes that the load of each interval asks for.
+    work, state_size : shape (m,)
+        Work of each task over all intervals, and its state in bytes.
+    keys : shape (m,)
+        Distinct keys of each task, or None where they were not counted.
+    transitions
+        How often one number of nodes followed another.
+    malformed
+        Events left out, by what could not be read in them.
+    loads : shape (T, m)
+        Work by interval and task, or None where it was not asked for.
     """
 
     settings: TraceSettings
@@ -129,11 +149,13 @@ class Trace:
 
         Parameters
         ----------
-        at : interval in which the number of nodes changes; default: the last one.
+        at
+            Interval in which the number of nodes changes; default: the last one.
 
         Raises
         ------
-        InvalidInstanceError : when the number of nodes never changes.
+        InvalidInstanceError
+            When the number of nodes never changes.
         """
         if at is None and self.changes.size == 0:
             why = "is the same in all intervals, so nothing migrates; widen low … high or shorten the interval"
@@ -161,11 +183,13 @@ class Trace:
 
         Parameters
         ----------
-        transitions : shape (k, k): probabilities, estimated from `transitions`.
+        transitions : shape (k, k)
+            Probabilities, estimated from `transitions`.
 
         Raises
         ------
-        InvalidInstanceError : when the number of nodes never changes, or the probabilities are none.
+        InvalidInstanceError
+            When the number of nodes never changes, or the probabilities are none.
         """
         now = self.migration_problem(tolerance=tolerance, allow_empty=allow_empty)
         return MigrationPolicyProblem(

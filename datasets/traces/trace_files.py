@@ -22,7 +22,8 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
 
     Raises
     ------
-    OSError : when the folder cannot be written to.
+    OSError
+        When the folder cannot be written to.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

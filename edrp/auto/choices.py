@@ -68,7 +68,8 @@ def proofs(problem: EdrpProblem) -> list[Method]:
 
     Raises
     ------
-    ProblemTooLargeError : when the arrays of the problem would not fit in memory.
+    ProblemTooLargeError
+        When the arrays of the problem would not fit in memory.
     """
     compiled = compile_problem(problem)
     columns = estimated_columns(compiled)
@@ -225,7 +226,8 @@ def choose(problem: Any) -> Method:
 
     Raises
     ------
-    UnsupportedProblemError : when no method is chosen for its kind, or the chosen one refuses the problem.
+    UnsupportedProblemError
+        When no method is chosen for its kind, or the chosen one refuses the problem.
     """
     kind = find_kind(problem.kind)
     if kind is None or kind.choose is None:

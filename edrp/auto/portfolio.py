@@ -35,10 +35,12 @@ class Portfolio(Method):
 
     Parameters
     ----------
-    stages : in their order. The last one has all the work that is left.
-    rules : methods without kernels that take milliseconds, by preference. Under a limit the first one is asked before all others,
-        and its answer is kept for when they have none: time may be up before kernels are as much as loaded. The others are asked
-        at the end, where nothing is held.
+    stages
+        In their order. The last one has all the work that is left.
+    rules
+        Methods without kernels that take milliseconds, by preference. Under a limit the first one is asked before all others,
+        and its answer is kept for when they have none: time may be up before kernels are as much as loaded. The others are
+        asked at the end, where nothing is held.
     """
 
     name = "portfolio"

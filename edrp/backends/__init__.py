@@ -58,8 +58,10 @@ def get_backend(name: str) -> Backend:
 
     Raises
     ------
-    EdrpError : when there is none of that name.
-    BackendUnavailableError : when its package is not installed; the message names the extra.
+    EdrpError
+        When there is none of that name.
+    BackendUnavailableError
+        When its package is not installed; the message names the extra.
     """
     if name not in BACKENDS:
         raise EdrpError(f"no backend {name!r}{suggestion(name, BACKENDS)}")
@@ -77,16 +79,22 @@ def solve_program(
 
     Parameters
     ----------
-    program : program to be minimised.
-    backend : "highs", "scipy", "cvxpy" or "pyomo".
-    time_limit, work_limit : seconds, and units of work (docs/explanation/work.md); None for no limit.
-    **options : further fields of `SolverOptions`: relative `gap`, `threads`, `seed`, `start`, `progress`. Those that a backend
-        cannot use are ignored, and its result's `notes` say so.
+    program
+        Program to be minimised.
+    backend
+        "highs", "scipy", "cvxpy" or "pyomo".
+    time_limit, work_limit
+        Seconds, and units of work (docs/explanation/work.md); None for no limit.
+    **options
+        Further fields of `SolverOptions`: relative `gap`, `threads`, `seed`, `start`, `progress`.
+        Those that a backend cannot use are ignored, and its result's `notes` say so.
 
     Raises
     ------
-    BackendUnavailableError : when the backend's package is not installed.
-    ValueError : NaN or infinite numbers in the program, or a starting point of another length.
+    BackendUnavailableError
+        When the backend's package is not installed.
+    ValueError
+        NaN or infinite numbers in the program, or a starting point of another length.
 
     Examples
     --------
@@ -144,7 +152,8 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
 
     Raises
     ------
-    ValueError : NaN or infinity in the objective or the matrix, NaN in a bound, or a lower bound above its upper one.
+    ValueError
+        NaN or infinity in the objective or the matrix, NaN in a bound, or a lower bound above its upper one.
     """
     _refuse(program, "objective", ~np.isfinite(arrays.objective), rows=False)
     _refuse(program, "bounds", np.isnan(arrays.lower) | np.isnan(arrays.upper) | (arrays.lower > arrays.upper), rows=False)

@@ -138,7 +138,8 @@ def units_for_solver(options: SolverOptions) -> float:
 
     Raises
     ------
-    OutOfTimeError : when nothing is left.
+    OutOfTimeError
+        When nothing is left.
     """
     if options.work_limit is None and units_left() == math.inf:
         return math.inf
@@ -166,8 +167,10 @@ class NodeBrake:
 
     Parameters
     ----------
-    size : columns, rows and nonzeros of the program.
-    units : units of work that are left.
+    size
+        Columns, rows and nonzeros of the program.
+    units
+        Units of work that are left.
 
     Attributes
     ----------
@@ -198,7 +201,8 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
 
     Raises
     ------
-    OutOfTimeError : when the function was left to itself.
+    OutOfTimeError
+        When the function was left to itself.
     """
     outcome: dict[str, Any] = {}
     finished = threading.Event()

@@ -81,9 +81,12 @@ class Tree:
 
     Parameters
     ----------
-    arrays : the program; integer columns that are in no group need finite bounds.
-    target : the optimum, or None to prove that the program has no point.
-    tolerance : by how much a leaf may miss the target.
+    arrays
+        The program; integer columns that are in no group need finite bounds.
+    target
+        The optimum, or None to prove that the program has no point.
+    tolerance
+        By how much a leaf may miss the target.
     """
 
     def __init__(self, arrays: Arrays, target: float | None, tolerance: float = 1e-6) -> None:
@@ -104,9 +107,12 @@ class Tree:
 
         Raises
         ------
-        OutOfTimeError : when the deadline has passed.
-        BetterPointError : when the claim is wrong.
-        NotClosedError : when a leaf does not hold in exact arithmetic.
+        OutOfTimeError
+            When the deadline has passed.
+        BetterPointError
+            When the claim is wrong.
+        NotClosedError
+            When a leaf does not hold in exact arithmetic.
         """
         waiting: list[tuple[Box, Relaxation | None, Any]] = [((self.arrays.lower, self.arrays.upper), None, None)]
         while waiting:

@@ -41,7 +41,8 @@ class Fingerprint:
 
     Attributes
     ----------
-    digest : sum of their hashes, modulo 2⁶⁴.
+    digest
+        Sum of their hashes, modulo 2⁶⁴.
     """
 
     count: int
@@ -53,16 +54,20 @@ class ResultFolder:
 
     Parameters
     ----------
-    path : path of the folder; created where it is missing.
+    path
+        Path of the folder; created where it is missing.
 
     Attributes
     ----------
-    batch : fingerprint of the instances as text, which journals and parts carry.
+    batch
+        Fingerprint of the instances as text, which journals and parts carry.
 
     Raises
     ------
-    InvalidInstanceError : when the folder holds results of other instances or of another schema, or something else altogether.
-    UnwritableError : when it cannot be written to.
+    InvalidInstanceError
+        When the folder holds results of other instances or of another schema, or something else altogether.
+    UnwritableError
+        When it cannot be written to.
     """
 
     def __init__(self, path: str | Path, instances: Fingerprint) -> None:
@@ -99,7 +104,8 @@ class ResultFolder:
 
         Raises
         ------
-        EdrpError : when another batch writes here now.
+        EdrpError
+            When another batch writes here now.
         """
         lock = open_own(self.path / LOCK, os.O_RDWR)
         try:
@@ -180,8 +186,10 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError : when it is no folder of results, or one of another version.
-    DamagedFileError : when the description is damaged.
+    InvalidInstanceError
+        When it is no folder of results, or one of another version.
+    DamagedFileError
+        When the description is damaged.
     """
     manifest = Path(path) / MANIFEST
     if not os.path.lexists(manifest):

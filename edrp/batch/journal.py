@@ -31,12 +31,15 @@ class Journal:
 
     Parameters
     ----------
-    folder : folder of results; all writers see it under this path.
-    name : name of the journal and of the Parquet file that it becomes; no two writers share one.
+    folder
+        Folder of results; all writers see it under this path.
+    name
+        Name of the journal and of the Parquet file that it becomes; no two writers share one.
 
     Attributes
     ----------
-    keys : keys of the rows that it holds, or that it held when it became a Parquet file.
+    keys
+        Keys of the rows that it holds, or that it held when it became a Parquet file.
     """
 
     def __init__(self, folder: Path, name: str, batch: str) -> None:
@@ -75,7 +78,8 @@ class Journal:
 
         Raises
         ------
-        EdrpError : when the disk is full; rows written before are kept.
+        EdrpError
+            When the disk is full; rows written before are kept.
         """
         line = _line(row, self._batch)
         try:

@@ -22,7 +22,8 @@ def write_part(folder: Path, name: str, table: pa.Table, batch: str) -> Path:
 
     Raises
     ------
-    UnwritableError : when the folder cannot be written to or the disk is full.
+    UnwritableError
+        When the folder cannot be written to or the disk is full.
     """
     failed = table["outcome"].to_pylist().count("failed")
     stamp = {**(RESULT_SCHEMA.metadata or {}), FAILED: str(failed).encode(), BATCH: batch.encode()}
@@ -49,7 +50,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None, batch: str | Non
 
     Raises
     ------
-    DamagedFileError : when the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
+    DamagedFileError
+        When the file is not the one that was written, or belongs to other instances than `batch` says (None: any).
     """
     try:
         content = read_regular(path)

@@ -32,9 +32,10 @@ def read_instances(source: Any) -> list[Instance]:
 
     Parameters
     ----------
-    source : path of an instance file, of a folder of them (their stems are the ids), of a Parquet file or of JSON lines with `id`
-        and `instance`; any Arrow table or pandas frame with these columns; a mapping of ids to problems; an iterable of problems,
-        or of pairs (id, problem). A problem may also be its JSON text.
+    source
+        Path of an instance file, of a folder of them (their stems are the ids), of a Parquet file or of JSON lines
+        with `id` and `instance`; any Arrow table or pandas frame with these columns; a mapping of ids to problems; an
+        iterable of problems, or of pairs (id, problem). A problem may also be its JSON text.
 
     Raises
     ------
@@ -193,7 +194,8 @@ def refuse_missing_columns(names: Iterable[str], source: str) -> None:
 
     Raises
     ------
-    InvalidInstanceError : naming what is missing and what there is.
+    InvalidInstanceError
+        Naming what is missing and what there is.
     """
     there = list(names)
     missing = [Fault(f"column {name}", "", f"is missing; there are {', '.join(there)}") for name in COLUMNS if name not in there]

@@ -45,7 +45,8 @@ class Instance(NamedTuple):
 
     Attributes
     ----------
-    fault : why there is nothing to be read; empty for an ordinary instance.
+    fault
+        Why there is nothing to be read; empty for an ordinary instance.
     """
 
     id: str
@@ -59,7 +60,8 @@ class Choice:
 
     Attributes
     ----------
-    method : the text that the user gave; the column `method` of the results.
+    method
+        The text that the user gave; the column `method` of the results.
 
     Examples
     --------
@@ -77,7 +79,8 @@ class Choice:
 
         Raises
         ------
-        InvalidInstanceError : when there is no such method or parameter, or an argument is not `key=value` or not to be given.
+        InvalidInstanceError
+            When there is no such method or parameter, or an argument is not `key=value` or not to be given.
         """
         name, _, rest = text.strip().partition(":")
         if name not in methods():
@@ -109,8 +112,10 @@ class BatchPlan:
 
     Attributes
     ----------
-    additions : everything that workers have to know beyond the installed packages, from `packed_additions`.
-    kill_after : seconds after which a task that has not ended is killed; None for never.
+    additions
+        Everything that workers have to know beyond the installed packages, from `packed_additions`.
+    kill_after
+        Seconds after which a task that has not ended is killed; None for never.
     """
 
     choices: tuple[Choice, ...]
@@ -147,7 +152,8 @@ def read_choices(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
 
     Raises
     ------
-    InvalidInstanceError : for an unknown method, one given twice, or none.
+    InvalidInstanceError
+        For an unknown method, one given twice, or none.
     """
     texts = [method] if isinstance(method, str) else list(method)
     if not texts:

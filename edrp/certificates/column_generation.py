@@ -34,7 +34,8 @@ def certify_column_generation(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError : where the checker does not know the problem, or would have to look at too much.
+    NotCertifiedError
+        Where the checker does not know the problem, or would have to look at too much.
     """
     if problem.kind != "latency-aware":
         raise NotCertifiedError("the format column-generation proves placements of kind latency-aware")

@@ -87,7 +87,8 @@ def certify_eliminate(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError : where the format does not cover the problem, or the checker would have to look at too many choices.
+    NotCertifiedError
+        Where the format does not cover the problem, or the checker would have to look at too many choices.
     """
     if problem.kind != "edrp":
         raise NotCertifiedError("the format eliminate is for problems of kind edrp")

@@ -24,7 +24,8 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError : for another cost than the additive one, and for too many labels.
+    NotCertifiedError
+        For another cost than the additive one, and for too many labels.
     """
     tracked: list[tuple[str, ...]] = []
     try:

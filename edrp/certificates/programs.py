@@ -31,8 +31,10 @@ def write_program_certificate(problem: Any, solution: Any) -> RawCertificate:
 
     Raises
     ------
-    NotCertifiedError : with the reasons of both.
-    VerificationError : where a decision was found that is better than what was called optimal.
+    NotCertifiedError
+        With the reasons of both.
+    VerificationError
+        Where a decision was found that is better than what was called optimal.
     """
     reasons = []
     for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
@@ -79,7 +81,8 @@ def program_hash(problem: Any) -> str:
 
     Raises
     ------
-    EdrpError : when no program can express the problem.
+    EdrpError
+        When no program can express the problem.
     """
     return _read_by_checker(program_lines(formulate(problem, None).program.arrays()))[1]
 

@@ -21,7 +21,8 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
 
     Raises
     ------
-    edrp.certificates.checker.Refused : with the first thing that does not hold.
+    edrp.certificates.checker.Refused
+        With the first thing that does not hold.
     """
     paths = instance, solution
     texts = [checker.read_text(path) for path in paths]

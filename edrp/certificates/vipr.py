@@ -38,12 +38,15 @@ def to_vipr(certificate: str, document: dict[str, Any]) -> str:
 
     Parameters
     ----------
-    certificate : its text, as `solution.certificate` holds it.
-    document : the instance, from `checker.parse`.
+    certificate
+        Its text, as `solution.certificate` holds it.
+    document
+        The instance, from `checker.parse`.
 
     Raises
     ------
-    NoViprError : for other formats, and for programs whose columns have bounds only because worse points do not matter.
+    NoViprError
+        For other formats, and for programs whose columns have bounds only because worse points do not matter.
     """
     lines = iter(certificate.splitlines())
     header = json.loads(next(lines))

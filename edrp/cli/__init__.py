@@ -13,11 +13,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Parameters
     ----------
-    arguments : words after `edrp`; by default those of the process.
+    arguments
+        Words after `edrp`; by default those of the process.
 
     Raises
     ------
-    SystemExit : always, with one of the exit codes that `edrp --help` lists.
+    SystemExit
+        Always, with one of the exit codes that `edrp --help` lists.
     """
     try:
         from edrp.cli.app import run  # here, so that Ctrl-C while it is imported ends in the exit code, too

@@ -17,7 +17,8 @@ def write_certificate(solution: Any, target: Path, force: bool) -> None:
 
     Raises
     ------
-    UnwritableError : when the file cannot be written.
+    UnwritableError
+        When the file cannot be written.
     """
     if solution.certificate is not None:
         _write(target, solution.certificate, force)
@@ -28,8 +29,10 @@ def write_vipr(solution: Any, file: Path, target: Path, force: bool) -> None:
 
     Raises
     ------
-    UnwritableError : when the file cannot be written.
-    NoViprError : when the certificate cannot be written as VIPR.
+    UnwritableError
+        When the file cannot be written.
+    NoViprError
+        When the certificate cannot be written as VIPR.
     """
     if solution.certificate is not None:
         from edrp.certificates import checker

@@ -87,7 +87,8 @@ def output_folder(out: Path | None, force: bool, names: Sequence[str] = ()) -> I
 
     Parameters
     ----------
-    names : names of files that are to be written, which are looked for before any work.
+    names
+        Names of files that are to be written, which are looked for before any work.
     """
     if out is None:
         yield None
@@ -111,7 +112,8 @@ def read_solution(problem: Problem, path: Path) -> Any:
 
     Raises
     ------
-    InvalidInstanceError : naming the kind that would be right.
+    InvalidInstanceError
+        Naming the kind that would be right.
     """
     solution = load_solution(path)
     wanted = f"{problem.kind}-solution"

@@ -137,7 +137,8 @@ def _compare(
 
     Raises
     ------
-    EdrpError : when a run comes to nothing, naming policy and seed.
+    EdrpError
+        When a run comes to nothing, naming policy and seed.
     """
     tasks = [(world, policy, seed) for policy in policies for world, seed in zip(worlds, seeds, strict=True)]
     runs: list[dict[str, float]] = []

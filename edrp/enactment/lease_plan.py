@@ -17,8 +17,10 @@ def cheapest_units(needed: Sequence[int], unit_periods: int, paid: Sequence[int]
 
     Parameters
     ----------
-    unit_periods : periods that a unit lasts, at least one.
-    paid : for each host that is leased already, the number of first periods that are paid.
+    unit_periods
+        Periods that a unit lasts, at least one.
+    paid
+        For each host that is leased already, the number of first periods that are paid.
 
     Examples
     --------

@@ -23,9 +23,12 @@ class Sizes:
 
     Attributes
     ----------
-    needs, capacity : shapes (O, R) of one instance and (K, R) of an empty host.
-    limit : shape (K,): maximum number of hosts of a type, infinity for any number.
-    room : shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
+    needs, capacity
+        Shapes (O, R) of one instance and (K, R) of an empty host.
+    limit
+        Shape (K,): maximum number of hosts of a type, infinity for any number.
+    room
+        Shape (K, O): instances of one operator alone that fit on an empty host, 0 where it may not run there.
     """
 
     operators: tuple[ContainerOperator, ...]
@@ -69,8 +72,10 @@ def fitting(free: Floats, capacity: Floats, need: Floats) -> Ints:
 
     Parameters
     ----------
-    free, capacity : shape (hosts, resources): free resources, and those of an empty host, against which rounding is judged.
-    need : shape (resources,): resources of one instance.
+    free, capacity : shape (hosts, resources)
+        Free resources, and those of an empty host, against which rounding is judged.
+    need : shape (resources,)
+        Resources of one instance.
     """
     used = need > 0
     ratio = (free[:, used] + LIMIT_SLACK * capacity[:, used]) / need[used]

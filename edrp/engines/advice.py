@@ -87,13 +87,17 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
 
     Parameters
     ----------
-    goals : the goals; by default no replica is busier than 80 %.
-    network : delays between the nodes; without it none are known.
+    goals
+        The goals; by default no replica is busier than 80 %.
+    network
+        Delays between the nodes; without it none are known.
 
     Raises
     ------
-    EngineError : the load needs more replicas than are allowed.
-    InvalidInstanceError : goals or network do not fit the job.
+    EngineError
+        The load needs more replicas than are allowed.
+    InvalidInstanceError
+        Goals or network do not fit the job.
     """
     goals = goals or Goals()
     base = placement_problem(fit, goals, network)

@@ -73,7 +73,8 @@ def write_capture(capture: Capture, path: str | Path, *, replace: bool = False) 
 
     Raises
     ------
-    UnwritableError : when the file is there already and may not be replaced, or cannot be written.
+    UnwritableError
+        When the file is there already and may not be replaced, or cannot be written.
     """
     manifest = {
         "format": FORMAT,

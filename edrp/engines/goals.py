@@ -63,7 +63,8 @@ def read_goals(path: Path | None) -> Goals:
 
     Raises
     ------
-    InvalidInstanceError : all faults of the file, each with its place.
+    InvalidInstanceError
+        All faults of the file, each with its place.
     """
     return Goals() if path is None else read_as(Goals, _read_json(path), str(path))
 
@@ -73,7 +74,8 @@ def read_network(path: Path | None) -> Network | None:
 
     Raises
     ------
-    InvalidInstanceError : all faults of the file, each with its place.
+    InvalidInstanceError
+        All faults of the file, each with its place.
     """
     if path is None:
         return None

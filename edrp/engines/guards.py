@@ -44,8 +44,9 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
 
     Raises
     ------
-    EngineError : the limits name an operator that the job does not have, or an operator that may change has no bounds and is to
-        be changed.
+    EngineError
+        The limits name an operator that the job does not have, or an operator that may change has no bounds and is to be
+        changed.
     """
     known = [operator.name for operator in fit.operators]
     unknown = next((name for name in limits.bounds if name and name not in known), None)

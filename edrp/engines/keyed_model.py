@@ -25,8 +25,10 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
 
     Parameters
     ----------
-    problem : the model of the job, by `edrp.engines.model.placement_problem`.
-    fit, goals : as for the model; the fit of an operator has `groups`, or the operator stays as it is.
+    problem
+        The model of the job, by `edrp.engines.model.placement_problem`.
+    fit, goals
+        As for the model; the fit of an operator has `groups`, or the operator stays as it is.
     """
     fits = {operator.name: operator for operator in fit.operators}
     operators = []

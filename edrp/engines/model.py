@@ -43,8 +43,10 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
 
     Raises
     ------
-    EngineError : the load needs more replicas than are allowed.
-    InvalidInstanceError : the network is not that of the nodes, or the goals name an unknown operator.
+    EngineError
+        The load needs more replicas than are allowed.
+    InvalidInstanceError
+        The network is not that of the nodes, or the goals name an unknown operator.
     """
     _refuse_unknown(fit, goals)
     slots = slot_resources(fit.observation.operators)
@@ -143,7 +145,8 @@ def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, 
 
     Raises
     ------
-    EngineError : the load needs more than are allowed.
+    EngineError
+        The load needs more than are allowed.
     """
     bounds = goals.operators.get(fitted.name)
     if fitted.service is None and bounds is None:

@@ -88,7 +88,8 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
 
     Parameters
     ----------
-    widths : factors of intervals, by quantity; 1 where none is given.
+    widths
+        Factors of intervals, by quantity; 1 where none is given.
     """
     rate = throughput(fit)
     spread = _rate_spread(fit)

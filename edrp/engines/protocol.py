@@ -72,7 +72,8 @@ class Engine(Protocol):
 
         Raises
         ------
-        EngineError : in one line: the file is none of the engine's, or of another job.
+        EngineError
+            In one line: the file is none of the engine's, or of another job.
         """
 
 
@@ -81,7 +82,8 @@ def get_engine(name: str) -> Engine:
 
     Raises
     ------
-    EngineError : there is none.
+    EngineError
+        There is none.
 
     Examples
     --------

@@ -25,16 +25,20 @@ class WatchJournal:
 
     Parameters
     ----------
-    path : path of the file; a journal that is there goes on where it ended.
+    path
+        Path of the file; a journal that is there goes on where it ended.
 
     Attributes
     ----------
-    entries : lines that it held when it was opened.
+    entries
+        Lines that it held when it was opened.
 
     Raises
     ------
-    EngineError : another watch holds it, or a line before the last is damaged: what was done to the job is not known then.
-    UnwritableError : it cannot be written.
+    EngineError
+        Another watch holds it, or a line before the last is damaged: what was done to the job is not known then.
+    UnwritableError
+        It cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +80,8 @@ class WatchJournal:
 
         Raises
         ------
-        UnwritableError : it is not.
+        UnwritableError
+            It is not.
         """
         line = sealed_line(entry, FORMAT)
         with naming_errors(self._path):

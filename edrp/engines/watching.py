@@ -42,8 +42,10 @@ class Watcher:
 
     Parameters
     ----------
-    journal : its journal; one that holds lines goes on from them.
-    tell : called with every line of the journal.
+    journal
+        Its journal; one that holds lines goes on from them.
+    tell
+        Called with every line of the journal.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class Watcher:
 
         Raises
         ------
-        EngineError : the first observation fails, the job is gone, or the journal is of another job.
+        EngineError
+            The first observation fails, the job is gone, or the journal is of another job.
         """
         self._refuse_clock_running_back()
         done = 0

@@ -124,11 +124,13 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
 
     Parameters
     ----------
-    time_limit : seconds for all problems that are solved again together, at most 5 for each; None for 5.
+    time_limit
+        Seconds for all problems that are solved again together, at most 5 for each; None for 5.
 
     Raises
     ------
-    InvalidInstanceError : when the deployment does not fit the problem.
+    InvalidInstanceError
+        When the deployment does not fit the problem.
     """
     target: KeyedDeployment = problem.read_decision(deployment, "deployment")
     evaluation = problem.evaluate(target)

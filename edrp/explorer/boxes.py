@@ -113,7 +113,8 @@ def chips_of(content: Content, needed: Mapping[str, Room]) -> list[Chip]:
 
     Parameters
     ----------
-    needed : what each box needs in any state, which decides how wide chips are and how many stand side by side.
+    needed
+        What each box needs in any state, which decides how wide chips are and how many stand side by side.
     """
     chips = []
     for box, items in content.items():

@@ -90,7 +90,8 @@ def by_distance(name: str, sizes: Sequence[Size], distances: ArrayLike) -> Arran
 
     Parameters
     ----------
-    distances : shape (n, n): infinite where nothing joins two boxes.
+    distances : shape (n, n)
+        Infinite where nothing joins two boxes.
     """
     matrix = np.array(distances, np.float64)
     matrix = np.minimum(matrix, matrix.T)

@@ -42,13 +42,17 @@ def explore(problem: Problem, solution: Solution, path: str | Path, *, title: st
 
     Parameters
     ----------
-    path : where the page goes; it appears whole or not at all.
-    title : its heading; empty for the kind of the problem.
-    replace : whether a file that is there may be replaced.
+    path
+        Where the page goes; it appears whole or not at all.
+    title
+        Its heading; empty for the kind of the problem.
+    replace
+        Whether a file that is there may be replaced.
 
     Raises
     ------
-    UnwritableError : when no file can be written there.
+    UnwritableError
+        When no file can be written there.
     """
     write_whole(path, explorer_page(problem, solution, title), replace=replace)
 

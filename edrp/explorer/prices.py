@@ -76,7 +76,8 @@ def _program(problem: PlacementProblem | RescaleProblem) -> Program:
 
     Raises
     ------
-    ProblemTooLargeError : where building it would take too long for a page.
+    ProblemTooLargeError
+        Where building it would take too long for a page.
     """
     if isinstance(problem, RescaleProblem):
         from edrp.formulations.migration.rescale.columns import estimated_ranges

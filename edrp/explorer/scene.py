@@ -43,7 +43,8 @@ class Scene:
 
     Parameters
     ----------
-    deployments : all that are to be shown, which decide what nodes have a box of their own and how large boxes are.
+    deployments
+        All that are to be shown, which decide what nodes have a box of their own and how large boxes are.
     """
 
     def __init__(self, problem: StreamPlacement, deployments: Sequence[Placed]) -> None:

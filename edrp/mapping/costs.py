@@ -43,7 +43,8 @@ def objective(cost: str, facts: MapFacts, max_links: int) -> float:
 
     Parameters
     ----------
-    most_links : links that a map can use.
+    most_links
+        Links that a map can use.
 
     Examples
     --------

@@ -67,8 +67,10 @@ def moves_between(
 
     Parameters
     ----------
-    before, after : one interval per node; None, or a missing entry at the end, for a node that does not exist.
-    state_size : shape (m,), bytes.
+    before, after
+        One interval per node; None, or a missing entry at the end, for a node that does not exist.
+    state_size
+        Shape (m,), bytes.
 
     Examples
     --------
@@ -100,8 +102,10 @@ def give_out(
 
     Parameters
     ----------
-    kept : by old node.
-    others : intervals that hold tasks and are kept by nobody.
+    kept
+        By old node.
+    others
+        Intervals that hold tasks and are kept by nobody.
 
     Examples
     --------

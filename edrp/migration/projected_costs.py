@@ -58,9 +58,12 @@ class ProjectedCosts:
 
         Parameters
         ----------
-        state_size : shape (m,), bytes.
-        row : m[|P|, n] by n, without zeros.
-        discount : γ.
+        state_size
+            Shape (m,), bytes.
+        row
+            M[|P|, n] by n, without zeros.
+        discount
+            γ.
 
         Returns
         -------
@@ -91,8 +94,10 @@ def migration_costs(before: Sequence[int], after: AnyInts, state_size: Sequence[
 
     Parameters
     ----------
-    after : shape (count, n + 1): new partitions.
-    state_size : shape (m,): in bytes.
+    after : shape (count, n + 1)
+        New partitions.
+    state_size : shape (m,)
+        In bytes.
 
     Returns
     -------

@@ -87,8 +87,10 @@ def evaluate_migration(
 
     Parameters
     ----------
-    decision, before : interval of each node, None where it does not exist.
-    work, state_size : shape (m,): amounts of work, bytes.
+    decision, before
+        Interval of each node, None where it does not exist.
+    work, state_size
+        Shape (m,): amounts of work, bytes.
 
     Returns
     -------

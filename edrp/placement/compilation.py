@@ -26,8 +26,10 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
 
     Raises
     ------
-    ProblemTooLargeError : when the tables over pairs of nodes would take more than `memory_limit()` bytes.
-    InvalidInstanceError : when a latency model gives a negative latency at a load that a replica may get.
+    ProblemTooLargeError
+        When the tables over pairs of nodes would take more than `memory_limit()` bytes.
+    InvalidInstanceError
+        When a latency model gives a negative latency at a load that a replica may get.
     """
     application, network, terms = problem.application, problem.network, problem.edrp_terms()
     order = application.topological_order

@@ -303,7 +303,8 @@ class Compiled:
 
         Raises
         ------
-        KeyError : when it names an operator or node that this problem cannot use.
+        KeyError
+            When it names an operator or node that this problem cannot use.
         """
         return count_replicas(deployment, self.operators, self.nodes)
 
@@ -323,7 +324,8 @@ def count_replicas(deployment: Deployment, operators: tuple[str, ...], nodes: tu
 
     Raises
     ------
-    KeyError : when it names none of these operators or nodes.
+    KeyError
+        When it names none of these operators or nodes.
     """
     index = {name: u for u, name in enumerate(nodes)}
     counts = np.zeros((len(operators), len(nodes)), np.int64)

@@ -15,8 +15,9 @@ def with_delays(network: Network, delays: Mapping[tuple[str, str], float]) -> Ne
 
     Parameters
     ----------
-    delays : one way, in seconds, by pair of nodes. In a symmetric network a pair may be named in either order; where it is named
-        in both, the mean counts.
+    delays
+        One way, in seconds, by pair of nodes. In a symmetric network a pair may be named in either order; where it is
+        named in both, the mean counts.
 
     Raises
     ------

@@ -173,8 +173,10 @@ def fixed_tasks_refusal(problem: EdrpProblem, method: str, peaks: int | None = N
 
     Parameters
     ----------
-    problem : may have other metrics only where they are the same for every placement.
-    peaks : most peak loads that may have a weight; None for any number.
+    problem
+        May have other metrics only where they are the same for every placement.
+    peaks
+        Most peak loads that may have a weight; None for any number.
     """
     for operator in problem.application.operators:
         if operator.min_replicas != operator.max_replicas:

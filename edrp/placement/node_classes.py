@@ -34,7 +34,8 @@ def node_classes(compiled: Compiled, *, with_current: bool = True) -> Ints:
 
     Parameters
     ----------
-    with_current : whether nodes of a class also run the same replicas now.
+    with_current
+        Whether nodes of a class also run the same replicas now.
     """
     number = few_classes(compiled, len(compiled.nodes), with_current=with_current)
     assert number is not None
@@ -69,7 +70,8 @@ def delays_between_sets(delay: Floats, members: Sequence[Ints]) -> Floats:
 
     Parameters
     ----------
-    members : nodes of each class; sets of classes are numbered by their bits.
+    members
+        Nodes of each class; sets of classes are numbered by their bits.
     """
     classes = len(members)
     between = np.zeros((classes, classes))

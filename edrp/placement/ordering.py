@@ -22,8 +22,10 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
 
     Parameters
     ----------
-    vertices : names, each once; inside a layer they keep this order.
-    edges : pairs of them, in any order. Repetitions are ignored, and edges of a vertex to itself, which no order can help.
+    vertices
+        Names, each once; inside a layer they keep this order.
+    edges
+        Pairs of them, in any order. Repetitions are ignored, and edges of a vertex to itself, which no order can help.
 
     Returns
     -------
@@ -33,7 +35,8 @@ def topological_layers(vertices: Sequence[str], edges: Iterable[tuple[str, str]]
 
     Raises
     ------
-    KeyError : an edge has an end that is none of `vertices`.
+    KeyError
+        An edge has an end that is none of `vertices`.
     """
     position = {name: index for index, name in enumerate(vertices)}
     joined = {(position[source], position[target]) for source, target in edges}

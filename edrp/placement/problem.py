@@ -206,7 +206,8 @@ class StreamPlacement(Problem):
 
         Raises
         ------
-        InvalidInstanceError : when operators or nodes are unknown, or operators are missing.
+        InvalidInstanceError
+            When operators or nodes are unknown, or operators are missing.
         """
         placed = self.read_decision(deployment, "deployment")
         broken = list(self._broken_placement(placed))

@@ -27,7 +27,8 @@ def operator_downtimes(compiled: Compiled, operator: int, members: Ints32) -> Fl
 
     Parameters
     ----------
-    members : shape (configurations, replicas), padded with -1.
+    members
+        Shape (configurations, replicas), padded with -1.
 
     Returns
     -------

@@ -31,20 +31,29 @@ def with_measurements(
 
     Parameters
     ----------
-    problem : as it was; its `current` is left out.
-    rates : tuples/s by stream (source, target).
-    external_rates : tuples/s that no stream brings, by operator.
-    resources : needs of an instance, by operator; of named resources those that are given.
-    capacities : amounts that a node offers, by node; of named resources those that are given.
-    delays : seconds, one way, by pair of nodes; see `with_delays`.
-    vanished : nodes that are no more. They are no candidates either.
-    network : instead of the problem's; capacities, delays and vanished nodes are then of this one. For nodes that have come, or a
-        whole matrix of delays (`LatencyEstimate.network`).
+    problem
+        As it was; its `current` is left out.
+    rates
+        Tuples/s by stream (source, target).
+    external_rates
+        Tuples/s that no stream brings, by operator.
+    resources
+        Needs of an instance, by operator; of named resources those that are given.
+    capacities
+        Amounts that a node offers, by node; of named resources those that are given.
+    delays
+        Seconds, one way, by pair of nodes; see `with_delays`.
+    vanished
+        Nodes that are no more. They are no candidates either.
+    network
+        Instead of the problem's; capacities, delays and vanished nodes are then of this one. For nodes that have come, or
+        a whole matrix of delays (`LatencyEstimate.network`).
 
     Raises
     ------
-    InvalidInstanceError : naming every unknown operator, stream and node, every value that cannot be, and every operator all of
-        whose candidates have vanished.
+    InvalidInstanceError
+        Naming every unknown operator, stream and node, every value that cannot be, and every operator all of whose
+        candidates have vanished.
 
     Examples
     --------

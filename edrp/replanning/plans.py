@@ -58,10 +58,14 @@ def reconfiguration(
 
     Parameters
     ----------
-    problem : as it is now; operators that run no longer count for nothing.
-    running : may name nodes that have vanished.
-    known : all nodes that there ever were, by name; those that are not known count as bare names.
-    synchronisation_time, how : as in `Reconfiguration`.
+    problem
+        As it is now; operators that run no longer count for nothing.
+    running
+        May name nodes that have vanished.
+    known
+        All nodes that there ever were, by name; those that are not known count as bare names.
+    synchronisation_time, how
+        As in `Reconfiguration`.
     """
     common = [] if running is None else [operator for operator in problem.application.operators if operator.name in running]
     if running is None or not common:

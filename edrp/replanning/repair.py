@@ -20,8 +20,10 @@ def patched(problem: LatencyAwareProblem, running: Deployment) -> Deployment | N
 
     Parameters
     ----------
-    problem : as it is now.
-    running : may name nodes and operators that are no more, and lack some.
+    problem
+        As it is now.
+    running
+        May name nodes and operators that are no more, and lack some.
 
     Examples
     --------

@@ -146,11 +146,16 @@ def decide(
 
     Parameters
     ----------
-    problem : as it is now; its `current` plays no part.
-    running : the placement that runs; it may name nodes and operators that are no more. A plain dict will do.
-    policy : when to move, and how to plan.
-    seed : seed of the method.
-    known : descriptions of nodes that have vanished, for the time that moving off them takes.
+    problem
+        As it is now; its `current` plays no part.
+    running
+        The placement that runs; it may name nodes and operators that are no more. A plain dict will do.
+    policy
+        When to move, and how to plan.
+    seed
+        Seed of the method.
+    known
+        Descriptions of nodes that have vanished, for the time that moving off them takes.
     """
     before: Deployment | None = read_as(Deployment | None, running, "running")
     start, broken = (None, ()) if before is None else _working(problem, before)

@@ -20,7 +20,8 @@ class DowntimePolicy(Document):
 
     Raises
     ------
-    InvalidInstanceError : naming every value that cannot be.
+    InvalidInstanceError
+        Naming every value that cannot be.
 
     Examples
     --------

@@ -37,9 +37,12 @@ class Panel(NamedTuple):
 
     Attributes
     ----------
-    scales : scales of the horizontal and the vertical axis, as matplotlib names them.
-    floor, ceiling : ends of the vertical axis; None leaves them to the data.
-    ticks : ticks of the vertical axis; none leaves them to matplotlib.
+    scales
+        Scales of the horizontal and the vertical axis, as matplotlib names them.
+    floor, ceiling
+        Ends of the vertical axis; None leaves them to the data.
+    ticks
+        Ticks of the vertical axis; none leaves them to matplotlib.
     """
 
     title: str
@@ -57,7 +60,8 @@ def blank_figure(width: float, height: float) -> Any:
 
     Raises
     ------
-    BackendUnavailableError : when matplotlib is not installed.
+    BackendUnavailableError
+        When matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -94,7 +98,8 @@ def draw_panels(
 
     Parameters
     ----------
-    columns : diagrams side by side.
+    columns
+        Diagrams side by side.
     """
     rows = -(-len(panels) // columns)
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))

@@ -34,7 +34,8 @@ def interval_figure(panels: Mapping[str, tuple[Unit, Mapping[str, Dots]]]) -> st
 
     Parameters
     ----------
-    panels : by heading, how numbers are written, and the rows by name; names are text, whatever they hold.
+    panels
+        By heading, how numbers are written, and the rows by name; names are text, whatever they hold.
 
     Examples
     --------

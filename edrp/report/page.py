@@ -73,9 +73,12 @@ class Figure:
 
     Attributes
     ----------
-    words : description for readers who cannot see it.
-    path : SVG file, which is inlined; None for `html`.
-    html : markup that draws it.
+    words
+        Description for readers who cannot see it.
+    path
+        SVG file, which is inlined; None for `html`.
+    html
+        Markup that draws it.
     """
 
     words: str
@@ -94,11 +97,16 @@ class Section:
 
     Attributes
     ----------
-    verdicts : sentences that are set off, above all others.
-    notes : sentences in less ink.
-    figure, tables : long tables are folded up unless they are `open`.
-    label : its name in the table of contents; empty for the heading.
-    alarming : whether it warns of a defect.
+    verdicts
+        Sentences that are set off, above all others.
+    notes
+        Sentences in less ink.
+    figure, tables
+        Long tables are folded up unless they are `open`.
+    label
+        Its name in the table of contents; empty for the heading.
+    alarming
+        Whether it warns of a defect.
     """
 
     heading: str
@@ -120,9 +128,12 @@ class Page:
 
     Attributes
     ----------
-    status : how much was run.
-    verdicts : the results, in sentences.
-    script : source of what draws figures given as markup.
+    status
+        How much was run.
+    verdicts
+        The results, in sentences.
+    script
+        Source of what draws figures given as markup.
     """
 
     title: str
@@ -177,11 +188,13 @@ def require_packages(**extras: str) -> None:
 
     Parameters
     ----------
-    extras : by package, the extra of ours that brings it.
+    extras
+        By package, the extra of ours that brings it.
 
     Raises
     ------
-    BackendUnavailableError : naming the extra to install.
+    BackendUnavailableError
+        Naming the extra to install.
     """
     for package, extra in extras.items():
         if find_spec(package) is None:

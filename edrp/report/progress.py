@@ -86,7 +86,8 @@ class ProgressLines:
 
     Parameters
     ----------
-    clock : seconds that have passed since any moment.
+    clock
+        Seconds that have passed since any moment.
     """
 
     def __init__(self, console: Console, text: str, clock: Callable[[], float] = perf_counter) -> None:
@@ -150,7 +151,8 @@ def counting_several(
 
     Parameters
     ----------
-    look : says how many parts of each are done; it is called now and then by a thread.
+    look
+        Says how many parts of each are done; it is called now and then by a thread.
     """
     if not console.is_terminal:
         with _lines(title) as lines, _repeated(lambda: lines.update(Count(sum(look()), total * len(names)))):

@@ -32,11 +32,16 @@ class Report:
 
     Attributes
     ----------
-    statements : sentences of the paper, judged.
-    shown, documented : Tables for the terminal, and for a Markdown document.
-    sections : gives the sections of the page; takes the folder that figures are drawn into and the command that repeats the run.
-    records : rows of the CSV files by their names; the JSON file holds them too.
-    further : further entries of the JSON file, before and after the records.
+    statements
+        Sentences of the paper, judged.
+    shown, documented
+        Tables for the terminal, and for a Markdown document.
+    sections
+        Gives the sections of the page; takes the folder that figures are drawn into and the command that repeats the run.
+    records
+        Rows of the CSV files by their names; the JSON file holds them too.
+    further
+        Further entries of the JSON file, before and after the records.
     """
 
     title: str
@@ -61,8 +66,10 @@ class Report:
 
         Parameters
         ----------
-        command : repeats the run.
-        force : whether to replace files of the same names that others wrote.
+        command
+            Repeats the run.
+        force
+            Whether to replace files of the same names that others wrote.
 
         Returns
         -------

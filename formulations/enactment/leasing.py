@@ -134,7 +134,8 @@ def formulate_leasing(problem: LeasingProblem, program: str = "leases") -> Leasi
 
     Raises
     ------
-    ProblemTooLargeError : when the program would not fit into memory; `area_relaxation` bounds and plans long horizons.
+    ProblemTooLargeError
+        When the program would not fit into memory; `area_relaxation` bounds and plans long horizons.
     """
     started = perf_counter()
     arrays = leasing_arrays(problem)

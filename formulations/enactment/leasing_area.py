@@ -114,8 +114,10 @@ def area_relaxation(problem: LeasingProblem, *, whole: bool = False, time_limit:
 
     Parameters
     ----------
-    whole : whether units and instances must be whole: a sharper bound, by branch and bound.
-    time_limit : seconds; the bound that is proven by then is valid.
+    whole
+        Whether units and instances must be whole: a sharper bound, by branch and bound.
+    time_limit
+        Seconds; the bound that is proven by then is valid.
 
     Examples
     --------

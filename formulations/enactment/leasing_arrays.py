@@ -108,8 +108,10 @@ def useful_units(hosts: Ints, unit: Ints) -> Floats:
 
     Parameters
     ----------
-    hosts : hosts of each type that suffice, shape (K, T).
-    unit : periods that a unit of each type lasts, shape (K,).
+    hosts
+        Hosts of each type that suffice, shape (K, T).
+    unit
+        Periods that a unit of each type lasts, shape (K,).
     """
     useful = np.zeros(hosts.shape)
     for kind, length in enumerate(unit.tolist()):

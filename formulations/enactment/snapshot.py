@@ -114,13 +114,16 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
 
     Parameters
     ----------
-    allowance : by how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
+    allowance
+        By how much the objective may exceed that of the best packing found on the way. At 0 the program knows only hosts
         that can be part of an optimum; additional rows may need more expensive ones.
 
     Raises
     ------
-    UnsupportedProblemError : when hosts cost nothing and no limit keeps their number finite.
-    ProblemTooLargeError : when there are too many combinations of host types to look at.
+    UnsupportedProblemError
+        When hosts cost nothing and no limit keeps their number finite.
+    ProblemTooLargeError
+        When there are too many combinations of host types to look at.
     """
     started = perf_counter()
     arrays = enactment_arrays(problem)

@@ -111,8 +111,10 @@ def first_label(layers: MapLayers, resources: list[int], weight: float, values: 
 
     Parameters
     ----------
-    weight : sum of the weights of all resources, which is what a map may use of them for nothing.
-    values : see `CUTOFF`.
+    weight
+        Sum of the weights of all resources, which is what a map may use of them for nothing.
+    values
+        See `CUTOFF`.
     """
     graph = layers.graph
     places = (2, graph.rates.size, layers.servers)

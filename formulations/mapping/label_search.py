@@ -158,9 +158,12 @@ def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, widt
 
     Parameters
     ----------
-    graph, guide, tracked : the problem, the guide of the search and the tracked resources.
-    labels : the labels so far; changed in place.
-    width : 0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
+    graph, guide, tracked
+        The problem, the guide of the search and the tracked resources.
+    labels
+        The labels so far; changed in place.
+    width
+        0: exact, as far as tracked resources go; labels overlook all limits that are not tracked. Else a search for good
         maps: labels keep to every limit, none makes another needless, but of each place only so many are looked at.
 
     Returns

@@ -63,9 +63,12 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
 
     Parameters
     ----------
-    layers : the problem; it has a map if limits are overlooked.
-    known : cost of the best map known, infinite for none.
-    max_cost : upper bound on the cost of any map; a higher lower bound proves that there is none.
+    layers
+        The problem; it has a map if limits are overlooked.
+    known
+        Cost of the best map known, infinite for none.
+    max_cost
+        Upper bound on the cost of any map; a higher lower bound proves that there is none.
     """
     weights = np.zeros(layers.graph.limit.size)
     best = Ascent(-np.inf, weights, None, known)
@@ -103,7 +106,8 @@ def relaxed_bound(problem: MappingProblem) -> float:
 
     Raises
     ------
-    UnsupportedProblemError : for another cost.
+    UnsupportedProblemError
+        For another cost.
     """
     if problem.cost != "additive":
         raise UnsupportedProblemError(f"cost {problem.cost!r} is no sum over links: the relaxed bound is of additive costs")

@@ -113,7 +113,8 @@ def build_layers(tables: MappingArrays) -> MapLayers:
 
     Raises
     ------
-    ProblemTooLargeError : when tables over components, empty hops and servers would not fit in memory.
+    ProblemTooLargeError
+        When tables over components, empty hops and servers would not fit in memory.
     """
     network, task = tables.network, tables.task
     hops, servers = task.bandwidths.size, len(network.names)

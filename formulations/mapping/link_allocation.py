@@ -140,7 +140,8 @@ def formulate_link_allocation(problem: LinkAllocationProblem, program: str = "pa
 
     Raises
     ------
-    ProblemTooLargeError : when the program would not fit into memory.
+    ProblemTooLargeError
+        When the program would not fit into memory.
     """
     started = perf_counter()
     network = network_arrays(problem.network)

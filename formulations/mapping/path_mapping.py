@@ -116,8 +116,10 @@ def formulate_mapping(problem: MappingProblem, program: str = "walks") -> Mappin
 
     Raises
     ------
-    UnsupportedProblemError : for a cost that is no sum over links.
-    ProblemTooLargeError : when it would not fit in memory.
+    UnsupportedProblemError
+        For a cost that is no sum over links.
+    ProblemTooLargeError
+        When it would not fit in memory.
     """
     started = perf_counter()
     why = refusal(problem)

@@ -135,7 +135,8 @@ def refuse_too_large(program: str, columns: float, instead: str) -> None:
 
     Raises
     ------
-    ProblemTooLargeError : naming the number of columns, the memory, and what to use instead.
+    ProblemTooLargeError
+        Naming the number of columns, the memory, and what to use instead.
     """
     if columns > COLUMN_LIMIT:
         memory = columns * BYTES_PER_COLUMN // 2**30  # of integers beyond any float too

@@ -34,7 +34,8 @@ def build_compact(compiled: Compiled) -> CompactExpressions:
 
     Raises
     ------
-    ProblemTooLargeError : before allocating it; the message says how many columns it would have.
+    ProblemTooLargeError
+        Before allocating it; the message says how many columns it would have.
     """
     columns = estimated_columns(compiled)
     what = f"the compact program's {columns:,.0f} columns"

@@ -31,8 +31,10 @@ def build_restricted(compiled: Compiled) -> LiteralExpressions:
 
     Raises
     ------
-    UnsupportedProblemError : without a current deployment.
-    ProblemTooLargeError : when memory could not hold some operator's neighbourhood.
+    UnsupportedProblemError
+        Without a current deployment.
+    ProblemTooLargeError
+        When memory could not hold some operator's neighbourhood.
     """
     if compiled.current is None:
         raise UnsupportedProblemError(
@@ -124,7 +126,8 @@ class PlacementFormulation(MetricFormulation):
 
         Raises
         ------
-        EdrpError : for an unknown operator or node.
+        EdrpError
+            For an unknown operator or node.
         """
         return self._held(operator, node, counted=False)
 
@@ -133,7 +136,8 @@ class PlacementFormulation(MetricFormulation):
 
         Raises
         ------
-        EdrpError : for an unknown operator or node.
+        EdrpError
+            For an unknown operator or node.
         """
         return self._held(operator, node, counted=True)
 
@@ -178,7 +182,8 @@ def formulate_placement(problem: PlacementProblem, program: str) -> PlacementFor
 
     Raises
     ------
-    UnsupportedProblemError : where it has priorities, or the program cannot express it.
+    UnsupportedProblemError
+        Where it has priorities, or the program cannot express it.
     """
     if problem.stage_count:
         raise UnsupportedProblemError(

@@ -88,8 +88,10 @@ def explain_infeasibility(
 
     Parameters
     ----------
-    methods : finds exact methods that take a problem; the first of them decides whether it is feasible.
-    units : units of work, after a first question that may take as long, but not beyond the limits of `edrp.solve`; demands that
+    methods
+        Finds exact methods that take a problem; the first of them decides whether it is feasible.
+    units
+        Units of work, after a first question that may take as long, but not beyond the limits of `edrp.solve`; demands that
         are not examined by then stay in the list, which is then not minimal, and a last sentence says so.
 
     Returns

@@ -109,7 +109,8 @@ def literal_blocks(compiled: Compiled, sizes: list[int] | None = None) -> tuple[
 
     Parameters
     ----------
-    sizes : configurations of each operator; default all multisets of its candidates (EDRP, P(V_res^i; k_i)).
+    sizes
+        Configurations of each operator; default all multisets of its candidates (EDRP, P(V_res^i; k_i)).
 
     Returns
     -------
@@ -135,8 +136,10 @@ def build_literal(compiled: Compiled) -> LiteralExpressions:
 
     Raises
     ------
-    ProblemTooLargeError : before allocating it; the message says how much memory it would take.
-    UnsupportedProblemError : when there are more than `PATH_LIMIT` source–sink paths.
+    ProblemTooLargeError
+        Before allocating it; the message says how much memory it would take.
+    UnsupportedProblemError
+        When there are more than `PATH_LIMIT` source–sink paths.
     """
     blocks = literal_blocks(compiled)
     refuse_too_large("literal", sum(block.columns for block in blocks), INSTEAD)

@@ -28,9 +28,12 @@ def answer_with_bound(
 
     Parameters
     ----------
-    gap : incumbent minus bound, both as the search sees them; below 0 counts as 0.
-    allowed : relative gap at which the incumbent counts as optimal.
-    stopped : why the search stopped, if it did not finish.
+    gap
+        Incumbent minus bound, both as the search sees them; below 0 counts as 0.
+    allowed
+        Relative gap at which the incumbent counts as optimal.
+    stopped
+        Why the search stopped, if it did not finish.
     """
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, gap)

@@ -57,8 +57,10 @@ def second_best(
 
     Parameters
     ----------
-    time_limit : seconds; None for none.
-    gap : relative gap that counts as proven.
+    time_limit
+        Seconds; None for none.
+    gap
+        Relative gap that counts as proven.
 
     Returns
     -------

@@ -33,9 +33,12 @@ class BusyEstimate:
 
     Parameters
     ----------
-    objective : seconds: processing duration that the operator promises.
-    prior_items : items that the prior weighs.
-    forgetting : weight that a round keeps when the next is seen; 1 forgets nothing.
+    objective
+        Seconds: processing duration that the operator promises.
+    prior_items
+        Items that the prior weighs.
+    forgetting
+        Weight that a round keeps when the next is seen; 1 forgets nothing.
     """
 
     def __init__(self, objective: float, prior_items: float, forgetting: float) -> None:
@@ -66,8 +69,10 @@ class QueueEstimate:
 
     Parameters
     ----------
-    objective : seconds: processing duration that the operator promises, and first estimate.
-    ease : share by which the estimate falls in a round without a queue.
+    objective
+        Seconds: processing duration that the operator promises, and first estimate.
+    ease
+        Share by which the estimate falls in a round without a queue.
     """
 
     def __init__(self, objective: float, ease: float) -> None:

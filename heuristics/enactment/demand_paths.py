@@ -88,8 +88,10 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
 
     Parameters
     ----------
-    loads : (rounds seen,): load of each round, the last is now.
-    interval : seconds of a round.
+    loads
+        (rounds seen,): load of each round, the last is now.
+    interval
+        Seconds of a round.
     """
     now, seen = loads[-1], len(loads)
     peak = max(float(loads.max()), 1e-12)

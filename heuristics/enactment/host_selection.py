@@ -25,10 +25,14 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
 
     Parameters
     ----------
-    free, capacity : shape (hosts, resources): free resources, and those of an empty host.
-    need : shape (resources,): resources of one instance.
-    cached : shape (hosts,): whether the container image is there.
-    cached_factor : CF, by which the value of these hosts is multiplied.
+    free, capacity : shape (hosts, resources)
+        Free resources, and those of an empty host.
+    need : shape (resources,)
+        Resources of one instance.
+    cached : shape (hosts,)
+        Whether the container image is there.
+    cached_factor
+        CF, by which the value of these hosts is multiplied.
     """
     used, there = need > 0, capacity > 0
     feasibility = (free[:, used] / need[used]).min(axis=1, initial=np.inf)
@@ -91,9 +95,12 @@ def place(
 
     Parameters
     ----------
-    packing : hosts and instances; changed in place.
-    without : a host that must not be chosen.
-    cached_factor : CF of Alg. 2; 1 to look at balance alone.
+    packing
+        Hosts and instances; changed in place.
+    without
+        A host that must not be chosen.
+    cached_factor
+        CF of Alg. 2; 1 to look at balance alone.
     """
     ranking = _HostRanking(packing, operator, without, cached_factor)
     for left in range(number, 0, -1):

@@ -53,9 +53,10 @@ class OperatorSelection:
 
         Parameters
         ----------
-        instances : instances of each operator, which may be planned instead of monitored. With fewer than two, or no more than
-            the operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has been
-            scaled yet, the last.
+        instances
+            Instances of each operator, which may be planned instead of monitored. With fewer than two, or no more than the
+            operator must have, its utility is -1. Where all have equally many, the first term is 0; where nothing has
+            been scaled yet, the last.
         """
         fewest, largest = min(instances.values()), max(instances.values())
         scalings = sum(operator.scalings for operator in operators.values())

@@ -48,7 +48,8 @@ class PricedSizes(Sizes):
 
         Parameters
         ----------
-        leased : shape (types,): hosts of each type that are leased; None is returned where no further one helps.
+        leased : shape (types,)
+            Hosts of each type that are leased; None is returned where no further one helps.
         """
         able = np.flatnonzero((self.room[:, operator] > 0) & (leased < self.max_hosts))
         if not able.size:

@@ -31,8 +31,10 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
 
     Parameters
     ----------
-    busy : (operators,): instances that the load occupies.
-    room : (choices, resources): room on the hosts of each choice, in hosts.
+    busy
+        (operators,): instances that the load occupies.
+    room
+        (choices, resources): room on the hosts of each choice, in hosts.
 
     Returns
     -------
@@ -66,7 +68,8 @@ def fill(tentative: TentativeState, wanted: Mapping[str, float], hosts: list[str
 
     Parameters
     ----------
-    wanted : instances by operator, above 0. If they do not all fit, each operator gets fewer in proportion; remaining room is
+    wanted
+        Instances by operator, above 0. If they do not all fit, each operator gets fewer in proportion; remaining room is
         used in the same way.
     """
     growing = set(wanted)
@@ -156,8 +159,10 @@ def vacated(tentative: TentativeState, host: str, busy: Mapping[str, float], eno
 
     Parameters
     ----------
-    busy : by operator: instances that its load occupies, above 0.
-    enough : instances per busy one that an operator keeps when others of it stop.
+    busy
+        By operator: instances that its load occupies, above 0.
+    enough
+        Instances per busy one that an operator keeps when others of it stop.
     """
     plan = tentative.copy()
     hosts = [target for target in plan.hosts if target != host and target in plan.state.hosts and plan.state.hosts[target].ready]

@@ -47,11 +47,16 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
 
     Parameters
     ----------
-    paths : the load, in the unit of `support`.
-    support : (hosts + 1,): largest load that the first n hosts bear, by n.
-    prices : (hosts,): money per round of each host.
-    serving : hosts that serve now; those beyond do after the lag.
-    backlog : load times rounds that waits now.
+    paths
+        The load, in the unit of `support`.
+    support
+        (hosts + 1,): largest load that the first n hosts bear, by n.
+    prices
+        (hosts,): money per round of each host.
+    serving
+        Hosts that serve now; those beyond do after the lag.
+    backlog
+        Load times rounds that waits now.
 
     Returns
     -------

@@ -76,8 +76,10 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
     Parameters
     ----------
-    room : (resources,): room on all hosts, in hosts.
-    multiples, weights : (cases,): multiples of the load that may come before other hosts serve, and how likely each is.
+    room
+        (resources,): room on all hosts, in hosts.
+    multiples, weights
+        (cases,): multiples of the load that may come before other hosts serve, and how likely each is.
 
     Returns
     -------

@@ -16,8 +16,10 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
 
     Parameters
     ----------
-    window : share of a billing time unit (BTU): its last part.
-    rounds : smallest number of observations in the window, so that no end of a lease is missed.
+    window
+        Share of a billing time unit (BTU): its last part.
+    rounds
+        Smallest number of observations in the window, so that no end of a lease is missed.
     """
     state = tentative.state
     ending = []
@@ -35,8 +37,10 @@ class LeaseEnds:
 
     Parameters
     ----------
-    window, rounds : see `ending_hosts`.
-    ask_once : whether a host that cannot be released at the first attempt is kept for the next unit, as in Fig. 5; otherwise its
+    window, rounds
+        See `ending_hosts`.
+    ask_once
+        Whether a host that cannot be released at the first attempt is kept for the next unit, as in Fig. 5; otherwise its
         release is tried again in every round of the window.
     """
 
@@ -69,7 +73,8 @@ def released(
 
     Parameters
     ----------
-    share : largest share of an operator's instances that is removed with the host; one may be removed in any case.
+    share
+        Largest share of an operator's instances that is removed with the host; one may be removed in any case.
     """
     plan = tentative.copy()
     _scale_down(plan, host, utilities, share)

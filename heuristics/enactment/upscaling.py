@@ -35,7 +35,8 @@ def needs_instance(operator: OperatorState, observations: int, scaling_threshold
 
     Parameters
     ----------
-    observations : n, the number of last recorded durations that make the trend; fewer while there are fewer.
+    observations
+        N, the number of last recorded durations that make the trend; fewer while there are fewer.
     """
     durations = operator.durations[-observations:]
     objective = operator.operator.processing_duration

@@ -158,14 +158,19 @@ class Flood:
 
     Parameters
     ----------
-    network : capacities and rates that are free, by server and arc.
-    rules : limits, cost and pruning. Where they do not limit the messages, `MAX_MESSAGES` does.
-    jitter : share of each delay that is drawn for each message; 0: links pass messages first in, first out.
-    public : whether uplinks are used at all.
+    network
+        Capacities and rates that are free, by server and arc.
+    rules
+        Limits, cost and pruning. Where they do not limit the messages, `MAX_MESSAGES` does.
+    jitter
+        Share of each delay that is drawn for each message; 0: links pass messages first in, first out.
+    public
+        Whether uplinks are used at all.
 
     Raises
     ------
-    InvalidInstanceError : naming each argument that cannot be, and what would be right.
+    InvalidInstanceError
+        Naming each argument that cannot be, and what would be right.
     """
 
     def __init__(self, network: NetworkArrays, rules: Rules | None = None, *, jitter: float = 0.0, public: bool = True) -> None:
@@ -191,8 +196,10 @@ class Flood:
 
         Parameters
         ----------
-        seed : seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
-        until : when to stop, on the clock of limits (`edrp.core.budget.now`); what was found by then is returned.
+        seed
+            Seed of all draws: delays with jitter, maps that pass an annealed pruning, neighbours.
+        until
+            When to stop, on the clock of limits (`edrp.core.budget.now`); what was found by then is returned.
         """
         hops, rules, network = len(task.bandwidths), self._rules, self.network
         rules = rules._replace(

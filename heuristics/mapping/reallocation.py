@@ -161,10 +161,14 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
 
     Parameters
     ----------
-    network : its `bandwidth` is what no flow holds; changed in place.
-    flows : `links` and `arcs` are changed in place.
-    max_links : most links of a route, at most L.
-    forwarding_price : money per byte for each server that only passes data on; a route costs at most the price of the flow.
+    network
+        Its `bandwidth` is what no flow holds; changed in place.
+    flows
+        `links` and `arcs` are changed in place.
+    max_links
+        Most links of a route, at most L.
+    forwarding_price
+        Money per byte for each server that only passes data on; a route costs at most the price of the flow.
 
     Returns
     -------

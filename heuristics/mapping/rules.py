@@ -55,7 +55,8 @@ class Rules:
 
         Raises
         ------
-        InvalidInstanceError : naming a value that cannot be, and what would be right.
+        InvalidInstanceError
+            Naming a value that cannot be, and what would be right.
         """
         read = {
             "max_empty_hops": problem.max_empty_hops,

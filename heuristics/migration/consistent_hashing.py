@@ -122,8 +122,10 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
 
     Parameters
     ----------
-    change : the change; its `node_of_task` plays no part.
-    runs : at least 2.
+    change
+        The change; its `node_of_task` plays no part.
+    runs
+        At least 2.
 
     Examples
     --------

@@ -140,7 +140,8 @@ def matched(change: Change, groups: Ints) -> Reassignment:
 
     Parameters
     ----------
-    groups : shape (m,): group of each task, 0 … nodes_after − 1.
+    groups : shape (m,)
+        Group of each task, 0 … nodes_after − 1.
     """
     before, after = change.nodes_before, change.nodes_after
     shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)

@@ -21,15 +21,21 @@ def load_scenarios(
 
     Parameters
     ----------
-    observed : shape (n,): loads at equal distances of time, oldest first, in any unit.
-    load : the load now, in the same unit: that of the application, to which the factors of the scenarios are relative.
-    steps : observations until the next decision.
-    levels : number of levels.
-    least : scenarios that are less probable are left out, and the others share their probability.
+    observed : shape (n,)
+        Loads at equal distances of time, oldest first, in any unit.
+    load
+        The load now, in the same unit: that of the application, to which the factors of the scenarios are relative.
+    steps
+        Observations until the next decision.
+    levels
+        Number of levels.
+    least
+        Scenarios that are less probable are left out, and the others share their probability.
 
     Raises
     ------
-    InvalidInstanceError : for fewer than two loads, negative ones, and a load of 0 now.
+    InvalidInstanceError
+        For fewer than two loads, negative ones, and a load of 0 now.
 
     Examples
     --------
@@ -56,7 +62,8 @@ def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, 
 
     Raises
     ------
-    InvalidInstanceError : for fewer than two loads, negative ones, a load of 0 now and less than one level.
+    InvalidInstanceError
+        For fewer than two loads, negative ones, a load of 0 now and less than one level.
 
     Examples
     --------

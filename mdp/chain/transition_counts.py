@@ -50,7 +50,8 @@ def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
 
     Raises
     ------
-    InvalidInstanceError : for another shape, and for what is no count.
+    InvalidInstanceError
+        For another shape, and for what is no count.
     """
     observed = np.asarray(transitions)
     if observed.shape != (size, size):

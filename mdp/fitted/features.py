@@ -64,8 +64,10 @@ class Features:
 
         Parameters
         ----------
-        partitions : shape (rows, n + 1).
-        targets : shape (rows,), bytes.
+        partitions
+            Shape (rows, n + 1).
+        targets
+            Shape (rows,), bytes.
 
         Returns
         -------

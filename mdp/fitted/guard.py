@@ -61,8 +61,10 @@ def guard(
 
     Parameters
     ----------
-    seed : seed of the simulation; should differ from the one that the candidates were made with.
-    runs, steps : independent runs, and migrations that count in each of them.
+    seed
+        Seed of the simulation; should differ from the one that the candidates were made with.
+    runs, steps
+        Independent runs, and migrations that count in each of them.
     """
     ssm = SingleStep(model)
     costs: dict[str, Floats] = {name: np.empty(runs) for name in ("ssm", *candidates)}

@@ -41,7 +41,8 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
 
     Parameters
     ----------
-    model : the process; there must be a partition for each node count.
+    model
+        The process; there must be a partition for each node count.
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
     policy = Fitted(model, tuple(np.zeros(feature.count) for feature in features))
@@ -60,7 +61,8 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
 
     Parameters
     ----------
-    kept : partitions of each node count, before repetitions are dropped; all of them, where there are no more than that.
+    kept
+        Partitions of each node count, before repetitions are dropped; all of them, where there are no more than that.
     """
     model = policy.model
     if max(model.size.states) <= kept:

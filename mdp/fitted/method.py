@@ -84,8 +84,10 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
 
     Parameters
     ----------
-    model : the process; there must be a partition for each node count.
-    **parameters : `rounds`, `samples` of `fit`, `kept` of `restrict`.
+    model
+        The process; there must be a partition for each node count.
+    **parameters
+        `rounds`, `samples` of `fit`, `kept` of `restrict`.
     """
     samples, simulation = np.random.SeedSequence(seed).spawn(2)
     generator = np.random.default_rng(samples)

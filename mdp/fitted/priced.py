@@ -33,8 +33,10 @@ class PricedClass:
 
         Parameters
         ----------
-        state_before : shape (m + 1,), bytes of state before each boundary.
-        partitions : shape (rows, k + 1).
+        state_before
+            Shape (m + 1,), bytes of state before each boundary.
+        partitions
+            Shape (rows, k + 1).
 
         Returns
         -------

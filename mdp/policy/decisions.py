@@ -100,8 +100,10 @@ def in_place(before: Sequence[Interval | None], assigned: Assignment) -> Assignm
 
     Parameters
     ----------
-    before : interval of each node, None for one that does not exist.
-    assigned : intervals of the present nodes, in their order, then of new ones.
+    before
+        Interval of each node, None for one that does not exist.
+    assigned
+        Intervals of the present nodes, in their order, then of new ones.
 
     Examples
     --------

@@ -36,7 +36,8 @@ def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
 
     Raises
     ------
-    ValueError : when the lists are not all of that width.
+    ValueError
+        When the lists are not all of that width.
     """
     flat = pyarrow.chunked_array([chunk.flatten() for chunk in lists.chunks], lists.type.value_type).to_numpy()
     if flat.size != len(lists) * width:
@@ -49,11 +50,13 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
 
     Parameters
     ----------
-    classes : columns for each node count; from a generator, so that only one table is in memory twice.
+    classes
+        Columns for each node count; from a generator, so that only one table is in memory twice.
 
     Raises
     ------
-    UnwritableError : when the folder cannot be written to; what was at `path` stays.
+    UnwritableError
+        When the folder cannot be written to; what was at `path` stays.
     """
     with writing(path) as file:
         tables = (pyarrow.table(columns) for columns in classes)
@@ -77,7 +80,8 @@ def refuse_changed(path: Path, digest: str) -> None:
 
     Raises
     ------
-    DamagedFileError : naming the file.
+    DamagedFileError
+        Naming the file.
     """
     if not path.is_file():
         raise DamagedFileError(str(path), "is missing")

@@ -167,7 +167,8 @@ class StoredPolicy(Method):
 
         Raises
         ------
-        InvalidInstanceError : when no folder is named, or it holds no policy, a damaged one, or one for other parameters.
+        InvalidInstanceError
+            When no folder is named, or it holds no policy, a damaged one, or one for other parameters.
         """
         folder = Path(self.read_parameters(options).policy)
         wanted = PolicyModel.of(problem, problem.reachable_counts)

@@ -146,11 +146,16 @@ def sweep_rows(
 
     Parameters
     ----------
-    model, discounted : the process, and γ·C by node count from `discounted_values`.
-    source : index of the states' node count in `model.counts`.
-    rows : states to search from; fastest in the order of `model.orders[source]`.
-    before : actions of an earlier sweep, same shape as `actions`, or None.
-    costs, actions : shape (states, successors): filled at `rows`.
+    model, discounted
+        The process, and γ·C by node count from `discounted_values`.
+    source
+        Index of the states' node count in `model.counts`.
+    rows
+        States to search from; fastest in the order of `model.orders[source]`.
+    before
+        Actions of an earlier sweep, same shape as `actions`, or None.
+    costs, actions : shape (states, successors)
+        Filled at `rows`.
     """
     partitions, state_before = model.partitions[source], model.tasks.state_before
     count = len(partitions)
@@ -231,9 +236,12 @@ def iterate(
 
     Parameters
     ----------
-    state : iteration to continue; by default a new one.
-    accuracy, max_sweeps : when to stop: at this proven error of C, relative to all state; after so many sweeps.
-    after_sweep : called after each sweep, for progress and checkpoints.
+    state
+        Iteration to continue; by default a new one.
+    accuracy, max_sweeps
+        When to stop: at this proven error of C, relative to all state; after so many sweeps.
+    after_sweep
+        Called after each sweep, for progress and checkpoints.
 
     Returns
     -------
@@ -242,8 +250,10 @@ def iterate(
 
     Raises
     ------
-    OutOfTimeError : when the deadline passes during the first sweep; later ones are left undone.
-    VerificationError : a projected cost is NaN or infinite: nothing of it is passed on or written.
+    OutOfTimeError
+        When the deadline passes during the first sweep; later ones are left undone.
+    VerificationError
+        A projected cost is NaN or infinite: nothing of it is passed on or written.
     """
     now = Iteration.start(model) if state is None else state
     target = accuracy * model.total_state

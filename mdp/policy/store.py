@@ -169,7 +169,8 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
 
     Raises
     ------
-    UnwritableError : when the folder cannot be written to or the disk is full.
+    UnwritableError
+        When the folder cannot be written to or the disk is full.
     """
     place = Path(folder)
     with naming_errors(place):
@@ -223,7 +224,8 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInstanceError : when the folder holds no policy, one half written or of another format.
+    InvalidInstanceError
+        When the folder holds no policy, one half written or of another format.
     """
     with _with_advice():
         return _read_head(Path(folder))[1]
@@ -234,7 +236,8 @@ def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyMode
 
     Raises
     ------
-    InvalidInstanceError : naming the parameters that differ.
+    InvalidInstanceError
+        Naming the parameters that differ.
     """
     known = stored["node_counts"]
     if set(wanted.counts) <= set(known):

@@ -75,9 +75,12 @@ def search_by_prices(
 
     Parameters
     ----------
-    course : feasible at every step.
-    cost, path : a known path, such as that of `search_path`.
-    gap : relative gap at which the path counts as optimal.
+    course
+        Feasible at every step.
+    cost, path
+        A known path, such as that of `search_path`.
+    gap
+        Relative gap at which the path counts as optimal.
     """
     search = PriceSearch(cost, path)
     try:

@@ -91,7 +91,8 @@ def best_path(
 
     Parameters
     ----------
-    stages : all steps but the last, in order; steps may share tries.
+    stages
+        All steps but the last, in order; steps may share tries.
 
     Returns
     -------
@@ -101,7 +102,8 @@ def best_path(
 
     Raises
     ------
-    PathSearchTimeoutError : when `out_of_time` says so.
+    PathSearchTimeoutError
+        When `out_of_time` says so.
     """
     if not stages:
         return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
@@ -196,7 +198,8 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Parameters
     ----------
-    course : feasible at every step.
+    course
+        Feasible at every step.
 
     Returns
     -------
@@ -205,8 +208,10 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
 
     Raises
     ------
-    PathSearchTimeoutError : when `out_of_time` says so.
-    ProblemTooLargeError : when the partitions do not fit into memory.
+    PathSearchTimeoutError
+        When `out_of_time` says so.
+    ProblemTooLargeError
+        When the partitions do not fit into memory.
     """
     what = f"all partitions of {len(course.steps) - 1} steps"
     refuse_beyond_memory(enumeration_needs(course)[1], what, "prove by prices instead (way='prices')")

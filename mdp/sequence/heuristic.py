@@ -121,7 +121,8 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
 
     Raises
     ------
-    ValueError : when a step has no partition within its load limit.
+    ValueError
+        When a step has no partition within its load limit.
     """
     before, path = course.start, []
     for step in course.steps:
@@ -205,10 +206,14 @@ def search_path(
 
     Parameters
     ----------
-    course : feasible at every step.
-    pools : pools of the course; partitions that are met are added.
-    starts : greedy paths of a round, made with state sizes that are off by random factors.
-    out_of_time : asked now and then; at least one greedy path is made.
+    course
+        Feasible at every step.
+    pools
+        Pools of the course; partitions that are met are added.
+    starts
+        Greedy paths of a round, made with state sizes that are off by random factors.
+    out_of_time
+        Asked now and then; at least one greedy path is made.
     """
     generator = np.random.default_rng(seed)
     best = improved(course, greedy_path(course), out_of_time)

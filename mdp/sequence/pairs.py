@@ -136,9 +136,12 @@ def least_pair(
 
     Parameters
     ----------
-    left_price, right_price : shape (arcs,) of the left and of the right class.
-    state_before : shape (m + 1,), bytes.
-    choices : room for at least `pairs.count` states.
+    left_price, right_price
+        Shape (arcs,) of the left and of the right class.
+    state_before
+        Shape (m + 1,), bytes.
+    choices
+        Room for at least `pairs.count` states.
     """
     left, right, value, choice = pairs.left, pairs.right, choices.value, choices.choice
     last = left.boundary.size - 1
@@ -230,9 +233,12 @@ def arc_minima(
 
     Parameters
     ----------
-    pairs, left_price, right_price, state_before, choices : as given to `least_pair`, and what it found.
-    reached : room of shape (states, 2).
-    left_least, right_least : filled, shape (arcs,) of each class; infinite where no pair contains the arc.
+    pairs, left_price, right_price, state_before, choices
+        As given to `least_pair`, and what it found.
+    reached
+        Room of shape (states, 2).
+    left_least, right_least
+        Filled, shape (arcs,) of each class; infinite where no pair contains the arc.
     """
     left, right, value = pairs.left, pairs.right, choices.value
     last = left.boundary.size - 1

@@ -42,12 +42,15 @@ class PriceRelaxation:
 
     Parameters
     ----------
-    course : feasible at every step.
-    out_of_time : asked now and then; when it says so, any method may raise.
+    course
+        Feasible at every step.
+    out_of_time
+        Asked now and then; when it says so, any method may raise.
 
     Raises
     ------
-    PathSearchTimeoutError : when `out_of_time` says so; the bound stays what it was.
+    PathSearchTimeoutError
+        When `out_of_time` says so; the bound stays what it was.
 
     Attributes
     ----------

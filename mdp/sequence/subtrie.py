@@ -19,7 +19,8 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
 
     Parameters
     ----------
-    allowed : shape (arcs,).
+    allowed
+        Shape (arcs,).
 
     Returns
     -------

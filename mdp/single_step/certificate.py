@@ -45,7 +45,8 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
 
     Raises
     ------
-    NotCertifiedError : for intervals of so many tasks that the arcs do not fit into memory.
+    NotCertifiedError
+        For intervals of so many tasks that the arcs do not fit into memory.
     """
     states = [Fraction(repr(size)) for size in problem.state_size]
     scale = lcm(*(size.denominator for size in states))

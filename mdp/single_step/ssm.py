@@ -20,8 +20,10 @@ def ssm(
 
     Parameters
     ----------
-    old_boundaries : shape (n + 1,): current partition.
-    nodes : intervals of the target, n′.
+    old_boundaries : shape (n + 1,)
+        Current partition.
+    nodes
+        Intervals of the target, n′.
 
     Returns
     -------

@@ -34,7 +34,8 @@ def best_migration(
 
     Parameters
     ----------
-    tolerance : tolerance of the load, τ in state migration, Definition 3.1.
+    tolerance
+        Tolerance of the load, τ in state migration, Definition 3.1.
 
     Returns
     -------
@@ -66,10 +67,12 @@ def settle(
 
     Parameters
     ----------
-    work_before, state_before, old_boundaries, limit, allow_empty : as for `edrp.mdp.single_step.ssm.ssm`.
-    boundaries, matched : shape (n′ + 1,), (n′,): filled in: the partition, empty intervals last, and the old interval that keeps
-        each new one, or −1.
-    least_load : whether the maximal load decides between equal gains, before the moves.
+    work_before, state_before, old_boundaries, limit, allow_empty
+        As for `edrp.mdp.single_step.ssm.ssm`.
+    boundaries, matched : shape (n′ + 1,), (n′,)
+        Filled in: the partition, empty intervals last, and the old interval that keeps each new one, or −1.
+    least_load
+        Whether the maximal load decides between equal gains, before the moves.
 
     Returns
     -------

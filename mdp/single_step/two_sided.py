@@ -41,11 +41,15 @@ def two_sided(
 
     Parameters
     ----------
-    work_before : shape (m + 1,): work before each boundary.
-    left_state, right_state : shape (m + 1,): bytes of state before each boundary, as the migration to P and the one from P move
-        them; multiplied by a factor where one of the two is to count more.
-    left, right : partitions before and after; intervals may be empty.
-    nodes, limit, allow_empty : intervals of P, most work of each, and whether they may hold no task.
+    work_before : shape (m + 1,)
+        Work before each boundary.
+    left_state, right_state : shape (m + 1,)
+        Bytes of state before each boundary, as the migration to P and the one from P move them; multiplied by a
+        factor where one of the two is to count more.
+    left, right
+        Partitions before and after; intervals may be empty.
+    nodes, limit, allow_empty
+        Intervals of P, most work of each, and whether they may hold no task.
 
     Returns
     -------

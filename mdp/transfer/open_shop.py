@@ -52,8 +52,10 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
 
     Parameters
     ----------
-    source, target, ticks : shape (edges,): sender, receiver and time of each transfer; pairs differ, times are at least 1.
-    nodes : number of nodes.
+    source, target, ticks : shape (edges,)
+        Sender, receiver and time of each transfer; pairs differ, times are at least 1.
+    nodes
+        Number of nodes.
 
     Returns
     -------

@@ -133,10 +133,12 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
 
     Parameters
     ----------
-    problem : with a current deployment and direct transfers.
-    deployment : what is to run.
-    max_move_ins : tasks of all operators together that may move to a node in one step, and stand still meanwhile; None for no
-        limit.
+    problem
+        With a current deployment and direct transfers.
+    deployment
+        What is to run.
+    max_move_ins
+        Tasks of all operators together that may move to a node in one step, and stand still meanwhile; None for no limit.
 
     Raises
     ------

@@ -25,11 +25,13 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
 
     Parameters
     ----------
-    each : links by which a server joins; 1 gives a tree.
+    each
+        Links by which a server joins; 1 gives a tree.
 
     Raises
     ------
-    InvalidInstanceError : without servers, and for a negative number of links or more than there are pairs.
+    InvalidInstanceError
+        Without servers, and for a negative number of links or more than there are pairs.
     """
     _check(servers, links)
     linked = np.zeros((servers, servers), dtype=bool)

@@ -24,7 +24,8 @@ def random_mapping_problem(
 
     Parameters
     ----------
-    public : whether there is a public network; None for one in three problems.
+    public
+        Whether there is a public network; None for one in three problems.
     """
     generator = np.random.default_rng(seed)
     servers = int(generator.integers(2, max_servers + 1, 2).max())

@@ -29,8 +29,10 @@ def random_rescale(
 
     Parameters
     ----------
-    keyed, tasks, nodes : ranges of the numbers of operators with tasks, of tasks of each, and of nodes.
-    scenarios : whether two or three load scenarios are drawn on top.
+    keyed, tasks, nodes
+        Ranges of the numbers of operators with tasks, of tasks of each, and of nodes.
+    scenarios
+        Whether two or three load scenarios are drawn on top.
     """
     random = np.random.default_rng(np.random.SeedSequence([seed, 20]))
     count = int(random.integers(keyed[0], keyed[1] + 1))

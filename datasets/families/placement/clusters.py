@@ -71,10 +71,13 @@ def cluster(
 
     Parameters
     ----------
-    running : whether the application already runs, deployed for half to one and a half times the load, its replicas dealt to the
+    running
+        Whether the application already runs, deployed for half to one and a half times the load, its replicas dealt to the
         nodes in turn.
-    size : nodes, slots of each, and maximum replicas; one of `SIZES` with room for the operators when None.
-    weights : weights of the metrics; drawn when None.
+    size
+        Nodes, slots of each, and maximum replicas; one of `SIZES` with room for the operators when None.
+    weights
+        Weights of the metrics; drawn when None.
     """
     if size is None:
         fitting = [known for known in SIZES if known[0] * known[1] * FILLED[0] >= operators]

@@ -107,7 +107,8 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
 
     Parameters
     ----------
-    network : delays and prices; resources and speed-ups of the nodes are drawn again.
+    network
+        Delays and prices; resources and speed-ups of the nodes are drawn again.
     """
     level = float(random.uniform(*LEVELS))
     operators, streams = _application(shape, [node.name for node in network.nodes], level, random)

@@ -66,8 +66,10 @@ def draw_topology(
 
     Parameters
     ----------
-    instances : shape (operations,): number of instances of each operation.
-    back : a stream that goes back; its tuples are added to the others.
+    instances : shape (operations,)
+        Number of instances of each operation.
+    back
+        A stream that goes back; its tuples are added to the others.
     """
     received, rates = _rates(shape, load, random, back)
     counts = np.array(instances, float)

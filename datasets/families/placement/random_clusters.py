@@ -40,8 +40,10 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
 
     Parameters
     ----------
-    max_combinations : deployments at most; larger problems are drawn again.
-    running : whether the application already runs somewhere, at random; then downtime counts, too.
+    max_combinations
+        Deployments at most; larger problems are drawn again.
+    running
+        Whether the application already runs somewhere, at random; then downtime counts, too.
     """
     random = np.random.default_rng([seed, 18 + running])
     while True:

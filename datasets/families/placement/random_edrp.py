@@ -39,7 +39,8 @@ def random_problem(
 
     Parameters
     ----------
-    combinations_limit : candidates and replicas are cut until the product of the operators' configurations is at most this.
+    combinations_limit
+        Candidates and replicas are cut until the product of the operators' configurations is at most this.
     """
     random = np.random.default_rng([seed, 2018])
     names = [f"n{u}" for u in range(random.integers(nodes[0], nodes[1] + 1))]

@@ -43,8 +43,10 @@ def random_latency_aware_problem(
 
     Parameters
     ----------
-    combinations_limit : instances are cut until the product of the operators' multisets of nodes is at most this.
-    room : factor of all capacities; less than 1 makes more operators spread over nodes, and more problems infeasible.
+    combinations_limit
+        Instances are cut until the product of the operators' multisets of nodes is at most this.
+    room
+        Factor of all capacities; less than 1 makes more operators spread over nodes, and more problems infeasible.
     """
     random = np.random.default_rng([seed, 2003])
     names = [f"n{u}" for u in range(random.integers(nodes[0], nodes[1] + 1))]

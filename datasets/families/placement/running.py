@@ -22,7 +22,8 @@ def near_fit(
 
     Parameters
     ----------
-    application, network : operators and nodes, whose resources are plain numbers.
+    application, network
+        Operators and nodes, whose resources are plain numbers.
 
     Returns
     -------

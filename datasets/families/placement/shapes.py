@@ -25,8 +25,10 @@ class Shape:
 
     Attributes
     ----------
-    streams : pairs of operators, sender first, ascending.
-    roles : shape (n,): operators of one role are replicas of each other: they do the same work on their share of the tuples.
+    streams
+        Pairs of operators, sender first, ascending.
+    roles : shape (n,)
+        Operators of one role are replicas of each other: they do the same work on their share of the tuples.
     """
 
     streams: Streams

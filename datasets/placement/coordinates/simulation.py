@@ -79,9 +79,10 @@ class MeasuringSupervisors:
 
     Attributes
     ----------
-    position : shape (supervisors, dimension): as stored where peers look them up.
-    measured : shape (supervisors, supervisors): last measurement of each by each, in seconds; NaN where none was made. Initial
-        values count as measured.
+    position : shape (supervisors, dimension)
+        As stored where peers look them up.
+    measured : shape (supervisors, supervisors)
+        Last measurement of each by each, in seconds; NaN where none was made. Initial values count as measured.
     reachable : for each supervisor, those that it can measure.
     """
 

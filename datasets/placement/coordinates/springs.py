@@ -23,13 +23,18 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
 
     Parameters
     ----------
-    position : shape (dimension,): changed in place.
+    position : shape (dimension,)
+        Changed in place.
     peers : shape (peers, dimension)
     latency : shape (peers,)
-    directions : shape (peers, dimension): unit vectors, in which a spring pushes that joins coincident positions.
-    force : below 2.
-    min_move : a move shorter than this share of the mean latency is the last one.
-    moves : maximum number of moves.
+    directions : shape (peers, dimension)
+        Unit vectors, in which a spring pushes that joins coincident positions.
+    force
+        Below 2.
+    min_move
+        A move shorter than this share of the mean latency is the last one.
+    moves
+        Maximum number of moves.
 
     Returns
     -------

@@ -34,7 +34,8 @@ def brute_force_enactment(problem: EnactmentProblem) -> tuple[float | None, tupl
 
     Raises
     ------
-    ValueError : for hosts without price, while filling them counts and nothing limits their number: there may be no optimum.
+    ValueError
+        For hosts without price, while filling them counts and nothing limits their number: there may be no optimum.
     """
     names = list(problem.application.by_name)
     fewest, operators = problem.minimum_instances, problem.application.operators

@@ -23,7 +23,8 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
 
     Parameters
     ----------
-    rule, rule_name : number of replicas of each operator by what scales the engine's jobs today, and its name.
+    rule, rule_name
+        Number of replicas of each operator by what scales the engine's jobs today, and its name.
     """
     yield job_sentence(advice)
     yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)

@@ -21,7 +21,8 @@ def metric_table(metrics: Mapping[str, float], units: Mapping[str, str], *, titl
 
     Parameters
     ----------
-    units : units of those metrics that are neither counts nor shares.
+    units
+        Units of those metrics that are neither counts nor shares.
     """
     rows = [
         (name.replace("_", " ") if titles else name, f"{value:.6g}", units.get(name, DIMENSIONLESS))

@@ -42,7 +42,8 @@ def capture_job(address: str, settings: CaptureSettings, *, sleep: Callable[[flo
 
     Raises
     ------
-    EngineError : in one line with the remedy: no Flink, no job or several, a batch job, one that has ended or vanishes.
+    EngineError
+        In one line with the remedy: no Flink, no job or several, a batch job, one that has ended or vanishes.
     """
     client = FlinkClient(address)
     _require(client, "/config", "flink-version")
@@ -91,8 +92,10 @@ def find_job(overview: Any, wanted: str | None, address: str) -> str:
 
     Raises
     ------
-    JobGoneError : none runs, or the one that is named has ended or does not exist.
-    EngineError : several run and none is named.
+    JobGoneError
+        None runs, or the one that is named has ended or does not exist.
+    EngineError
+        Several run and none is named.
     """
     jobs = [(str(job["jid"]), str(job["name"]), str(job["state"])) for job in overview["jobs"]]
     running = [job for job in jobs if job[2] not in ENDED]
@@ -114,8 +117,10 @@ def check_job(recorded: RecordedAnswer, address: str) -> Any:
 
     Raises
     ------
-    JobGoneError : it is gone or has ended.
-    EngineError : it is a batch job.
+    JobGoneError
+        It is gone or has ended.
+    EngineError
+        It is a batch job.
     """
     job = recorded.answer
     if recorded.status == 404:

@@ -56,8 +56,10 @@ class FlinkClient:
 
     Parameters
     ----------
-    address : such as "http://localhost:8081", with or without a path before those of the API.
-    timeout : seconds to wait for an answer.
+    address
+        Such as "http://localhost:8081", with or without a path before those of the API.
+    timeout
+        Seconds to wait for an answer.
     """
 
     def __init__(self, address: str, timeout: float = 10.0) -> None:
@@ -71,7 +73,8 @@ class FlinkClient:
 
         Raises
         ------
-        EngineError : nothing answers, the certificate is not trusted, or what answers is not Flink.
+        EngineError
+            Nothing answers, the certificate is not trusted, or what answers is not Flink.
         """
         status, body = self.exchange(path)
         answer = None
@@ -91,8 +94,10 @@ class FlinkClient:
 
         Raises
         ------
-        NoAnswerError : no answer came.
-        EngineError : it could not be sent.
+        NoAnswerError
+            No answer came.
+        EngineError
+            It could not be sent.
         """
         status, content = self.exchange(path, method, json.dumps(body).encode())
         try:
@@ -107,8 +112,10 @@ class FlinkClient:
 
         Raises
         ------
-        NoAnswerError : no answer came.
-        EngineError : it could not be sent, or the answer is too long.
+        NoAnswerError
+            No answer came.
+        EngineError
+            It could not be sent, or the answer is too long.
         """
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection

@@ -18,7 +18,8 @@ def java() -> str:
 
     Raises
     ------
-    EngineError : there is none.
+    EngineError
+        There is none.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
@@ -33,7 +34,8 @@ def flink_libraries() -> list[Path]:
 
     Raises
     ------
-    EngineError : the package is not installed.
+    EngineError
+        The package is not installed.
     """
     found = find_spec("pyflink")
     folders = [] if found is None else [Path(place) / "lib" for place in found.submodule_search_locations or ()]

@@ -78,7 +78,8 @@ def job_key_groups(path: str | Path, observation: Observation) -> dict[str, tupl
 
     Raises
     ------
-    EngineError : in one line: as for `read_key_groups`, or the file is of another job or of other key groups.
+    EngineError
+        In one line: as for `read_key_groups`, or the file is of another job or of other key groups.
     """
     states = read_key_groups(path).values()
     sizes: dict[str, tuple[int, ...]] = {}

@@ -17,7 +17,8 @@ def demanded_resources(change: Change, program: Program) -> dict[str, str] | Non
 
     Raises
     ------
-    EngineError : no resource leads to the places of an operator.
+    EngineError
+        No resource leads to the places of an operator.
     """
     advertised: dict[str, dict[str, float]] = {}
     for node in change.observation.nodes:

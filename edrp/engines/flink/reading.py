@@ -31,7 +31,8 @@ def read_observation(capture: Capture) -> Observation:
 
     Raises
     ------
-    EngineError : in one line: it is of another engine, lacks answers or metrics, or a clock ran back while it was made.
+    EngineError
+        In one line: it is of another engine, lacks answers or metrics, or a clock ran back while it was made.
     """
     if capture.engine != "flink":
         raise EngineError(capture.source, f"is a capture of {capture.engine}, not of flink")

@@ -26,8 +26,10 @@ def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
 
     Raises
     ------
-    JobGoneError : the job was stopped and does not run again; the message says how to start it.
-    EngineError : something else went wrong: what, and what runs.
+    JobGoneError
+        The job was stopped and does not run again; the message says how to start it.
+    EngineError
+        Something else went wrong: what, and what runs.
     """
     steps.stop_here()
     steps.refuse_changed(change.observation)

@@ -19,7 +19,8 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
 
     Raises
     ------
-    EngineError : what went wrong, and what the requirements are now.
+    EngineError
+        What went wrong, and what the requirements are now.
     """
     seen = change.observation
     steps.stop_here()

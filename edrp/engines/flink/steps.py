@@ -43,7 +43,8 @@ class FlinkSteps:
 
         Raises
         ------
-        StoppedError : one is.
+        StoppedError
+            One is.
         """
         if self.clock.stopping is not None:
             raise StoppedError(self.client.address, f"stopped by {self.clock.stopping}; nothing was changed")
@@ -83,8 +84,10 @@ class FlinkSteps:
 
         Raises
         ------
-        StoppedError : a stop is asked for.
-        EngineError : it is not done in time.
+        StoppedError
+            A stop is asked for.
+        EngineError
+            It is not done in time.
         """
         began = self.clock.time()
         trouble = ""
@@ -126,7 +129,8 @@ class FlinkSteps:
 
         Raises
         ------
-        EngineError : it fails, or is not the newest complete one afterwards.
+        EngineError
+            It fails, or is not the newest complete one afterwards.
         """
         self.stop_here()
         triggered = self.send("POST", f"{self.root}/checkpoints", {})
@@ -155,7 +159,8 @@ class FlinkSteps:
 
         Raises
         ------
-        EngineError : naming what differs.
+        EngineError
+            Naming what differs.
         """
         now = {vertex["id"]: vertex for vertex in self.job()["vertices"]}
         for operator in observation.operators:

@@ -43,10 +43,13 @@ class KeyedArrays:
 
     Attributes
     ----------
-    compiled : its operators, streams and nodes as for kind `edrp`, with the weights and limits of this problem; latencies are
-        those of even shares and not to be used.
-    tasks : by operator, in the order of `compiled.operators`.
-    up_rate, down_rate : shape (nodes,): bytes/s, infinite for no limit.
+    compiled
+        Its operators, streams and nodes as for kind `edrp`, with the weights and limits of this problem; latencies are those
+        of even shares and not to be used.
+    tasks
+        By operator, in the order of `compiled.operators`.
+    up_rate, down_rate : shape (nodes,)
+        Bytes/s, infinite for no limit.
     """
 
     problem: RescaleProblem
@@ -91,7 +94,8 @@ def compile_rescale(problem: RescaleProblem) -> KeyedArrays:
 
     Raises
     ------
-    ProblemTooLargeError : when the tables over tasks and nodes would not fit in memory.
+    ProblemTooLargeError
+        When the tables over tasks and nodes would not fit in memory.
     """
     compiled = compile_problem(as_edrp(problem))
     terms = {term.metric: term for term in problem.terms}

@@ -19,7 +19,8 @@ class KeyedTasks(Document):
 
     Raises
     ------
-    InvalidInstanceError : arrays of different lengths, and tasks of which none has any work.
+    InvalidInstanceError
+        Arrays of different lengths, and tasks of which none has any work.
 
     Examples
     --------

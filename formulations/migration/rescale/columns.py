@@ -107,7 +107,8 @@ def add_operator_columns(program: Program, arrays: KeyedArrays, index: int) -> R
 
     Raises
     ------
-    ProblemTooLargeError : before allocating them, where there are too many ranges.
+    ProblemTooLargeError
+        Before allocating them, where there are too many ranges.
     """
     keyed = arrays.tasks[index].count > 0
     entries, layers = _keyed_entries(arrays, index) if keyed else _plain_entries(arrays, index)

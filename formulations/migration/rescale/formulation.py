@@ -42,7 +42,8 @@ def formulate_rescale(problem: RescaleProblem, name: str) -> RescaleFormulation:
 
     Raises
     ------
-    ProblemTooLargeError : where there are too many ranges.
+    ProblemTooLargeError
+        Where there are too many ranges.
     """
     started = perf_counter()
     expressions = RangeExpressions(compile_rescale(problem))
@@ -59,7 +60,8 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
 
     Parameters
     ----------
-    units : units of work; what is not examined by then stays in the list, which is then not minimal.
+    units
+        Units of work; what is not examined by then stays in the list, which is then not minimal.
     """
     deadline = now() + units
     if alone := problem.clashes():

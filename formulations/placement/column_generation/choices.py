@@ -191,7 +191,8 @@ def search_choices(patterns: _Patterns, cover: _Cover, streams: _Streams, listed
 
     Parameters
     ----------
-    listed : written: a choice per row.
+    listed
+        Written: a choice per row.
 
     Returns
     -------

@@ -42,10 +42,14 @@ def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, finenes
 
     Parameters
     ----------
-    demand : demand of one instance, shape (operators, resources).
-    capacity : shape (resources,).
-    max_instances : upper limit on the instances of each operator, shape (operators,).
-    fineness : cells of each axis; up to twice as many where all needs are then whole numbers of cells.
+    demand
+        Demand of one instance, shape (operators, resources).
+    capacity
+        Shape (resources,).
+    max_instances
+        Upper limit on the instances of each operator, shape (operators,).
+    fineness
+        Cells of each axis; up to twice as many where all needs are then whole numbers of cells.
     """
     usable = max_instances > 0
     wanted = (max_instances[:, None] * demand).sum(axis=0)

@@ -81,7 +81,8 @@ def fill_bounds(steps: PatternSteps, table: BoundTable, worth: np.ndarray) -> No
 
     Parameters
     ----------
-    worth : worth of an instance, shape (steps,).
+    worth
+        Worth of an instance, shape (steps,).
     """
     rows, columns, values, need = table.rows, table.columns, table.values, table.need
     cells = rows * columns
@@ -117,10 +118,14 @@ def search_patterns(
 
     Parameters
     ----------
-    worth : worth of an instance, shape (steps,).
-    threshold : patterns worth no more than this are not wanted.
-    improve : raise the threshold to each pattern met: the last one is the best. Otherwise list all.
-    found : written: the patterns met, as far as there is room.
+    worth
+        Worth of an instance, shape (steps,).
+    threshold
+        Patterns worth no more than this are not wanted.
+    improve
+        Raise the threshold to each pattern met: the last one is the best. Otherwise list all.
+    found
+        Written: the patterns met, as far as there is room.
 
     Returns
     -------

@@ -48,9 +48,12 @@ class Relabelling:
 
         Parameters
         ----------
-        owner : class of each supervisor in use, shape (supervisors,).
-        patterns : its pattern, shape (supervisors, operators).
-        cutoff : seconds.
+        owner
+            Class of each supervisor in use, shape (supervisors,).
+        patterns
+            Its pattern, shape (supervisors, operators).
+        cutoff
+            Seconds.
         """
         rank = np.lexsort((*patterns.T, owner))
         owner, patterns = owner[rank], patterns[rank]

@@ -105,9 +105,12 @@ def search_labels(
 
     Parameters
     ----------
-    same_as_last : whether a pattern equals the one before, class included.
-    cutoff : paths at least this long are not wanted.
-    best : written: node of each pattern; untouched where no path is shorter than the cutoff.
+    same_as_last
+        Whether a pattern equals the one before, class included.
+    cutoff
+        Paths at least this long are not wanted.
+    best
+        Written: node of each pattern; untouched where no path is shorter than the cutoff.
 
     Returns
     -------

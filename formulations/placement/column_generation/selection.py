@@ -25,9 +25,12 @@ def longest_path(program: Program, model: Model, pattern: Ints, use: Ints, least
 
     Parameters
     ----------
-    program, model : gets columns "first arrival", "arrival" (operators,) and "longest".
-    pattern, use : counts of each column's pattern, shape (columns, operators), and the columns that say whether it is used.
-    least_delay : seconds d of each forward stream.
+    program, model
+        Gets columns "first arrival", "arrival" (operators,) and "longest".
+    pattern, use
+        Counts of each column's pattern, shape (columns, operators), and the columns that say whether it is used.
+    least_delay
+        Seconds d of each forward stream.
     """
     size, a, b = model.instances.size, model.source, model.target
     first, last = program.add_columns("first arrival", size), program.add_columns("arrival", size)

@@ -146,7 +146,8 @@ def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time
 
     Raises
     ------
-    OutOfTimeError : between two operators.
+    OutOfTimeError
+        Between two operators.
     """
     unary = [grouped_unary(relaxation.unary[i], plan.candidates[i], plan.groups[i]) for i in range(model.operators)]
     pair = [_pair_costs(model, plan, relaxation, i) for i in range(model.operators)]
@@ -168,7 +169,8 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: Relaxation, out_
 
     Raises
     ------
-    OutOfTimeError : between two operators.
+    OutOfTimeError
+        Between two operators.
     """
     marginals = np.empty_like(relaxation.unary)
     before = np.zeros(1)

@@ -16,9 +16,11 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
 
     Parameters
     ----------
-    share : share of each row in the mixture of placements that makes up the bound.
-    mirrored : whether all classes may be exchanged for one another. An operator on the second or third class alone then is one on
-        the first.
+    share
+        Share of each row in the mixture of placements that makes up the bound.
+    mirrored
+        Whether all classes may be exchanged for one another. An operator on the second or third class alone then is one on the
+        first.
     """
     choices = quotient.choices
     if mirrored:

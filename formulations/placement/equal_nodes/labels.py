@@ -139,9 +139,12 @@ class LabelSearch:
 
         Parameters
         ----------
-        beam : labels per layer; those with the least bounds are kept.
-        out_of_time : asked between chunks; what is not looked at counts as dropped.
-        room : share of what is shared that may be used; below 1 the bound of the result holds for no other placements.
+        beam
+            Labels per layer; those with the least bounds are kept.
+        out_of_time
+            Asked between chunks; what is not looked at counts as dropped.
+        room
+            Share of what is shared that may be used; below 1 the bound of the result holds for no other placements.
         """
         if not self.complete:
             return LabelResult([], np.inf, 0)

@@ -53,9 +53,12 @@ class NodeProgram:
 
     Parameters
     ----------
-    quotient : with times of moves, without traffic.
-    alive : rows of the choices that are left.
-    units : units of work for all programs together.
+    quotient
+        With times of moves, without traffic.
+    alive
+        Rows of the choices that are left.
+    units
+        Units of work for all programs together.
     """
 
     def __init__(self, quotient: Quotient, alive: Bools, units: float) -> None:

@@ -247,7 +247,8 @@ class CaseSearch:
 
         Parameters
         ----------
-        allowed : the objective below which a placement is better than another one by more than the gap.
+        allowed
+            The objective below which a placement is better than another one by more than the gap.
         """
         distance = FIRST_CUTOFF
         while not self.done and not self.out_of_time():

@@ -133,8 +133,10 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
 
     Parameters
     ----------
-    levels : by which the room of a node is told apart, at most `MAX_LEVEL`.
-    full : classes that have to be used in the end, as bits; 0 where that is not asked for.
+    levels
+        By which the room of a node is told apart, at most `MAX_LEVEL`.
+    full
+        Classes that have to be used in the end, as bits; 0 where that is not asked for.
     """
     steps, _ = list_steps(quotient.model)
     level = choice_levels(quotient, levels)

@@ -23,7 +23,8 @@ def first_counts(tasks: FixedTasks, placed: Ints | None = None) -> Ints | None:
 
     Parameters
     ----------
-    placed : shape (nodes, operators): tasks that have their places.
+    placed : shape (nodes, operators)
+        Tasks that have their places.
     """
     arrays = tasks.arrays
     counts = np.zeros((tasks.nodes, tasks.operators), np.int64) if placed is None else placed.copy()

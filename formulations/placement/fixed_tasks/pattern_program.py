@@ -140,7 +140,8 @@ def compose(tasks: FixedTasks, patterns: Ints, units: float) -> tuple[Ints | Non
     Parameters
     ----------
     patterns : shape (patterns, operators)
-    units : units of work after which the integer program is given up.
+    units
+        Units of work after which the integer program is given up.
     """
     if not len(patterns):
         return None, True

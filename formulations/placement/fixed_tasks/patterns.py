@@ -22,7 +22,8 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
 
     Parameters
     ----------
-    limits : shape (shared,): largest load of a node; infinite for none.
+    limits : shape (shared,)
+        Largest load of a node; infinite for none.
     """
     arrays = tasks.arrays
     order = np.argsort(arrays.totals, kind="stable")

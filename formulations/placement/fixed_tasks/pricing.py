@@ -33,8 +33,10 @@ class Pricing:
 
     Parameters
     ----------
-    tasks : operators are renumbered inside along the tree.
-    limits : shape (shared,): largest load of a node.
+    tasks
+        Operators are renumbered inside along the tree.
+    limits : shape (shared,)
+        Largest load of a node.
     """
 
     def __init__(self, tasks: FixedTasks, limits: Floats) -> None:
@@ -63,10 +65,14 @@ class Pricing:
 
         Parameters
         ----------
-        prices : shape (operators,): price of a task; negative where it gains.
-        weights : shape (shared,): price of a node's load.
-        cutoff : patterns that cost as much are not looked for.
-        width : labels that go on from one operator to the next.
+        prices : shape (operators,)
+            Price of a task; negative where it gains.
+        weights : shape (shared,)
+            Price of a node's load.
+        cutoff
+            Patterns that cost as much are not looked for.
+        width
+            Labels that go on from one operator to the next.
         """
         found = np.zeros((FOUND, self.order.size), np.int64)
         priced = Prices(prices[self.order], weights)

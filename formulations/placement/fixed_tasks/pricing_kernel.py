@@ -27,9 +27,12 @@ def price_patterns(
 
     Parameters
     ----------
-    prices, cutoff, width : as for `Pricing.best`, with operators in the order of the tree.
-    multipliers : shape (rows,): multipliers of the rows to begin with; written: the best ones met.
-    found : shape (patterns, operators): written: patterns, the best last.
+    prices, cutoff, width
+        As for `Pricing.best`, with operators in the order of the tree.
+    multipliers : shape (rows,)
+        Multipliers of the rows to begin with; written: the best ones met.
+    found : shape (patterns, operators)
+        Written: patterns, the best last.
 
     Returns
     -------

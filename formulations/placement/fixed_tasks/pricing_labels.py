@@ -69,7 +69,8 @@ def price_labels(
 
     Parameters
     ----------
-    found : shape (patterns, operators): written: the patterns of least cost, the best last.
+    found : shape (patterns, operators)
+        Written: the patterns of least cost, the best last.
 
     Returns
     -------

@@ -30,8 +30,10 @@ class PeakSearch:
 
     Parameters
     ----------
-    shared : shared resources whose largest load is minimised; none if any placement will do.
-    limits : shape (shared,): largest load of a node; infinite for none.
+    shared
+        Shared resources whose largest load is minimised; none if any placement will do.
+    limits : shape (shared,)
+        Largest load of a node; infinite for none.
 
     Attributes
     ----------

@@ -50,8 +50,10 @@ def ranges_on(
 
     Parameters
     ----------
-    tolerance : how much more than the average a replica may have, next to what the problem demands.
-    by_number : whether replicas hold at most ⌈m/r⌉ tasks instead, whatever their work.
+    tolerance
+        How much more than the average a replica may have, next to what the problem demands.
+    by_number
+        Whether replicas hold at most ⌈m/r⌉ tasks instead, whatever their work.
     """
     tasks, replicas = arrays.tasks[index], len(nodes)
     if not tasks.count:

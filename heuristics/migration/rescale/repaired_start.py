@@ -66,8 +66,10 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
 
     Parameters
     ----------
-    present : what runs, or another deployment to begin with; None for none.
-    target : share of what a replica serves that its load stays below where that can be had.
+    present
+        What runs, or another deployment to begin with; None for none.
+    target
+        Share of what a replica serves that its load stays below where that can be had.
     """
     pieces: list[Piece] = []
     for index in range(len(arrays.tasks)):

@@ -58,7 +58,8 @@ def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
 
     Parameters
     ----------
-    share : 0 for the fewest, 1 for the most.
+    share
+        0 for the fewest, 1 for the most.
     """
     free, replicas = arrays.compiled.capacity.copy(), Replicas()
     for index in range(len(arrays.tasks)):

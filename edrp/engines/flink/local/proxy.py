@@ -25,8 +25,10 @@ class DelayProxies:
 
     Parameters
     ----------
-    delays : seconds one way between two nodes, in whichever order; other pairs have none. Changes hold for what is sent later.
-    process_of : identifier of the process of a node, or None.
+    delays
+        Seconds one way between two nodes, in whichever order; other pairs have none. Changes hold for what is sent later.
+    process_of
+        Identifier of the process of a node, or None.
     """
 
     def __init__(self, delays: Mapping[tuple[str, str], float], process_of: Callable[[str], int | None]) -> None:

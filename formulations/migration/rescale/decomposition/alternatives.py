@@ -91,7 +91,8 @@ def list_alternatives(values: OperatorValues, prices: OperatorPrices, room: Floa
 
     Parameters
     ----------
-    room : shape (states,): the highest cost of each state, as of `OperatorValues.by_state`; -inf for none.
+    room
+        Shape (states,): the highest cost of each state, as of `OperatorValues.by_state`; -inf for none.
     """
     ways: list[tuple[int, Replicas]] = []
     for state in np.flatnonzero(np.isfinite(room)).tolist():

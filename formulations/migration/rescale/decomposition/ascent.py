@@ -24,8 +24,10 @@ class Ascent:
 
     Parameters
     ----------
-    objective : of the best answer known, or of the worst that is feasible.
-    before : prices of the same problem without ranges of shares, to begin with.
+    objective
+        Of the best answer known, or of the worst that is feasible.
+    before
+        Prices of the same problem without ranges of shares, to begin with.
     """
 
     def __init__(self, relaxation: Relaxation, objective: float, before: Ascent | None = None) -> None:

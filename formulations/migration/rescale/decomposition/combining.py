@@ -54,9 +54,12 @@ def search_combinations(
 
     Parameters
     ----------
-    model, priced, listed : the problem, prices, and the alternatives of each operator, of which none that matters is missing.
-    most : objective at which a combination is of no interest.
-    improve : told of one that may be better; returns the objective at which combinations are of no interest from then on.
+    model, priced, listed
+        The problem, prices, and the alternatives of each operator, of which none that matters is missing.
+    most
+        Objective at which a combination is of no interest.
+    improve
+        Told of one that may be better; returns the objective at which combinations are of no interest from then on.
 
     Returns
     -------

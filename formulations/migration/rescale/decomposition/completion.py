@@ -32,9 +32,12 @@ def complete(
 
     Parameters
     ----------
-    relaxation, blocks, prices : prices that prove a bound, the higher the fewer deployments are left.
-    most : objective at which deployments are of no interest.
-    improve : told of one that may be better; returns the objective at which deployments are of no interest from then on.
+    relaxation, blocks, prices
+        Prices that prove a bound, the higher the fewer deployments are left.
+    most
+        Objective at which deployments are of no interest.
+    improve
+        Told of one that may be better; returns the objective at which deployments are of no interest from then on.
 
     Returns
     -------

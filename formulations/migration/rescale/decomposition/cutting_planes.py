@@ -23,7 +23,8 @@ class CuttingPlanes:
 
     Parameters
     ----------
-    scale : typical prices; those of scale 0 stay 0.
+    scale
+        Typical prices; those of scale 0 stay 0.
     """
 
     def __init__(self, model: BoundModel, blocks: PriceBlocks, scale: Floats) -> None:

@@ -25,8 +25,10 @@ def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[flo
 
     Parameters
     ----------
-    own : shape (operators, states), infinite where an operator cannot be.
-    pairs : Tables of shape (states, states) by two operators, the first one smaller.
+    own
+        Shape (operators, states), infinite where an operator cannot be.
+    pairs
+        Tables of shape (states, states) by two operators, the first one smaller.
     """
     size, states = own.shape
     tables = [_Table((i,), own[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]

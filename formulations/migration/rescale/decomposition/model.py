@@ -92,7 +92,8 @@ def build_bound_model(arrays: KeyedArrays) -> BoundModel:
 
     Raises
     ------
-    ProblemTooLargeError : where they would not fit in memory.
+    ProblemTooLargeError
+        Where they would not fit in memory.
     """
     compiled, problem = arrays.compiled, arrays.problem
     operators = range(len(compiled.operators))
