@@ -28,6 +28,11 @@ def random_stream(seed: int, stream: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
 
 
+def log_uniform(ends: tuple[float, float], random: np.random.Generator) -> float:
+    """Draw a number whose logarithm is uniform between those of the ends."""
+    return float(np.exp(random.uniform(*np.log(ends))))
+
+
 DIGITS = 6
 """Significant digits of generated numbers: documents stay short, and the last bits of a machine's logarithm play no part."""
 

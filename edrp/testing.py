@@ -3,8 +3,6 @@
 A package that registers a method (entry point `edrp.methods`) tests it with `check_method`.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace

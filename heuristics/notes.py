@@ -1,7 +1,5 @@
 """Shared wording of the notes of methods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 MAX_NAMED = 5

@@ -12,6 +12,11 @@ from edrp.core.errors import BackendUnavailableError
 from edrp.core.problem import Problem
 
 
+def first_line(maker: Callable[..., object]) -> str:
+    """What a function makes: the first line of its docstring, without the full stop."""
+    return str(maker.__doc__).splitlines()[0].rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """Random instances of one kind that differ by size and seed.

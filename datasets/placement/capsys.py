@@ -245,10 +245,7 @@ def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProbl
     return EdrpProblem.model_validate(
         {
             "application": {"operators": operators, "streams": streams},
-            "network": {
-                "nodes": _workers(workers, slots, capacity),
-                "between_zones": {"delay": 0.0},
-            },
+            "network": {"nodes": _workers(workers, slots, capacity), "between_zones": {"delay": 0.0}},
             "priorities": [{"metric": f"peak_loads.{name}", "slack": 0.0} for name in used],
         }
     )

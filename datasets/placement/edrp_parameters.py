@@ -58,10 +58,5 @@ MEAN_DELAY = 0.032
 def logical_network(graph: nx.Graph[Any], nodes: list[Hashable] | None = None, resources: float = NODE_RESOURCES) -> Network:
     """The fully connected network over a physical graph (edge attribute `delay` in seconds) with Table II's prices and times."""
     return Network.from_graph(
-        graph,
-        nodes=nodes,
-        cost=LINK_PRICE,
-        bandwidth=BANDWIDTH,
-        store=STORE,
-        node_defaults={**NODE, "resources": resources},
+        graph, nodes=nodes, cost=LINK_PRICE, bandwidth=BANDWIDTH, store=STORE, node_defaults={**NODE, "resources": resources}
     )

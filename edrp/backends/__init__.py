@@ -73,12 +73,7 @@ def get_backend(name: str) -> Backend:
 
 
 def solve_program(
-    program: Program,
-    backend: str = "highs",
-    *,
-    time_limit: float | None = None,
-    work_limit: float | None = None,
-    **options: Any,
+    program: Program, backend: str = "highs", *, time_limit: float | None = None, work_limit: float | None = None, **options: Any
 ) -> ProgramResult:
     """Solve a program and return a result whose integer columns are integers exactly.
 
@@ -200,7 +195,8 @@ def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scal
     """
     result = _run(arrays, backend, settings, scale)
     point = _polished(arrays, result)
-    if point is None and "tolerances" not in backend.features and _breaks_rows(arrays, result):
+    breaks_rows = result.values is not None and not _keeps_rows(arrays, result.values)
+    if point is None and "tolerances" not in backend.features and breaks_rows:
         return _from_start(arrays, settings.start, result)
     return _bounded(point or _own_point(arrays, result), settings.gap, scale)
 
@@ -314,11 +310,6 @@ def _keeps_rows(arrays: Arrays, point: Floats) -> bool:
     value = arrays.matrix @ point
     slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(value))
     return bool(((value >= arrays.row_lower - slack) & (value <= arrays.row_upper + slack)).all())
-
-
-def _breaks_rows(arrays: Arrays, result: ProgramResult) -> bool:
-    """Whether a solver's own point breaks a row by more than rounding."""
-    return result.values is not None and not _keeps_rows(arrays, result.values)
 
 
 def _own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:

@@ -150,8 +150,7 @@ def _model(arrays: Arrays) -> Any:
         look("the program")
         part = slice(start[row], start[row + 1])
         left = LinearExpression(
-            linear_coefs=arrays.matrix.data[part].tolist(),
-            linear_vars=[columns[index] for index in arrays.matrix.indices[part]],
+            linear_coefs=arrays.matrix.data[part].tolist(), linear_vars=[columns[index] for index in arrays.matrix.indices[part]]
         )
         least, most = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
         if least is not None and least == most:
@@ -160,9 +159,7 @@ def _model(arrays: Arrays) -> Any:
             model.rows.add((least, left, most))
     used = np.flatnonzero(arrays.objective)
     goal = LinearExpression(
-        constant=arrays.constant,
-        linear_coefs=arrays.objective[used].tolist(),
-        linear_vars=[columns[index] for index in used],
+        constant=arrays.constant, linear_coefs=arrays.objective[used].tolist(), linear_vars=[columns[index] for index in used]
     )
     model.objective = pyomo.Objective(expr=goal)
     return model

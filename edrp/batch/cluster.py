@@ -90,7 +90,7 @@ def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFold
         except PythonException:  # what our own code raises, such as on a full disk, it would raise again
             raise
         except Exception as error:
-            if attempt == JOB_ATTEMPTS or not _lost_a_worker(error):
+            if attempt == JOB_ATTEMPTS or not any(sign in str(error) for sign in LOST_WORKER):
                 raise
             folder.recover()
             left = _without(tasks, folder.keys())
@@ -100,11 +100,6 @@ def _write_all(tasks: DataFrame, count: int, plan: BatchPlan, folder: ResultFold
                 return
         else:
             return
-
-
-def _lost_a_worker(error: Exception) -> bool:
-    """Whether a job failed because a process of Spark was killed."""
-    return any(sign in str(error) for sign in LOST_WORKER)
 
 
 def _frame(spark: SparkSession, source: Any, instances: Sequence[Instance] | None) -> DataFrame:

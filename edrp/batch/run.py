@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def jobs_for(tasks: Sequence[Task], n_jobs: int | None) -> int:
-    """Processes at work at the same time, as joblib counts them: None is one per core, −2 all cores but one."""
-    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    return max(1, min(allowed, len(tasks)))
-
-
 def solve_here(tasks: Sequence[Task], plan: BatchPlan, jobs: int) -> Iterator[Row]:
     """Rows of all tasks, as they come, from so many processes."""
     idle: SimpleQueue[Worker] = SimpleQueue()
@@ -84,11 +78,7 @@ def solve_batch(
 
 @overload
 def solve_batch(
-    instances: Any,
-    method: str | Sequence[str] = ...,
-    *,
-    spark: SparkSession,
-    **options: Unpack[BatchOptions],
+    instances: Any, method: str | Sequence[str] = ..., *, spark: SparkSession, **options: Unpack[BatchOptions]
 ) -> DataFrame: ...
 
 
@@ -207,7 +197,8 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
     """Rows as they come, reported."""
-    jobs = jobs_for(tasks, n_jobs)
+    allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
+    jobs = max(1, min(allowed, len(tasks)))
     begin, failures = perf_counter(), 0
 
     def tell(done: int) -> None:

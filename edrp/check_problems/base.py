@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+from edrp.core.instances import loads
 
 
 class CheckProblems(ABC):
@@ -43,3 +47,34 @@ class CheckProblems(ABC):
     def start(self, problem: Any) -> Any:
         """A decision to start a method from, or None."""
         return None
+
+
+class DrawnCheckProblems(CheckProblems):
+    """Problems of one kind, the ordinary ones drawn at random; brute force finds each optimum once."""
+
+    seeds: ClassVar[range]
+
+    @staticmethod
+    @abstractmethod
+    def draw(seed: int) -> Any:
+        """Draw a small problem, which may be infeasible."""
+
+    @staticmethod
+    def brute_force(problem: Any) -> float | None:
+        """Least objective; asked for once, where `optimum` is not another."""
+        raise NotImplementedError
+
+    def feasible(self) -> dict[str, Any]:
+        """Those of the random problems that have an answer."""
+        drawn = {f"seed {seed}": self.draw(seed) for seed in self.seeds}
+        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+    def optimum(self, problem: Any) -> float | None:
+        """Least objective over all decisions."""
+        return _optimum(self.brute_force, problem.model_dump_json())
+
+
+@cache
+def _optimum(brute_force: Callable[[Any], float | None], text: str) -> float | None:
+    """By text, since problems with named resources have no hash."""
+    return brute_force(loads(text))

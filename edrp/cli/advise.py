@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode
-from edrp.cli.capture import Every, Job, Seconds
+from edrp.cli.capture import Every, GoalsFile, Job, NetworkFile, Seconds
 from edrp.cli.display.advice import advice_parts
 from edrp.cli.display.advice_page import advice_page
-from edrp.cli.options import ForceFolder, output_folder
+from edrp.cli.options import ForceFolder, command_group, output_folder
 from edrp.cli.terminal import output, progress, show
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
@@ -31,16 +31,7 @@ PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json
 """Files that are written for a job, the second where key groups are known; besides, one of kind `migration` per operator with
 state whose replicas change."""
 
-advise_app = typer.Typer(
-    help="Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
-
-@advise_app.callback()
-def engines() -> None:
-    """Advise on a running job: replicas, places, costs and gains of a change, and the calls that would make it."""
+advise_app = command_group()
 
 
 @advise_app.command("flink")
@@ -53,13 +44,8 @@ def advise_flink(
         str | None,
         typer.Option("--rest", help="Address of the REST API, from which a capture is made first.", show_default=False),
     ] = None,
-    network: Annotated[
-        Path | None,
-        typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False),
-    ] = None,
-    goals: Annotated[
-        Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
-    ] = None,
+    network: NetworkFile = None,
+    goals: GoalsFile = None,
     metadata: Annotated[
         Path | None,
         typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.", show_default=False),

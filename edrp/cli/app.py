@@ -76,8 +76,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "solve": Command(
-        "edrp.cli.solve:solve_files",
-        "Solve instances and print the decision, its metrics, and whether it is proven optimal.",
+        "edrp.cli.solve:solve_files", "Solve instances and print the decision, its metrics, and whether it is proven optimal."
     ),
     "explain": Command(
         "edrp.cli.explain:explain_file",
@@ -115,8 +114,7 @@ COMMANDS = {
         "Run the demo: the first paper's hour and a real day, decided step by step with four sets of weights.",
     ),
     "validate": Command(
-        "edrp.cli.validate:validate_files",
-        "Validate instances and solutions, and list every fault with its place.",
+        "edrp.cli.validate:validate_files", "Validate instances and solutions, and list every fault with its place."
     ),
     "warm-up": Command(
         "edrp.cli.warm_up:compile_kernels",
@@ -169,6 +167,7 @@ def load_command(name: str) -> Any:
     found = resolve_name(COMMANDS[name].place)
     if isinstance(found, typer.Typer):
         command: Any = typer.main.get_group(found)
+        command.help = COMMANDS[name].help
     else:
         alone = typer.Typer(add_completion=False)
         alone.command(name)(found)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edrp.cli.options import Force, finite
+from edrp.cli.options import Force, command_group, finite
 from edrp.cli.terminal import output, progress, say
 from edrp.core.files import refuse_target
 from edrp.engines.capture import write_capture
@@ -15,9 +15,7 @@ from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.client import read_address
 from edrp.engines.protocol import get_engine
 
-capture = typer.Typer(
-    help="Store the answers of a stream engine about a running job in one file.", no_args_is_help=True, add_completion=False
-)
+capture = command_group()
 
 Rest = Annotated[str, typer.Option("--rest", help="Address of the REST API, such as http://localhost:8081.", show_default=False)]
 Job = Annotated[
@@ -25,12 +23,13 @@ Job = Annotated[
 ]
 Seconds = Annotated[float, typer.Option("--seconds", min=0, callback=finite, help="Length of the observation in seconds.")]
 Every = Annotated[float, typer.Option("--every", min=0.01, callback=finite, help="Seconds between two readings of the counters.")]
+GoalsFile = Annotated[
+    Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
+]
+NetworkFile = Annotated[
+    Path | None, typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False)
+]
 Mask = Annotated[bool, typer.Option("--mask-hosts", help="Replace names of hosts, and remove the locations of checkpoints.")]
-
-
-@capture.callback()
-def engines() -> None:
-    """Store the answers of a stream engine about a running job in one file."""
 
 
 @capture.command("flink")

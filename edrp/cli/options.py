@@ -22,6 +22,13 @@ from edrp.core.wording import suggestion
 PROGRAM_NAMES = program_names()
 
 
+def command_group() -> typer.Typer:
+    """A group of commands, or of a single one; its help is what `edrp --help` says of it."""
+    group = typer.Typer(no_args_is_help=True, add_completion=False)
+    group.callback()(lambda: None)  # without it, a single command would be the group
+    return group
+
+
 def finite(value: float | None) -> float | None:
     """Refuse NaN and infinity on the command line."""
     if value is not None and not math.isfinite(value):

@@ -31,8 +31,7 @@ def plan_file(
     file: Annotated[Path, typer.Argument(help="Instance of kind migration, migration-policy or rescale.", show_default=False)],
     solution_file: SolutionFile = None,
     uplink: Annotated[
-        float | None,
-        typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s; default: 1.25e8."),
+        float | None, typer.Option("--uplink", min=0, callback=finite, help="Upload rate of a node in bytes/s; default: 1.25e8.")
     ] = None,
     downlink: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="Download rate of a node in bytes/s; default: as --uplink.")

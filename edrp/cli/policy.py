@@ -14,7 +14,7 @@ import typer
 
 from edrp.cli.app import ExitCode
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, finite
+from edrp.cli.options import Force, TimeLimit, WorkLimit, choice_option, command_group, finite
 from edrp.cli.solve import write_solution
 from edrp.cli.terminal import errors, output, report, say
 from edrp.cli.trace import Memory
@@ -38,11 +38,7 @@ from edrp.report.progress import Count, counting, working
 DEFAULT_MASTER = "local[2]"
 """Spark master where the engine is Spark and no master is named."""
 
-policy = typer.Typer(
-    help="Precompute migration policies that prepare for probable later migrations, and decide with them.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+policy = command_group()
 
 
 EngineName = Literal["local", "spark"]
@@ -132,12 +128,7 @@ def _precompute_all(files: list[Path], out: Path, runs: SweepEngine, accuracy: f
             report(error, str(file))
     with counting(errors(), "policies") as tell:
         done = precompute_policies(
-            models,
-            runs,
-            out,
-            accuracy=accuracy,
-            **limits,
-            watch=lambda finished: tell(Count(finished, len(models))),
+            models, runs, out, accuracy=accuracy, **limits, watch=lambda finished: tell(Count(finished, len(models)))
         )
     for one in done:
         if one.fault:

@@ -9,7 +9,7 @@ import typer
 
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work
 from edrp.cli.demo import Data
-from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, finite, output_folder
+from edrp.cli.options import ForceFolder, Method, TimeLimit, choice_option, command_group, finite, output_folder
 from edrp.cli.terminal import output, say
 from edrp.core.files import write_whole
 from edrp.core.folders import refuse_folder
@@ -50,7 +50,7 @@ Sensitivity = Annotated[
 QUICK_SEEDS = 3
 SENSITIVE_NETWORKS = 5
 
-reproduce = typer.Typer(help="Reproduce the tables and figures of the papers.", no_args_is_help=True, add_completion=False)
+reproduce = command_group()
 
 EDRP, MIGRATION = "Placement and replication (EDRP)", "State migration"
 LATENCY_AWARE, ENACTMENT, BIMODAL = "Latency-aware placement", "Enactment", "Bi-modal networks"

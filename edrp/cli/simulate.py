@@ -170,10 +170,7 @@ def _run(scenario: Problem, policy: Choice, seed: int) -> dict[str, float]:
 def _write(title: str, found: PolicyComparison, out: Path, force: bool, command: str) -> None:
     """Write the page and the records."""
     *first, words = found.sections()
-    settings = {
-        "compared": ", ".join(found.samples),
-        "seeds": f"{found.seeds[0]} to {found.seeds[-1]}, each for all of them",
-    }
+    settings = {"compared": ", ".join(found.samples), "seeds": f"{found.seeds[0]} to {found.seeds[-1]}, each for all of them"}
     page = Page(
         f"Runs of {title}",
         "Simulated runs of the same loads with the same seeds, side by side.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edrp.cli.options import ForceFolder, choice_option, finite
+from edrp.cli.options import ForceFolder, choice_option, command_group, finite
 from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 from edrp.core.folders import filling, refuse_folder
@@ -28,9 +28,7 @@ from edrp.report.progress import working
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-trace = typer.Typer(
-    help="Turn logs of events into loads, node counts and migration problems.", no_args_is_help=True, add_completion=False
-)
+trace = command_group()
 
 
 TRACE_FILES = ("tasks.parquet", "intervals.parquet", "loads.parquet", "trace.json", "migration.json", "migration-policy.json")

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode
-from edrp.cli.capture import Job, Rest
+from edrp.cli.capture import GoalsFile, Job, NetworkFile, Rest
 from edrp.cli.display.watch import watch_lines
-from edrp.cli.options import choice_option, finite
+from edrp.cli.options import choice_option, command_group, finite
 from edrp.cli.terminal import output, say
 from edrp.core.files import refuse_target
 from edrp.engines.applying import Program, WatchSettings
@@ -31,12 +31,6 @@ JournalFile = Annotated[
     Path, typer.Option(help="Journal of observations, predictions and actions; an existing one is continued.", show_default=False)
 ]
 Every = Annotated[float, typer.Option(min=MIN_EVERY, callback=finite, help="Length of each observation in seconds.")]
-GoalsFile = Annotated[
-    Path | None, typer.Option(help="JSON file with goals; default: no replica is busier than 80 %.", show_default=False)
-]
-NetworkFile = Annotated[
-    Path | None, typer.Option(help="JSON file with nodes and the delays between them; default: no delays.", show_default=False)
-]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Number of observations; default: until Ctrl-C.", show_default=False)]
 
 Apply = Annotated[
@@ -90,16 +84,7 @@ Demands = Annotated[
     ),
 ]
 
-watch = typer.Typer(
-    help="Watch a running job: observe, predict, advise and, if allowed, apply the advice.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
-
-@watch.callback()
-def engines() -> None:
-    """Watch a running job: observe, predict, advise and, if allowed, apply the advice."""
+watch = command_group()
 
 
 @watch.command("flink")

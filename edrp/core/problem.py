@@ -148,7 +148,8 @@ class Problem(Document):
     """Base of all kinds of problems.
 
     A kind adds its `kind`, its fields, `evaluate` and `solution`; it knows nothing of methods. With a `decision_type` that
-    pydantic knows, decisions may be given as plain dicts and lists.
+    pydantic knows, decisions may be given as plain dicts and lists. Making a problem
+    raises `InvalidInstanceError` with all faults of the document and of its parts, each with its place.
     """
 
     decision_type: ClassVar[Any] = Any

@@ -77,11 +77,6 @@ class LeasingProblem(Problem):
     Leases begin at the start of a period and are paid by whole billing time units; instances move between periods
     free of charge. Hosts are taken to be ready when their lease begins: order them a start-up time earlier.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     Two periods of little load around one of much; a unit lasts two periods:

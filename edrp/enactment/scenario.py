@@ -59,11 +59,6 @@ class EnactmentScenario(Problem):
     for X = processing duration × noise of mean 1, occupies its instance for occupancy × X, and then goes on to the next
     operators; its recorded duration is the time it waited and X.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     >>> scenario = EnactmentScenario(

@@ -125,7 +125,7 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
 def _fit_operator(
     operator: OperatorObservation, observation: Observation, group_states: Mapping[str, Sequence[int]]
 ) -> OperatorFit:
-    source = _is_source(operator, observation)
+    source = all(stream.target != operator.name for stream in observation.streams)
     recent = _recent(operator.windows)
     received = sum(_total_rate(window, out=source) * _weight(window) for window in recent)
     weight = sum(map(_weight, recent))
@@ -158,11 +158,6 @@ def _key_groups(operator: OperatorObservation, loads: Sequence[int], group_state
     groups = operator.max_parallelism
     sizes = group_states.get(operator.name) or group_sizes(operator.state_sizes or [0], groups)
     return KeyGroups(tuple(group_work(loads, groups, sizes)), tuple(map(float, sizes)))
-
-
-def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
-    """Whether nothing flows in."""
-    return all(stream.target != operator.name for stream in observation.streams)
 
 
 def _recent(windows: Sequence[OperatorWindow]) -> list[OperatorWindow]:

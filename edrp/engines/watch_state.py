@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from edrp.engines.estimates import Estimate
@@ -96,11 +96,6 @@ class WatchState:
             self.prediction = None
         else:
             self.unfinished = [*self.unfinished, entry]
-
-
-def prediction_fields(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as fields of a line."""
-    return asdict(prediction)
 
 
 def read_prediction(entry: Mapping[str, Any]) -> Prediction:

@@ -17,7 +17,7 @@ from edrp.engines.observation import Observation
 from edrp.engines.predictions import Prediction, is_waiting, judge, next_width, predict, throughput
 from edrp.engines.protocol import RunningJob
 from edrp.engines.watch_journal import Entry, WatchJournal
-from edrp.engines.watch_state import WatchState, deployment_fields, prediction_fields
+from edrp.engines.watch_state import WatchState, deployment_fields
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
 
@@ -226,7 +226,7 @@ class Watcher:
         return applied
 
     def _predict(self, prediction: Prediction) -> None:
-        self._write("prediction", **prediction_fields(prediction))
+        self._write("prediction", **asdict(prediction))
 
     def _write(self, kind: str, **facts: Any) -> None:
         entry: Entry = {"at": round(self._clock.time(), 3), "kind": kind, **facts}

@@ -210,9 +210,7 @@ def explain_infeasibility(problem: EdrpProblem, units: float) -> tuple[str, ...]
     """Why a problem of kind `edrp` is infeasible, by the proof that fits it best."""
     from edrp.auto.choices import proofs  # brings methods of all kinds, which explaining an answer does not need
 
-    return infeasibility.explain_infeasibility(
-        problem, proofs, units
-    )
+    return infeasibility.explain_infeasibility(problem, proofs, units)
 
 
 def _alike(problem: PlacementProblem) -> tuple[tuple[str, ...], ...]:

@@ -12,24 +12,11 @@ from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
-from edrp.explorer.view import (
-    Bar,
-    Box,
-    Detail,
-    Edge,
-    Graph,
-    Panel,
-    Row,
-    Rows,
-    State,
-    Timeline,
-    Token,
-    View,
-)
+from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
 from edrp.mdp.transfer.migration_plan import MigrationPlan, PlanStep, plan_migration
 from edrp.mdp.transfer.roles import traffic_of
 from edrp.mdp.transfer.schedules import schedule_transfers
-from edrp.migration.intervals import Interval, Move, load_limit
+from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
@@ -79,10 +66,7 @@ def migration_view(
     end = plan.total_seconds or 1.0
     boxes = _boxes(len(after), [problem.intervals, after], problem.work, limit, details)
     load = Load(problem.work, limit, len(after))
-    states = [
-        _state(0.0, problem.intervals, load, (), details),
-        _state(end, after, load, solution.moves, details),
-    ]
+    states = [_state(0.0, problem.intervals, load, (), details), _state(end, after, load, solution.moves, details)]
     graph = _graph(boxes, states, _tokens(plan))
     held = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
     panels: list[Panel] = [
@@ -145,7 +129,7 @@ def _boxes(count: int, held: Sequence[Held], work: Sequence[float], limit: float
         rows = [
             ("work at the end", figure(load, 4)),
             ("limit of work", figure(limit, 4)),
-            ("tasks at the end", interval_text(final)),
+            ("tasks at the end", "none" if final is None else task_numbers(*final)),
         ]
         details[f"n{node}"] = Detail(f"Node {node}", rows)
         share = 0.0 if limit else None
@@ -153,18 +137,11 @@ def _boxes(count: int, held: Sequence[Held], work: Sequence[float], limit: float
     return [fitted(box, ONE_CHIP) for box in boxes]
 
 
-def _state(
-    time: float,
-    held: Held,
-    load: Load,
-    moves: Sequence[Move],
-    details: dict[str, Detail],
-    prefix: str = "m",
-) -> State:
+def _state(time: float, held: Held, load: Load, moves: Sequence[Move], details: dict[str, Detail], prefix: str = "m") -> State:
     """The state from a time on: the tasks that every node holds, and the moves that led there."""
     shares, notes = load.of(held)
     content: Content = {
-        f"n{node}": [Item(f"h{node}", f"tasks {interval_text(interval)}", node, detail=f"n{node}")]
+        f"n{node}": [Item(f"h{node}", f"tasks {task_numbers(*interval)}", node, detail=f"n{node}")]
         for node, interval in enumerate(held[:MAX_NODES])
         if interval is not None
     }
@@ -267,19 +244,8 @@ def owners_of(intervals: Held, tasks: int) -> list[int]:
     return owners
 
 
-def interval_text(interval: Interval | None) -> str:
-    """Tasks in words.
-
-    >>> interval_text((2, 5)), interval_text((2, 2)), interval_text(None)
-    ('2–4', 'none', 'none')
-    """
-    if interval is None or interval[0] == interval[1]:
-        return "none"
-    return str(interval[0]) if interval[1] == interval[0] + 1 else f"{interval[0]}–{interval[1] - 1}"
-
-
 def _moves(moves: Sequence[Move]) -> Table:
-    rows = [(interval_text((m.first, m.end)), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
+    rows = [(task_numbers(m.first, m.end), f"{m.source}", f"{m.target}", byte_figure(m.size, 4)) for m in moves[:MAX_MOVES]]
     note = f"The first {MAX_MOVES} of {len(moves):,}." if len(moves) > MAX_MOVES else ""
     columns = ("tasks", "from node", "to node", "state")
     return Table("Moves", columns, tuple(rows), columns[1:], note=note)

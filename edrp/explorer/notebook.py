@@ -18,6 +18,7 @@ from edrp.core.solution import Solution
 from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.migration.rescale.shares import range_text
+from edrp.report.setting import unit_text
 from edrp.report.tables import Table
 
 MAX_CELL = 300
@@ -44,10 +45,9 @@ def _problem_parts(problem: Problem) -> Iterator[Part]:
     values = {name: (getattr(problem, name), field) for name, field in type(problem).model_fields.items() if name != "kind"}
     rows = []
     for name, (value, field) in values.items():
-        extra = field.json_schema_extra
-        unit = extra.get("unit", "") if isinstance(extra, dict) else ""
+        unit = unit_text(field)
         if text := _summary(value):
-            rows.append((name, f"{text} {unit}" if unit not in ("", "1") and isinstance(value, int | float) else text))
+            rows.append((name, f"{text} {unit}" if unit and isinstance(value, int | float) else text))
     yield table(("field", "value"), rows)
 
 

@@ -278,7 +278,7 @@ class Scene:
         ranks = [sum(held[box.id]) / len(held[box.id]) if box.id in held else None for box in boxes]
         sizes = [(box.width, box.height) for box in boxes]
         heads = [group.nodes[0] for group in self.groups]
-        delays = [[self._delay(u, v) for v in heads] for u in heads]
+        delays = [[self.problem.network.delay(u, v) for v in heads] for u in heads]
         by_stream = in_columns("by stream", sizes, ranks)
         by_delay = (
             [by_distance("by delay", sizes, delays)]
@@ -289,9 +289,6 @@ class Scene:
         if chart is not None:
             return [chart, by_stream, *by_delay]
         return [by_stream, *by_delay] if held else [*by_delay, by_stream][:1]
-
-    def _delay(self, source: str, target: str) -> float:
-        return self.problem.network.delay(source, target)
 
 
 def _facts(node: Any) -> list[tuple[str, str]]:

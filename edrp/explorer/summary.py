@@ -10,6 +10,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.explorer.quantities import quantity
 from edrp.explorer.view import Panel, Timeline, Tone, View
+from edrp.report.setting import unit_text
 from edrp.report.tables import Table
 
 VERDICTS: dict[str, tuple[str, Tone]] = {
@@ -64,7 +65,7 @@ def summary(problem: Problem, solution: Solution) -> dict[str, Any]:
 
 
 def _facts(solution: Solution) -> list[tuple[str, str]]:
-    unit = objective_unit(solution)
+    unit = unit_text(type(solution).model_fields["objective"])
     facts = []
     if solution.objective is not None:
         facts.append(("Objective", quantity(solution.objective, unit, 6)))
@@ -76,13 +77,6 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
     seconds = sum(solution.seconds.values())
     facts.append(("Solved in", f"{seconds:.2f} s" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"))
     return facts
-
-
-def objective_unit(solution: Solution) -> str:
-    """Unit of the objective; "1" for a plain number."""
-    described = type(solution).model_fields["objective"].json_schema_extra
-    unit = described.get("unit") if isinstance(described, dict) else None
-    return unit if isinstance(unit, str) else "1"
 
 
 def metric_table(solution: Solution) -> Table:

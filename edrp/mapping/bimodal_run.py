@@ -134,7 +134,7 @@ def run_metrics(scenario: Scenario, run: BimodalRun) -> dict[str, float]:
         "throughput": len(served) / horizon * HOUR,
         "delivered_rate": math.fsum(record.delivered for _, record in served) / max(ends, default=horizon),
         "deviation": _mean([late_share(record) for _, record in served]),
-        "elongation": _mean([_elongation(scenario, index, record) for index, record in served]),
+        "elongation": _mean([run_time(record) / scenario.tasks[index].nominal - 1.0 for index, record in served]),
         **_server_use(scenario, served, horizon),
         "link_utilisation": _link_use(scenario, run, horizon),
         "public_share": public / len(hops) if hops else 0.0,
@@ -189,10 +189,6 @@ def run_time(record: TaskRecord) -> float:
 
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
-
-
-def _elongation(scenario: Scenario, index: int, record: TaskRecord) -> float:
-    return run_time(record) / scenario.tasks[index].nominal - 1.0
 
 
 def _within(start: float, end: float, horizon: float) -> float:

@@ -54,11 +54,6 @@ class BimodalScenario(Problem):
     buffers a task advances at the pace of its slowest hop; with a buffer, what a hop cannot pass waits, up to `buffer`
     seconds of the hop's rate. Every `reallocation_interval` links are re-allocated (Alg. 4).
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     >>> scenario = BimodalScenario(

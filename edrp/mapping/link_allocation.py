@@ -67,11 +67,6 @@ class LinkAllocationProblem(Problem):
     public network is held up: in the mean a share of it gets through. The current allocations need not keep to the limits (a
     link may have lost bandwidth since); the decision must.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     One flow can have the link; the one with the higher price gains more by it:

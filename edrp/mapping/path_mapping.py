@@ -46,11 +46,6 @@ class MappingProblem(Problem):
     an empty hop. A hop that stays on its server is free. A hop may instead be one connection over the public network, from
     a server that has an uplink to any other; it is not joined to links within the same hop.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     The network and the task of the paper's Fig. 5 in small: the cheap way has no room for both components.

@@ -33,6 +33,20 @@ def load_limit(work: float, nodes: int, tolerance: float) -> float:
     return (1 + tolerance) * work / nodes * (1 + LIMIT_SLACK)
 
 
+def task_numbers(first: int, end: int) -> str:
+    """The tasks [first, end) by number.
+
+    >>> task_numbers(2, 5), task_numbers(2, 3), task_numbers(2, 2)
+    ('2–4', '2', 'none')
+    """
+    return "none" if first == end else str(first) if end == first + 1 else f"{first}–{end - 1}"
+
+
+def tasks_text(first: int, end: int) -> str:
+    """The tasks [first, end) in words: "task 2", "tasks 2–4"."""
+    return f"task{'s' * (end != first + 1)} {task_numbers(first, end)}"
+
+
 class Move(Outcome):
     """Neighbouring tasks that go from one node to another."""
 
@@ -43,8 +57,7 @@ class Move(Outcome):
     size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "B"})
 
     def __str__(self) -> str:
-        tasks = f"task {self.first}" if self.end == self.first + 1 else f"tasks {self.first}–{self.end - 1}"
-        return f"{tasks} from node {self.source} to node {self.target}, {self.size:.6g} B"
+        return f"{tasks_text(self.first, self.end)} from node {self.source} to node {self.target}, {self.size:.6g} B"
 
 
 def moves_between(

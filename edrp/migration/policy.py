@@ -73,11 +73,6 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     C(P) = Σ_n M[|P|, n] · min_Q (c(P, Q) + γ·C(Q)) over the partitions Q into n intervals (state migration, Fig. 6,
     read as the Bellman equation of the process that its text describes).
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     >>> MigrationPolicyProblem(

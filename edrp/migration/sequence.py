@@ -63,11 +63,6 @@ class MigrationSequence(Problem):
     holds when step t happens. Nodes keep their index over the whole sequence: a removed node stays null until a later
     step adds nodes, which take the lowest free indices before any new one.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     Table 3 of the paper, for which 6 is the least:

@@ -36,11 +36,6 @@ class MigrationSolution(Solution):
 class MigrationProblem(TaskIntervals, Problem):
     """Give the tasks to another number of nodes (or balance them again) and move the least state.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document, each with its place.
-
     Examples
     --------
     The first step of the paper's Table 3, 20 equal tasks from two nodes to three:

@@ -103,11 +103,6 @@ def _by_metric(values: Weights | Limits, metric: str, default: float | None) -> 
 class EdrpProblem(PlacementProblem):
     """Joint replication and placement, initial (without `current`) or as a reconfiguration of `current`.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document and of its parts, each with its place.
-
     Examples
     --------
     >>> queue = {"model": "mm1", "service_rate": 10.0}

@@ -40,11 +40,6 @@ class LatencyAwareProblem(PlacementProblem):
 
     All instances of an operator are joined to all of the next, and a stream's rate is split evenly over these pairs.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document and of its parts, each with its place.
-
     Examples
     --------
     >>> problem = LatencyAwareProblem(

@@ -66,15 +66,7 @@ def is_current(compiled: Compiled, operator: int, members: Ints32) -> Bools:
     return np.asarray(same & ((members != NO_NODE).sum(axis=1) == before.sum()))
 
 
-def pair_times(
-    compiled: Compiled,
-    operator: int,
-    u: int,
-    v: Ints32,
-    left: Ints,
-    after: Ints,
-    new: Ints,
-) -> Floats:
+def pair_times(compiled: Compiled, operator: int, u: int, v: Ints32, left: Ints, after: Ints, new: Ints) -> Floats:
     """Seconds of moving from node u to each node v (EDRP, eq. 27; Storm eq. 35).
 
     There are `new` replicas in all, of which `left` stay on u and `after` are on v; arrays of one shape.

@@ -52,12 +52,7 @@ class Reconfiguration:
 
 
 def reconfiguration(
-    problem: LatencyAwareProblem,
-    running: Deployment | None,
-    known: Mapping[str, Node],
-    *,
-    synchronisation_time: float,
-    how: str,
+    problem: LatencyAwareProblem, running: Deployment | None, known: Mapping[str, Node], *, synchronisation_time: float, how: str
 ) -> Reconfiguration | None:
     """The reconfiguration of what runs; None where nothing that is to run does yet.
 

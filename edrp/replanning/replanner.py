@@ -52,6 +52,7 @@ class ReplanningPolicy(DowntimePolicy):
         """Limits of a plan, as arguments of `edrp.solve`."""
         return {"time_limit": self.time_limit, "work_limit": self.work_limit}
 
+
 class Replanner:
     """Decides again with every measurement, and remembers what runs.
 

@@ -51,6 +51,6 @@ def unit_text(field: FieldInfo) -> str:
     >>> unit_text(BimodalScenario.model_fields["window"]), unit_text(BimodalScenario.model_fields["variation"])
     ('s', '')
     """
-    extra: Any = field.json_schema_extra or {}
-    unit = str(extra.get("unit", ""))
-    return "" if unit == "1" else unit
+    extra = field.json_schema_extra
+    unit = extra.get("unit", "1") if isinstance(extra, dict) else "1"
+    return "" if unit == "1" else str(unit)

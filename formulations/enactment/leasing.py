@@ -90,11 +90,7 @@ class LeasingFormulation(Formulation):
     @property
     def limits(self) -> Mapping[str, str]:
         """Instances that the load needs, those that are allowed, and limits of host types."""
-        return {
-            "fewest": "instances that the load needs",
-            "most": "max_instances",
-            "limit": "limits of the host types",
-        }
+        return {"fewest": "instances that the load needs", "most": "max_instances", "limit": "limits of the host types"}
 
     def decode(self, values: Floats) -> tuple[PlannedHost, ...]:
         """Leased hosts, their units, and their instances in each period."""

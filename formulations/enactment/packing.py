@@ -21,28 +21,22 @@ def pack(sizes: Sizes, counts: Sequence[int], types: Sequence[int]) -> Contents 
 
     Operators that few types can run go first, then the largest; each instance goes where least is left.
     """
-    contents, free = _empty(sizes, types)
-    for operator in packing_order(sizes):
-        for _ in range(counts[operator]):
-            look("a first packing")
-            host = _tightest(sizes, types, free, operator)
-            if host is None:
-                return None
-            contents[host, operator] += 1
-            free[host] -= sizes.needs[operator]
-    return contents
+    packed = pack_openly(sizes, counts, (), types)
+    return None if packed is None else packed[1]
 
 
-def pack_openly(sizes: Sizes, counts: Sequence[int], ranked: Sequence[int]) -> tuple[list[int], Contents] | None:
-    """Pack, adding a host of the first type in `ranked` that may run the instance whenever none has room.
+def pack_openly(
+    sizes: Sizes, counts: Sequence[int], ranked: Sequence[int], given: Sequence[int] = ()
+) -> tuple[list[int], Contents] | None:
+    """Pack into hosts of given types, adding one of the first type in `ranked` that may run the instance where none has room.
 
     Returns
     -------
     tuple
         Types of the hosts, and their contents; None where limits forbid another host.
     """
-    left, types = sizes.limit.copy(), list[int]()
-    contents, free = _empty(sizes, types)
+    left, types = sizes.limit.copy(), list(given)
+    contents, free = np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
     for operator in packing_order(sizes):
         for _ in range(counts[operator]):
             look("a first packing")
@@ -95,10 +89,6 @@ def packing_order(sizes: Sizes) -> list[int]:
     shares = sizes.needs / np.where(largest > 0, largest, 1.0)
     runs_on = (sizes.room > 0).sum(axis=0)
     return sorted(range(len(runs_on)), key=lambda o: (runs_on[o], -shares[o].max(initial=0.0), o))
-
-
-def _empty(sizes: Sizes, types: Sequence[int]) -> tuple[Contents, Floats]:
-    return np.zeros((len(types), len(sizes.operators)), np.int64), _with_slack(sizes, types)
 
 
 def _with_slack(sizes: Sizes, types: Sequence[int]) -> Floats:

@@ -69,11 +69,7 @@ class EnactmentFormulation(Formulation):
     @property
     def limits(self) -> Mapping[str, str]:
         """Instances that the load needs, those that are allowed, and resources."""
-        return {
-            "fewest": "instances that the load needs",
-            "most": "max_instances",
-            "capacity": "resources of the hosts",
-        }
+        return {"fewest": "instances that the load needs", "most": "max_instances", "capacity": "resources of the hosts"}
 
     def decode(self, values: Floats) -> tuple[Host, ...]:
         """Leased hosts with their instances."""

@@ -175,7 +175,8 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
     pairs: Bools = here[:, source] + 1 + there[:, target] <= limits[:, None]
     pairs &= network.bandwidth * (1 + LIMIT_SLACK) >= flows.rate[:, None]
     pairs &= (target != flows.source[:, None]) & (source != flows.target[:, None])
-    reverse = _reverse(network)
+    numbers = arc_numbers(network)
+    reverse = np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)  # -1: no arc leads back
     begins, finishes = source == flows.source[:, None], target == flows.target[:, None]
     while True:
         back = pairs[:, reverse] & (reverse >= 0)
@@ -185,12 +186,6 @@ def usable(network: NetworkArrays, flows: FlowArrays, limits: Ints) -> Bools:
         if kept.sum() == pairs.sum():
             return kept
         pairs = kept
-
-
-def _reverse(network: NetworkArrays) -> Ints:
-    """Return for each arc the one that leads back, -1 for none; shape (a,)."""
-    numbers = arc_numbers(network)
-    return np.array([numbers.get((v, u), -1) for u, v in numbers], np.int64)
 
 
 def _by_server(pairs: Bools, ends: Ints32, servers: int) -> Ints:

@@ -16,11 +16,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.program import Linear
-from edrp.formulations.placement.builder import (
-    PlacementExpressions,
-    add_capacity_rows,
-    add_objective_and_limits,
-)
+from edrp.formulations.placement.builder import PlacementExpressions, add_capacity_rows, add_objective_and_limits
 from edrp.formulations.placement.compact_columns import CompactColumns, PairSums
 from edrp.formulations.placement.compact_rows import add_downtime_rows, add_path_rows, add_response_rows
 from edrp.formulations.placement.node_loads import Holdings

@@ -16,7 +16,7 @@ from edrp.heuristics.enactment.upscaling import needs_instance, scale_up
 
 
 @dataclass(frozen=True, slots=True)
-class BtuParameters:
+class BtuParameters(OperatorSelection):
     """Constants of the policy; unless noted otherwise, the defaults are those that the paper prints.
 
     Attributes
@@ -55,12 +55,6 @@ class BtuParameters:
     scaling_threshold: Weight = 50.0
     second_threshold: Weight | None = 250.0
     cached_factor: Annotated[float, Field(gt=0, le=1)] = CACHED_FACTOR
-    instances_weight: Weight = 1.0
-    queue_weight: Weight = 1.0
-    delay_weight: Weight = 1.0
-    scalings_weight: Weight = 1.0
-    queue_load: Weight = 100.0
-    penalty: Weight = 1e-4
     cooldown: Weight = 180.0
     shared_cooldown: bool = True
     window: Annotated[float, Field(gt=0, le=1)] = 0.05
@@ -68,18 +62,6 @@ class BtuParameters:
     release_share: Annotated[float, Field(ge=0, le=1)] = 0.2
     place_on_starting: bool = False
     ask_once: bool = True
-
-    @property
-    def selection(self) -> OperatorSelection:
-        """Alg. 3 with these constants."""
-        return OperatorSelection(
-            self.instances_weight,
-            self.queue_weight,
-            self.delay_weight,
-            self.scalings_weight,
-            self.queue_load,
-            self.penalty,
-        )
 
 
 class BtuPolicy:
@@ -107,7 +89,6 @@ class BtuPolicy:
 
     def __init__(self, parameters: BtuParameters) -> None:
         self._parameters = parameters
-        self._selection = parameters.selection
         self._scaled_up: dict[str, float] = {}
         self._ends = LeaseEnds(parameters.window, parameters.window_rounds, ask_once=parameters.ask_once)
 
@@ -137,7 +118,7 @@ class BtuPolicy:
             cooling = set(state.operators)
 
         def utilities(instances: Mapping[str, int]) -> dict[str, float]:
-            values = self._selection.utilities(state.operators, instances)
+            values = self._parameters.utilities(state.operators, instances)
             return {name: -1.0 if name in cooling else value for name, value in values.items()}
 
         return utilities

@@ -89,13 +89,7 @@ def spread(sizes: PricedSizes, fewest: Ints) -> Packing | None:
 
 
 def place(
-    packing: Packing,
-    operator: int,
-    number: int,
-    *,
-    lease: bool,
-    without: int | None = None,
-    cached_factor: float = CACHED_FACTOR,
+    packing: Packing, operator: int, number: int, *, lease: bool, without: int | None = None, cached_factor: float = CACHED_FACTOR
 ) -> int:
     """Put instances one by one on the host that suits each best (Alg. 2), or on one leased for it; returns how many find none.
 

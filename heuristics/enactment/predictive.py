@@ -128,10 +128,7 @@ class PredictivePolicy:
     def __init__(self, parameters: PredictiveParameters = PredictiveParameters()) -> None:
         self._parameters = parameters
         self._settings = PathSettings(
-            likeness=parameters.likeness,
-            recall=parameters.recall,
-            doubt=parameters.doubt,
-            return_time=parameters.return_time,
+            likeness=parameters.likeness, recall=parameters.recall, doubt=parameters.doubt, return_time=parameters.return_time
         )
         self._history: DemandHistory | None = None
         self._estimates: list[CapacityEstimate] = []

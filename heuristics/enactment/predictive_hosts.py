@@ -79,15 +79,7 @@ class _Paths(NamedTuple):
 
 
 @kernel
-def _expect(
-    paths: _Paths,
-    support: Floats,
-    prices: Floats,
-    served_by: int,
-    backlog: float,
-    costs: Floats,
-    money: Floats,
-) -> None:
+def _expect(paths: _Paths, support: Floats, prices: Floats, served_by: int, backlog: float, costs: Floats, money: Floats) -> None:
     levels, weights, known = paths.levels, paths.weights, paths.known
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
     most = support.size - 1

@@ -173,14 +173,7 @@ class Flood:
         Naming each argument that cannot be, and what would be right.
     """
 
-    def __init__(
-        self,
-        network: NetworkArrays,
-        rules: Rules | None = None,
-        *,
-        jitter: float = 0.0,
-        public: bool = True,
-    ) -> None:
+    def __init__(self, network: NetworkArrays, rules: Rules | None = None, *, jitter: float = 0.0, public: bool = True) -> None:
         if not 0 <= jitter <= 1:
             raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
         checked = read_parameters(Rules, asdict(rules or Rules()), "flood")

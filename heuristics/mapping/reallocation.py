@@ -122,14 +122,7 @@ def _search(arcs: FreeArcs, probe: RouteProbe, origin: int, destination: int, ra
 
 @inlined
 def _take(
-    arcs: FreeArcs,
-    probe: RouteProbe,
-    destination: int,
-    rate: float,
-    length: int,
-    links: np.ndarray,
-    route: np.ndarray,
-    flow: int,
+    arcs: FreeArcs, probe: RouteProbe, destination: int, rate: float, length: int, links: np.ndarray, route: np.ndarray, flow: int
 ) -> None:
     """Reserve the route that was found, and only then release the one that the flow had."""
     server = destination

@@ -36,10 +36,7 @@ class BalancedPacking:
 
     allow_empty: bool = True
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "balanced packing"
+    name = "balanced packing"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): equal shares of the work."""
@@ -138,9 +135,8 @@ class EvenSplit:
 
     Attributes
     ----------
-    matching
-        False: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old
-        node that holds most of its state, all shares together at the least cost.
+    matching : False: the first tasks go to the first node and so on, as Storm does. True: each share goes to the old node that
+        holds most of its state, all shares together at the least cost.
 
     Examples
     --------

@@ -84,10 +84,7 @@ class ConsistentHashing:
     virtual_nodes: int = 100
     seed: int = 0
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "consistent hashing"
+    name = "consistent hashing"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""

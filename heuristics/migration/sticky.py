@@ -30,10 +30,7 @@ class Sticky:
     [0, 0, 2, 1, 1, 1, 2]
     """
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "sticky"
+    name = "sticky"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): as many neighbouring tasks for each."""
@@ -67,10 +64,7 @@ class StickyByWork:
     [0, 1, 0, 1]
     """
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return "sticky by work"
+    name = "sticky by work"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): heaviest first to the least loaded node."""

@@ -191,14 +191,7 @@ def _far(room: Room, node: int, end: int, slack: float) -> tuple[float, int, flo
 
 @inner_loop
 def set_layer(
-    line: Line,
-    bands: Bands,
-    k: int,
-    before: Layer,
-    layer: Layer,
-    nothing_left: float,
-    slack: float,
-    room: Room,
+    line: Line, bands: Bands, k: int, before: Layer, layer: Layer, nothing_left: float, slack: float, room: Room
 ) -> None:
     """Fill layer k from layer k − 1, `before`.
 

@@ -126,14 +126,7 @@ def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, 
 
 @kernel
 def _needed(
-    line: Line,
-    bands: Bands,
-    limit: float,
-    allow_empty: bool,
-    slack: float,
-    room: Room,
-    layers: Layer,
-    max_lost: float,
+    line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room, layers: Layer, max_lost: float
 ) -> tuple[Boundaries, Boundaries]:
     """Least and greatest boundary in each layer, before and behind which no more than `max_lost` is lost.
 

@@ -15,6 +15,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import SAME_VALUE
 from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
+from edrp.migration.intervals import tasks_text
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.shares import moved_bytes
@@ -42,7 +43,7 @@ class StateMove:
         return 1 if self.tasks is None else self.tasks[1] - self.tasks[0]
 
     def __str__(self) -> str:
-        what = "state" if self.tasks is None else f"task{'s' * (self.count > 1)} {_range_text(*self.tasks)}"
+        what = "state" if self.tasks is None else tasks_text(*self.tasks)
         return f"{what} of {self.operator} from {self.source} to {self.target}, {self.size:.6g} bytes"
 
 
@@ -282,7 +283,3 @@ def _held(problem: RescaleProblem, units: _Units, chosen: Bools) -> dict[str, tu
         if runs:
             held[operator.name] = tuple((int(run[0]), int(run[-1]) + 1) for run in runs)
     return held
-
-
-def _range_text(first: int, end: int) -> str:
-    return str(first) if end == first + 1 else f"{first}–{end - 1}"

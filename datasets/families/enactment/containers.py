@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from edrp.datasets.families.placement.shapes import Shape
-from edrp.datasets.random_numbers import rounded
+from edrp.datasets.random_numbers import log_uniform, rounded
 from edrp.enactment import EnactmentState, OperatorState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host, HostType, fits
 
@@ -121,15 +121,10 @@ def _figures(random: np.random.Generator, types: tuple[HostType, ...]) -> dict[s
     bound = random.random() < BOUND_SHARE
     chosen = [types[0].name, *(host_type.name for host_type in types[1:] if random.random() < 0.5)]
     return {
-        "processing_duration": _between(DURATIONS, random),
+        "processing_duration": log_uniform(DURATIONS, random),
         "occupancy": random.uniform(*OCCUPANCIES),
-        "resources": {"cpu": _between(SHARES, random), "memory": _between(MEMORIES, random)},
-        "code_size": _between(IMAGES, random),
+        "resources": {"cpu": log_uniform(SHARES, random), "memory": log_uniform(MEMORIES, random)},
+        "code_size": log_uniform(IMAGES, random),
         "selectivity": selectivity,
         "candidates": tuple(chosen) if bound else None,
     }
-
-
-def _between(limits: tuple[float, float], random: np.random.Generator) -> float:
-    """A number whose logarithm is uniform."""
-    return float(np.exp(random.uniform(*np.log(limits))))

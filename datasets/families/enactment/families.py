@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from edrp.datasets.enactment.arrival_patterns import PATTERNS, arrivals, random_
 from edrp.datasets.enactment.departures import DAYS_OF_YEAR, YEAR, departure_machines
 from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_host
 from edrp.datasets.families.enactment.containers import BILLING_TIMES, container_application, host_types, running_hosts
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.flights import DAY
@@ -29,6 +30,7 @@ LoadMaker = Callable[[int, np.random.Generator], list[float]]
 """Makes loads as multiples, five minutes each."""
 
 DEFAULT_OPERATORS, DEFAULT_PERIODS = 8, 8
+PERIODS = "periods of five minutes"
 MAX_MACHINES = 8
 OPERATORS = (3, 10)
 """Range of operators in random applications whose size parameter counts something else."""
@@ -72,8 +74,8 @@ def _families() -> list[Family]:
             Family(
                 f"containers-{name}",
                 "enactment",
-                f"{(make.__doc__ or '').splitlines()[0].removesuffix('.')}, in containers on one to three types of hosts",
-                _snapshot_maker(make),
+                f"{first_line(make)}, in containers on one to three types of hosts",
+                partial(_container_snapshot, make_shape=make),
                 "operators",
                 DEFAULT_OPERATORS,
                 smallest,
@@ -92,14 +94,11 @@ def _over_time(kind: str, make: Callable[[Setting, list[float], np.random.Genera
         "containers": ("random applications in containers under random walks", _random_setting, _walk, ()),
     }
 
-    def maker(setting: SettingMaker, load: LoadMaker) -> Callable[[int, np.random.Generator], Problem]:
-        def made(periods: int, random: np.random.Generator) -> Problem:
-            return make(setting(random, _billing_time(random)), load(periods, random), random)
-
-        return made
+    def made(periods: int, random: np.random.Generator, setting: SettingMaker, load: LoadMaker) -> Problem:
+        return make(setting(random, _billing_time(random)), load(periods, random), random)
 
     return [
-        Family(name, kind, summary, maker(setting, load), "periods of five minutes", DEFAULT_PERIODS, packages=packages)
+        Family(name, kind, summary, partial(made, setting=setting, load=load), PERIODS, DEFAULT_PERIODS, packages=packages)
         for name, (summary, setting, load, packages) in subjects.items()
     ]
 
@@ -108,13 +107,10 @@ def _factory_snapshot(machines: int, random: np.random.Generator) -> Problem:
     return _snapshot(_factory(random, _billing_time(random)), float(random.uniform(1, machines)), random)
 
 
-def _snapshot_maker(make_shape: ShapeMaker) -> Callable[[int, np.random.Generator], Problem]:
-    def make(operators: int, random: np.random.Generator) -> Problem:
-        types = host_types(random, _billing_time(random))
-        setting = (container_application(make_shape(operators, random), types, random), types)
-        return _snapshot(setting, float(random.uniform(*LOADS)), random)
-
-    return make
+def _container_snapshot(operators: int, random: np.random.Generator, make_shape: ShapeMaker) -> Problem:
+    types = host_types(random, _billing_time(random))
+    setting = (container_application(make_shape(operators, random), types, random), types)
+    return _snapshot(setting, float(random.uniform(*LOADS)), random)
 
 
 def _snapshot(setting: Setting, load: float, random: np.random.Generator) -> EnactmentProblem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -107,16 +106,6 @@ MESH_BANDWIDTHS, MESH_RATES, MESH_PRICES = (2, 8), (1, 4), (1, 5)
 MESH_UPLINKS = (0.0, 2.0, 6.0)
 HELD = 0.4
 """How often a flow on a mesh has a route already, the shortest one."""
-
-
-def _families() -> list[Family]:
-    """Return the families of kind `link-allocation`."""
-    described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem], int]] = {
-        "platform": ("flows on the paper's platform, half of what they were admitted with has ended", _platform, DEFAULT_FLOWS),
-        "degraded-platform": ("the same after links have lost half of their bandwidth", _degraded, DEFAULT_FLOWS),
-        "mesh": ("a few servers with three links each, scarce, for flows of whole rates", _mesh, DEFAULT_MESH_FLOWS),
-    }
-    return [Family(name, "link-allocation", summary, make, "flows", size) for name, (summary, make, size) in described.items()]
 
 
 def _readings(random: np.random.Generator) -> dict[str, Any]:
@@ -242,5 +231,12 @@ def _flow(random: Random, names: list[str], graph: nx.DiGraph[Any], max_links: i
     return {"name": f"f{index}", "source": source, "target": target, "rate": rate, "price": price, "route": route}
 
 
-FAMILIES = tuple(_families())
+FAMILIES = tuple(
+    Family(name, "link-allocation", summary, make, "flows", size)
+    for name, summary, make, size in (
+        ("platform", "flows on the paper's platform, half of what they were admitted with has ended", _platform, DEFAULT_FLOWS),
+        ("degraded-platform", "the same after links have lost half of their bandwidth", _degraded, DEFAULT_FLOWS),
+        ("mesh", "a few servers with three links each, scarce, for flows of whole rates", _mesh, DEFAULT_MESH_FLOWS),
+    )
+)
 """For the records of their kinds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
@@ -58,22 +57,6 @@ PUBLIC_COSTS = (0.0, 1.0, 5.0)
 
 USED = (0.0, 0.9)
 """Share of a server, link or uplink that other tasks use."""
-
-
-def _families() -> list[Family]:
-    """Return the families of single tasks to be mapped."""
-    described: dict[str, tuple[str, Callable[[int, np.random.Generator], Problem]]] = {
-        "power-law": ("the paper's networks of 30 to 120 servers", _power_law),
-        "geometric": ("servers in the plane, linked to their neighbours; costs and delays grow with distance", _geometric),
-        "grid": ("grids of equal servers and links: many maps cost the same", _grid),
-        "tight": ("few servers that host some services, little room", _tight),
-        "tight-public": ("few servers with little room, the public network in addition to the links, any cost", _tight_public),
-        "platform": ("the paper's bi-modal platform without other tasks, any cost", _platform),
-        "busy-platform": ("the paper's bi-modal platform among other tasks, any cost", _busy_platform),
-    }
-    return [
-        Family(name, "mapping", summary, make, "components", DEFAULT_COMPONENTS) for name, (summary, make) in described.items()
-    ]
 
 
 def _readings(random: np.random.Generator) -> Fields:
@@ -201,10 +184,7 @@ def _priced_platform(random: np.random.Generator) -> Fields:
     """Draw a platform on which every link costs the same."""
     platform = bimodal_platform(links=int(random.choice(PLATFORM_LINKS)), seed=int(random.integers(MAX_SEED)))
     described = platform.model_dump()
-    return {
-        "nodes": [dict(node) for node in described["nodes"]],
-        "links": [{**link, "cost": 1.0} for link in described["links"]],
-    }
+    return {"nodes": [dict(node) for node in described["nodes"]], "links": [{**link, "cost": 1.0} for link in described["links"]]}
 
 
 def _platform_problem(network: Fields, components: int, random: np.random.Generator) -> Problem:
@@ -252,5 +232,16 @@ def _free(random: np.random.Generator) -> float:
     return 1 - float(random.uniform(*USED))
 
 
-FAMILIES = tuple(_families())
+FAMILIES = tuple(
+    Family(name, "mapping", summary, make, "components", DEFAULT_COMPONENTS)
+    for name, summary, make in (
+        ("power-law", "the paper's networks of 30 to 120 servers", _power_law),
+        ("geometric", "servers in the plane, linked to their neighbours; costs and delays grow with distance", _geometric),
+        ("grid", "grids of equal servers and links: many maps cost the same", _grid),
+        ("tight", "few servers that host some services, little room", _tight),
+        ("tight-public", "few servers with little room, the public network in addition to the links, any cost", _tight_public),
+        ("platform", "the paper's bi-modal platform without other tasks, any cost", _platform),
+        ("busy-platform", "the paper's bi-modal platform among other tasks, any cost", _busy_platform),
+    )
+)
 """For the records of their kinds."""

@@ -139,7 +139,8 @@ def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) 
     if not 0 <= costs[0] <= costs[1]:
         raise InvalidInstanceError([Fault("costs", str(costs), "must be the least cost, at least 0, then the most")])
     random = random_stream(seed, _NETWORK)
-    pairs = preferential_links(servers, _link_count(servers), random, each=JOINED_BY)
+    count = sum(min(JOINED_BY, server) for server in range(1, servers))
+    pairs = preferential_links(servers, count, random, each=JOINED_BY)
     bandwidth = np.round(_truncated_power_law(len(pairs), random))
     cost = random.integers(*costs, len(pairs), endpoint=True)
     delay = np.round(random.uniform(*DELAYS, len(pairs)), 6)
@@ -210,10 +211,6 @@ def mapping_problem(
         bandwidths=tuple(bandwidths),
     )
     return MappingProblem(**{"network": network, "task": task, **fields})
-
-
-def _link_count(servers: int) -> int:
-    return sum(min(JOINED_BY, server) for server in range(1, servers))
 
 
 def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:

@@ -10,7 +10,7 @@ from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
-from edrp.datasets.random_numbers import rounded
+from edrp.datasets.random_numbers import log_uniform, rounded
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.path_tasks import BimodalTask
 
@@ -36,18 +36,6 @@ PRICES = (2e-7, 5e-6)
 """Bytes/s, bytes and money per byte of unequal tasks; the logarithms are uniform."""
 
 COMPONENTS = (1, 12)
-
-
-def _families() -> list[Family]:
-    """Return the families: equal tasks on the paper's platform and on small ones, then unequal tasks on small ones."""
-    described = {
-        "platform": ("the paper's platform at any rate and number of links", _platform),
-        "small-platform": ("few servers, any flow over the public network", _small_platform),
-        "unequal-tasks": ("few servers, tasks that differ in components, rates, data and prices", _unequal_tasks),
-    }
-    return [
-        Family(name, "bimodal-scenario", summary, make, "tasks", DEFAULT_TASKS) for name, (summary, make) in described.items()
-    ]
 
 
 def _platform(tasks: int, random: np.random.Generator) -> Problem:
@@ -78,7 +66,7 @@ def _unequal_tasks(tasks: int, random: np.random.Generator) -> Problem:
         return task.replace(
             services=tuple(services[index] for index in chosen),
             **rounded(
-                {name: _spread(ends, random) for name, ends in (("rate", SOURCE_RATES), ("data", DATA), ("price", PRICES))}
+                {name: log_uniform(ends, random) for name, ends in (("rate", SOURCE_RATES), ("data", DATA), ("price", PRICES))}
             ),
         )
 
@@ -90,7 +78,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
     return bimodal_scenario(
         servers=servers,
         links=links,
-        rate=RATE * servers / SERVERS * _spread(RATE_FACTORS, random),
+        rate=RATE * servers / SERVERS * log_uniform(RATE_FACTORS, random),
         tasks=tasks,
         networks=NETWORKS[int(random.integers(len(NETWORKS)))],
         seed=int(random.integers(MAX_SEED)),
@@ -99,10 +87,12 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
     )
 
 
-def _spread(ends: tuple[float, float], random: np.random.Generator) -> float:
-    """Draw a number whose logarithm is uniform between those of the ends."""
-    return float(np.exp(random.uniform(*np.log(ends))))
-
-
-FAMILIES = tuple(_families())
+FAMILIES = tuple(
+    Family(name, "bimodal-scenario", summary, make, "tasks", DEFAULT_TASKS)
+    for name, summary, make in (
+        ("platform", "the paper's platform at any rate and number of links", _platform),
+        ("small-platform", "few servers, any flow over the public network", _small_platform),
+        ("unequal-tasks", "few servers, tasks that differ in components, rates, data and prices", _unequal_tasks),
+    )
+)
 """For the records of their kinds."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.migration.skew import WORK, WorkMaker, draw_state
 from edrp.datasets.random_numbers import rounded
 from edrp.datasets.traces.trace import even_intervals
@@ -38,46 +38,16 @@ CHANGING_SHARE = 0.3
 DISCOUNTS = (0.5, 0.9)
 
 
-def _families() -> list[Family]:
-    """One per kind and way in which work is spread."""
-    kinds: list[tuple[str, int, str, Callable[[int, Floats, np.random.Generator], Any]]] = [
-        ("migration", TASKS, "more or fewer nodes", _migration),
-        ("migration-sequence", SEQUENCE_TASKS, f"{STEPS} steps of more or fewer nodes", _sequence),
-        ("migration-policy", POLICY_TASKS, "node counts that go up and down at random", _policy),
-    ]
-    return [
-        Family(
-            name=work,
-            kind=kind,
-            summary=f"{what}; {_first_line(make_work)}",
-            make=_maker(make, make_work),
-            size="tasks",
-            default_size=default,
-            least_size=2,
-            packages=packages,
-        )
-        for kind, default, what, make in kinds
-        for work, (make_work, packages) in WORK.items()
-    ]
-
-
-def _maker(
-    make: Callable[[int, Floats, np.random.Generator], Any], make_work: WorkMaker
-) -> Callable[[int, np.random.Generator], Any]:
-    def from_size(tasks: int, random: np.random.Generator) -> Any:
-        return make(tasks, np.array(rounded(make_work(tasks, random))), random)
-
-    return from_size
-
-
-def _migration(tasks: int, work: Floats, random: np.random.Generator) -> MigrationProblem:
+def _migration(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationProblem:
+    work = np.array(rounded(make_work(tasks, random)))
     before = int(random.integers(1, _most_nodes(tasks) + 1))
     tolerance = float(random.uniform(*TOLERANCES))
     nodes = _carrying(work, _other_count(before, _most_nodes(tasks), random), tolerance, random)
     return MigrationProblem(**rounded(_tasks(work, before, random)), nodes=nodes, tolerance=round(tolerance, 3))
 
 
-def _sequence(tasks: int, work: Floats, random: np.random.Generator) -> MigrationSequence:
+def _sequence(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationSequence:
+    work = np.array(rounded(make_work(tasks, random)))
     most = max(2, _most_nodes(tasks))
     before = int(random.integers(1, most + 1))
     tolerance = float(random.uniform(*TOLERANCES))
@@ -93,7 +63,8 @@ def _sequence(tasks: int, work: Floats, random: np.random.Generator) -> Migratio
     return MigrationSequence(**rounded(described), nodes=tuple(counts[1:]), tolerance=(round(tolerance, 3),) * STEPS)
 
 
-def _policy(tasks: int, work: Floats, random: np.random.Generator) -> MigrationPolicyProblem:
+def _policy(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationPolicyProblem:
+    work = np.array(rounded(make_work(tasks, random)))
     tolerance = float(random.uniform(*TOLERANCES))
     high = _carrying(work, int(random.integers(2, max(2, _most_nodes(tasks)) + 1)), tolerance, random)
     counts = list(range(max(1, high - 2), high + 1))
@@ -139,10 +110,22 @@ def _most_nodes(tasks: int) -> int:
     return max(1, tasks // TASKS_PER_NODE)
 
 
-def _first_line(maker: Callable[..., object]) -> str:
-    line = str(maker.__doc__).splitlines()[0]
-    return (line[0].lower() + line[1:]).rstrip(".")
-
-
-FAMILIES = tuple(_families())
-"""For the records of their kinds."""
+FAMILIES = tuple(
+    Family(
+        name=work,
+        kind=kind,
+        summary=f"{what}; {first_line(make_work)[0].lower()}{first_line(make_work)[1:]}",
+        make=partial(make, make_work=make_work),
+        size="tasks",
+        default_size=default,
+        least_size=2,
+        packages=packages,
+    )
+    for kind, default, what, make in (
+        ("migration", TASKS, "more or fewer nodes", _migration),
+        ("migration-sequence", SEQUENCE_TASKS, f"{STEPS} steps of more or fewer nodes", _sequence),
+        ("migration-policy", POLICY_TASKS, "node counts that go up and down at random", _policy),
+    )
+    for work, (make_work, packages) in WORK.items()
+)
+"""One per kind and way in which work is spread, for the records of their kinds."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.migration.flight_keys import airport_keys, carrier_keys, route_keys
 from edrp.datasets.migration.skew import WorkMaker, zipf_work
 from edrp.datasets.random_numbers import rounded
@@ -143,16 +143,12 @@ def network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields
     }
 
 
-def _maker(make_work: WorkMaker, factor: float) -> Callable[[int, np.random.Generator], RescaleProblem]:
-    return lambda tasks, random: rescaled(tasks, random, make_work, factor)
-
-
 FAMILIES = tuple(
     Family(
         name=f"{name}-{100 * factor:.0f}",
         kind="rescale",
-        summary=f"the load becomes {factor:g} times what it was; {str(make_work.__doc__).splitlines()[0].rstrip('.')}",
-        make=_maker(make_work, factor),
+        summary=f"the load becomes {factor:g} times what it was; {first_line(make_work)}",
+        make=partial(rescaled, make_work=make_work, factor=factor),
         size="tasks",
         default_size=TASKS,
         least_size=3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,13 +155,6 @@ def _dealt(application: Application, network: Network, slots: int, random: np.ra
     return Deployment(chosen)
 
 
-def _maker(shape: ShapeMaker, zones: int, running: bool) -> Callable[[int, np.random.Generator], EdrpProblem]:
-    def make(operators: int, random: np.random.Generator) -> EdrpProblem:
-        return cluster(operators, random, shape=shape, zones=zones, running=running)
-
-    return make
-
-
 def _families() -> list[Family]:
     found = []
     for running in (False, True):
@@ -173,7 +166,7 @@ def _families() -> list[Family]:
                         name=f"{name}-cluster" + (f"-{zones}-zones" if zones > 1 else "") + ("-running" if running else ""),
                         kind="edrp",
                         summary=f"A {name} application on equal nodes in {place}" + (", already running." if running else "."),
-                        make=_maker(shape, zones, running),
+                        make=partial(cluster, shape=shape, zones=zones, running=running),
                         size="operators",
                         default_size=10,
                         least_size=3,

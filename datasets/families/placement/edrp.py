@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
@@ -83,8 +83,8 @@ def _families() -> list[Family]:
                 Family(
                     name=f"{shape}-{network}",
                     kind="edrp",
-                    summary=f"{_first_line(make_shape)}. {_first_line(make_network)}",
-                    make=_maker(make_shape, make_network),
+                    summary=f"{first_line(make_shape)}. {first_line(make_network)}",
+                    make=partial(_crossed, make_shape=make_shape, make_network=make_network),
                     size="operators",
                     default_size=DEFAULT_OPERATORS,
                     least_size=min_operators,
@@ -94,13 +94,10 @@ def _families() -> list[Family]:
     return made
 
 
-def _maker(make_shape: ShapeMaker, make_network: NetworkMaker) -> Callable[[int, np.random.Generator], EdrpProblem]:
-    def make(operators: int, random: np.random.Generator) -> EdrpProblem:
-        shape = make_shape(operators, random)
-        network = make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
-        return placement_problem(shape, network, random)
-
-    return make
+def _crossed(operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker) -> EdrpProblem:
+    shape = make_shape(operators, random)
+    network = make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
+    return placement_problem(shape, network, random)
 
 
 def placement_problem(shape: Shape, network: Network, random: np.random.Generator) -> EdrpProblem:
@@ -230,10 +227,6 @@ def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProble
         return problem
     drawn = problem.limits.model_dump(exclude_defaults=True)
     return problem.replace(limits=rounded({name: max(limit, reached[name] * (1 + 1e-5)) for name, limit in drawn.items()}))
-
-
-def _first_line(maker: Callable[..., object]) -> str:
-    return str(maker.__doc__).splitlines()[0].rstrip(".")
 
 
 FAMILIES = (*_families(), *CLUSTER_FAMILIES)

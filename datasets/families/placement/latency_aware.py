@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from edrp.core.document import named_resources
-from edrp.datasets.families.family import Family
+from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.latency_aware_needs import CPU, MEGABYTE, MEMORY, draw_topology, packing
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
 from edrp.datasets.families.placement.shapes import SHAPES, ShapeMaker
@@ -109,8 +109,8 @@ def _crossed(shape: str, network: str, *, cyclic: bool) -> Family:
     return Family(
         name=f"{shape}-{network}{'-cyclic' if cyclic else ''}",
         kind="latency-aware",
-        summary=f"{_first_line(make_shape)}{', one stream going back' if cyclic else ''}. {_first_line(make_network)}",
-        make=_maker(make_shape, make_network, cyclic=cyclic),
+        summary=f"{first_line(make_shape)}{', one stream going back' if cyclic else ''}. {first_line(make_network)}",
+        make=partial(_problem, make_shape=make_shape, make_network=make_network, cyclic=cyclic),
         size="operators",
         default_size=DEFAULT_OPERATORS,
         least_size=min_operators + cyclic,
@@ -118,19 +118,16 @@ def _crossed(shape: str, network: str, *, cyclic: bool) -> Family:
     )
 
 
-def _maker(
-    make_shape: ShapeMaker, make_network: NetworkMaker, *, cyclic: bool
-) -> Callable[[int, np.random.Generator], LatencyAwareProblem]:
-    def make(operators: int, random: np.random.Generator) -> LatencyAwareProblem:
-        shape = make_shape(operators, random)
-        network = _equipped(make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
-        inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
-        back = stream_back(shape, random) if cyclic else None
-        load = float(random.uniform(*LOADS))
-        application = draw_topology(shape, [1, *inner.tolist(), 1], network, load, random, back)
-        return _varied(LatencyAwareProblem(application=application, network=network), random)
-
-    return make
+def _problem(
+    operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker, *, cyclic: bool
+) -> LatencyAwareProblem:
+    shape = make_shape(operators, random)
+    network = _equipped(make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
+    inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
+    back = stream_back(shape, random) if cyclic else None
+    load = float(random.uniform(*LOADS))
+    application = draw_topology(shape, [1, *inner.tolist(), 1], network, load, random, back)
+    return _varied(LatencyAwareProblem(application=application, network=network), random)
 
 
 def _equipped(network: Network, random: np.random.Generator) -> Network:
@@ -179,10 +176,6 @@ def _with_need(application: Topology, network: Network, share: float) -> Topolog
         for operator, need in zip(application.operators, needs, strict=True)
     )
     return application.replace(operators=operators)
-
-
-def _first_line(maker: Callable[..., object]) -> str:
-    return str(maker.__doc__).splitlines()[0].rstrip(".")
 
 
 FAMILIES = tuple(_families())

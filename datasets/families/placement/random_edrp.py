@@ -30,11 +30,7 @@ _WEIGHTINGS: tuple[Fields, ...] = (
 
 
 def random_problem(
-    seed: int,
-    *,
-    operators: tuple[int, int] = (3, 6),
-    nodes: tuple[int, int] = (3, 6),
-    combinations_limit: float = 2e6,
+    seed: int, *, operators: tuple[int, int] = (3, 6), nodes: tuple[int, int] = (3, 6), combinations_limit: float = 2e6
 ) -> EdrpProblem:
     """Draw an instance; about a fifth of them are infeasible.
 

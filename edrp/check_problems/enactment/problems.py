@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
 from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
 from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
@@ -18,13 +17,12 @@ from edrp.enactment.snapshot import EnactmentProblem
 Fields = dict[str, Any]
 
 
-class EnactmentCheckProblems(CheckProblems):
+class EnactmentCheckProblems(DrawnCheckProblems):
     """Kind `enactment`."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        drawn = {f"seed {seed}": random_enactment_problem(seed) for seed in range(16)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(16)
+    draw = staticmethod(random_enactment_problem)
+    brute_force = staticmethod(lambda problem: brute_force_enactment(problem)[0])
 
     def infeasible(self) -> dict[str, Any]:
         """Too few instances allowed, too few hosts, hosts whose room is in pieces."""
@@ -59,10 +57,6 @@ class EnactmentCheckProblems(CheckProblems):
         ]
         return EnactmentProblem(application={"operators": operators}, host_types=hosts, queues={"o3": 500.0})
 
-    def optimum(self, problem: EnactmentProblem) -> float | None:
-        """Least objective over all decisions."""
-        return _best_snapshot(problem.model_dump_json())
-
     def start(self, problem: EnactmentProblem) -> Any:
         """Each instance that the load needs on a host of its own."""
         names = [name for name, count in problem.minimum_instances.items() for _ in range(count)]
@@ -72,13 +66,12 @@ class EnactmentCheckProblems(CheckProblems):
         return tuple(Host(name=f"start-{i}", type=kind, instances={name: 1}) for i, (name, kind) in enumerate(pairs))
 
 
-class LeasingCheckProblems(CheckProblems):
+class LeasingCheckProblems(DrawnCheckProblems):
     """Kind `leasing`."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        drawn = {f"seed {seed}": random_leasing_problem(seed) for seed in range(14)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(14)
+    draw = staticmethod(random_leasing_problem)
+    brute_force = staticmethod(brute_force_leasing)
 
     def infeasible(self) -> dict[str, Any]:
         """Too few instances allowed, too few hosts in one period, hosts that are leased beyond the limit."""
@@ -113,10 +106,6 @@ class LeasingCheckProblems(CheckProblems):
             queues={"o3": 5000.0, "o7": 2000.0},
         )
 
-    def optimum(self, problem: LeasingProblem) -> float | None:
-        """Least price and penalty over all decisions."""
-        return _best_leases(problem.model_dump_json())
-
     def start(self, problem: LeasingProblem) -> Any:
         """Each instance that the largest load needs on a host of its own."""
         operators, periods = problem.application.by_name, len(problem.forecast)
@@ -143,12 +132,6 @@ def _snapshot(**changed: Any) -> EnactmentProblem:
     return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **rest)
 
 
-@cache
-def _best_snapshot(problem: str) -> float | None:
-    """By text, since a problem with named resources has no hash."""
-    return brute_force_enactment(EnactmentProblem.model_validate_json(problem))[0]
-
-
 def _horizon(**changed: Any) -> LeasingProblem:
     """One operator, two or four instances of which are needed; two fit on a host, a unit lasts two periods."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
@@ -158,11 +141,6 @@ def _horizon(**changed: Any) -> LeasingProblem:
         part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else rest
         part[name] = value
     return LeasingProblem(application={"operators": [operator]}, host_types=[host], **rest)
-
-
-@cache
-def _best_leases(problem: str) -> float | None:
-    return brute_force_leasing(LeasingProblem.model_validate_json(problem))
 
 
 class ScenarioCheckProblems(CheckProblems):

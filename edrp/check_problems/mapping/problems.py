@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
@@ -19,13 +19,11 @@ from edrp.mapping.path_tasks import PathMap
 Fields = dict[str, Any]
 
 
-class MappingCheckProblems(CheckProblems):
+class MappingCheckProblems(DrawnCheckProblems):
     """Kind `mapping`, with additive cost, which all methods take."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        drawn = {f"seed {seed}": random_mapping_problem(seed, max_servers=6, max_components=4) for seed in range(14)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(14)
+    draw = staticmethod(partial(random_mapping_problem, max_servers=6, max_components=4))
 
     def infeasible(self) -> dict[str, Any]:
         """Too little capacity in all, a link too slow for both hops that need it, no way back, too few empty hops."""
@@ -92,13 +90,12 @@ def _best_map(problem: str) -> tuple[float | None, tuple[PathMap, ...]]:
     return brute_force_mapping(MappingProblem.model_validate_json(problem))
 
 
-class LinkAllocationCheckProblems(CheckProblems):
+class LinkAllocationCheckProblems(DrawnCheckProblems):
     """Kind `link-allocation`."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        drawn = {f"seed {seed}": random_link_allocation_problem(seed) for seed in range(16)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(16)
+    draw = staticmethod(random_link_allocation_problem)
+    brute_force = staticmethod(brute_force_link_allocation)
 
     def infeasible(self) -> dict[str, Any]:
         """Links that have lost bandwidth that flows must keep: too little for one, too little for both."""
@@ -121,10 +118,6 @@ class LinkAllocationCheckProblems(CheckProblems):
         """Three hundred flows on a platform with cycles: proving takes a minute."""
         return bimodal_flows(300, links=130)
 
-    def optimum(self, problem: LinkAllocationProblem) -> float | None:
-        """Least objective over all decisions."""
-        return _best_allocation(problem.model_dump_json())
-
     def start(self, problem: LinkAllocationProblem) -> Any:
         """The current allocations."""
         return problem.current
@@ -141,11 +134,6 @@ def pair(*, bandwidth: float = 5.0, uplink: float = 9.0, **fields: Any) -> LinkA
 
 def _flow(name: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "source": "a", "target": "b", "rate": 3.0, "price": 1.0, **fields}
-
-
-@cache
-def _best_allocation(text: str) -> float | None:
-    return brute_force_link_allocation(LinkAllocationProblem.model_validate_json(text))
 
 
 class BimodalScenarioCheckProblems(CheckProblems):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.base import DrawnCheckProblems
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
 from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
@@ -14,13 +14,11 @@ from edrp.migration.sequence import MigrationSequence
 from edrp.migration.single_step import MigrationProblem
 
 
-class MigrationCheckProblems(CheckProblems):
-    """Kind `migration`."""
+class MigrationCheckProblems(DrawnCheckProblems):
+    """Kind `migration`, with and without empty intervals."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems with and without empty intervals."""
-        drawn = {f"seed {seed}": random_migration(seed) for seed in range(30)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(30)
+    draw = staticmethod(random_migration)
 
     def infeasible(self) -> dict[str, Any]:
         """A task that is too heavy, tasks that are too few, tasks that do not split."""
@@ -50,13 +48,12 @@ class MigrationCheckProblems(CheckProblems):
         return None if best is None else best.cost
 
 
-class SequenceCheckProblems(CheckProblems):
-    """Kind `migration-sequence`."""
+class SequenceCheckProblems(DrawnCheckProblems):
+    """Kind `migration-sequence`, some with loads that change from step to step."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems, some with loads that change from step to step."""
-        drawn = {f"seed {seed}": random_sequence(seed) for seed in range(14)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(14)
+    draw = staticmethod(random_sequence)
+    brute_force = staticmethod(brute_force_sequence)
 
     def infeasible(self) -> dict[str, Any]:
         """The second step cannot be done."""
@@ -79,23 +76,12 @@ class SequenceCheckProblems(CheckProblems):
         """Ten migrations of 64 tasks with a loose tolerance."""
         return random_sequence(0, tasks=64, nodes=(8, 16), steps=10, tolerance=0.5)
 
-    def optimum(self, problem: MigrationSequence) -> float | None:
-        """Least state that moves in all steps."""
-        return _best_sequence(problem)
 
-
-@cache
-def _best_sequence(problem: MigrationSequence) -> float | None:
-    return brute_force_sequence(problem)
-
-
-class PolicyCheckProblems(CheckProblems):
+class PolicyCheckProblems(DrawnCheckProblems):
     """Kind `migration-policy`."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems."""
-        drawn = {f"seed {seed}": random_policy_problem(seed) for seed in range(8)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(8)
+    draw = staticmethod(random_policy_problem)
 
     def infeasible(self) -> dict[str, Any]:
         """The migration that may follow cannot be done."""

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.base import DrawnCheckProblems
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 
-SEEDS = range(16)
 
+class RescaleCheckProblems(DrawnCheckProblems):
+    """Kind `rescale`: both latencies, both transports, free and even ranges, with and without a current deployment."""
 
-class RescaleCheckProblems(CheckProblems):
-    """Kind `rescale`."""
-
-    def feasible(self) -> dict[str, Any]:
-        """Random problems: both latencies, both transports, free and even ranges, with and without a current deployment."""
-        drawn = {f"seed {seed}": random_rescale(seed) for seed in SEEDS}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(16)
+    draw = staticmethod(random_rescale)
+    brute_force = staticmethod(lambda problem: brute_force_rescale(problem)[0])
 
     def infeasible(self) -> dict[str, Any]:
         """A task that is too heavy, a split that does not work out, no room, a limit."""
@@ -49,10 +45,6 @@ class RescaleCheckProblems(CheckProblems):
     def large(self) -> Any:
         """Operators with 64 tasks on four nodes."""
         return rescaled(64, np.random.default_rng(3), zipf_tasks, 1.5)
-
-    def optimum(self, problem: RescaleProblem) -> float | None:
-        """Least objective over all splits and nodes."""
-        return _optimum(problem.model_dump_json())
 
     def start(self, problem: RescaleProblem) -> Any:
         """The current deployment; where there is none, one replica of each operator on the first node that may run it."""
@@ -98,9 +90,3 @@ def _work(
         limits={"response_time": 2.0, "cost": 10.0, "moved_state": 1e7, **(limits or {})},
         current={"work": [{"node": nodes[0], "tasks": (0, len(described["work"]))}]},
     )
-
-
-@cache
-def _optimum(problem: str) -> float | None:
-    """By text, since problems have no hash."""
-    return brute_force_rescale(RescaleProblem.model_validate_json(problem))[0]

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems
+from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
@@ -139,13 +139,21 @@ def _deployment(seed: int) -> EdrpProblem:
     return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
 
 
-class LatencyAwareCheckProblems(CheckProblems):
-    """Kind `latency-aware`."""
+class LatencyAwareCheckProblems(DrawnCheckProblems):
+    """Kind `latency-aware`, some with cycles, candidates, several instances of an operator."""
 
-    def feasible(self) -> dict[str, Any]:
-        """Random problems, some with cycles, candidates, several instances of an operator."""
-        drawn = {f"seed {seed}": _score_problem(seed) for seed in range(16)}
-        return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+    seeds = range(16)
+    brute_force = staticmethod(lambda problem: brute_force_latency_aware(problem)[0])
+
+    @staticmethod
+    def draw(seed: int) -> LatencyAwareProblem:
+        """Every third one with a placement that is there already, whether it fits or not."""
+        problem = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
+        if seed % 3:
+            return problem
+        nodes = tuple(problem.network.by_name)
+        first = {o.name: (o.candidates or nodes)[-1:] * o.instances for o in problem.application.operators}
+        return problem.replace(current=Deployment(first))
 
     def infeasible(self) -> dict[str, Any]:
         """An instance that is too large, instances that are too many, a packing that does not work out."""
@@ -180,10 +188,6 @@ class LatencyAwareCheckProblems(CheckProblems):
         application = {"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 2.0}]}
         return [LatencyAwareProblem(application=application, network=network)]
 
-    def optimum(self, problem: LatencyAwareProblem) -> float | None:
-        """Least score over all deployments."""
-        return _best_score(problem.model_dump_json())
-
     def start(self, problem: LatencyAwareProblem) -> Any:
         """Everything on the first node that is allowed."""
         nodes = tuple(problem.network.by_name)
@@ -207,19 +211,3 @@ def _scores(
         network={"nodes": nodes, "between_zones": {"delay": 0.002}},
         weights=weights or {},
     )
-
-
-def _score_problem(seed: int) -> LatencyAwareProblem:
-    """Every third one with a placement that is there already, whether it fits or not."""
-    problem = random_latency_aware_problem(seed, operators=(2, 5), nodes=(2, 4))
-    if seed % 3:
-        return problem
-    nodes = tuple(problem.network.by_name)
-    first = {o.name: (o.candidates or nodes)[-1:] * o.instances for o in problem.application.operators}
-    return problem.replace(current=Deployment(first))
-
-
-@cache
-def _best_score(problem: str) -> float | None:
-    """By text, since a problem with named resources has no hash."""
-    return brute_force_latency_aware(LatencyAwareProblem.model_validate_json(problem))[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from edrp.cli.display.solution import metric_table
 from edrp.cli.terminal import table
-from edrp.migration.intervals import Interval, Move, load_limit
+from edrp.migration.intervals import Interval, Move, load_limit, task_numbers
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 from edrp.migration.sequence import MigrationSequence, MigrationSequenceSolution
 from edrp.migration.single_step import MigrationProblem, MigrationSolution
@@ -60,7 +60,7 @@ def node_table(
     return table(columns, rows, right=("work", "sends (B)", "receives (B)"))
 
 
-def move_lines(moves: Sequence[Move]) -> Iterator[str]:
+def move_lines(moves: Sequence[object]) -> Iterator[str]:
     """One line for each move, the rest counted."""
     yield from (f"• {move}" for move in moves[:SHOWN_MOVES])
     if len(moves) > SHOWN_MOVES:
@@ -68,7 +68,4 @@ def move_lines(moves: Sequence[Move]) -> Iterator[str]:
 
 
 def _text(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    first, end = interval
-    return "none" if first == end else str(first) if end == first + 1 else f"{first}–{end - 1}"
+    return "" if interval is None else task_numbers(*interval)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from edrp.cli.display.migration import SHOWN_MOVES, move_lines
+from edrp.cli.display.migration import move_lines
 from edrp.cli.terminal import table
 from edrp.mdp.transfer.migration_plan import MigrationPlan
 from edrp.mdp.transfer.rescale_plan import RescalePlan, RescaleRole, RescaleStep
 from edrp.mdp.transfer.schedules import TransferSchedule
+from edrp.migration.intervals import task_numbers
 from edrp.report.tables import Table
 
 SHOWN_PHASES = 40
@@ -106,9 +107,7 @@ def _names(nodes: Sequence[str] | None) -> Callable[[int], str]:
 def _rescale_step(number: int, step: RescaleStep, nodes: Sequence[str]) -> Iterator[Table | str]:
     node, rate = step.fullest
     yield f"{_step_text(number, step.schedule)}; busiest node is then {node} with {rate:.6g} tuples/s"
-    yield from (f"• {move}" for move in step.moves[:SHOWN_MOVES])
-    if len(step.moves) > SHOWN_MOVES:
-        yield f"… and {len(step.moves) - SHOWN_MOVES} more moves"
+    yield from move_lines(step.moves)
     yield from _phase_parts(step.schedule, nodes)
 
 
@@ -134,14 +133,10 @@ def _role_row(role: RescaleRole) -> tuple[str, ...]:
 
 
 def _operator_ranges(ranges: Ranges) -> str:
-    return "; ".join(f"{name} {', '.join(_range(*part) for part in parts)}" for name, parts in ranges.items())
+    return "; ".join(f"{name} {', '.join(task_numbers(*part) for part in parts)}" for name, parts in ranges.items())
 
 
 def _task_ranges(tasks: np.ndarray) -> str:
     """Task numbers with runs shortened: 0–3, 7."""
     runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
-    return ", ".join(_range(int(run[0]), int(run[-1]) + 1) for run in runs)
-
-
-def _range(first: int, end: int) -> str:
-    return str(first) if end == first + 1 else f"{first}–{end - 1}"
+    return ", ".join(task_numbers(int(run[0]), int(run[-1]) + 1) for run in runs)

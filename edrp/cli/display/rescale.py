@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edrp.cli.display.migration import SHOWN_MOVES
+from edrp.cli.display.migration import move_lines
 from edrp.cli.display.placement import counted, metric_table
 from edrp.cli.terminal import table
+from edrp.migration.intervals import task_numbers
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
@@ -23,9 +24,7 @@ def rescale_parts(problem: RescaleProblem, solution: RescaleSolution) -> Iterato
         yield from replica_tables(problem, solution.deployment)
         yield metric_table(problem, solution.metrics)
     yield from (f"• {action}" for action in solution.actions)
-    yield from (f"• {move}" for move in solution.moves[:SHOWN_MOVES])
-    if len(solution.moves) > SHOWN_MOVES:
-        yield f"… and {len(solution.moves) - SHOWN_MOVES} more moves"
+    yield from move_lines(solution.moves)
 
 
 def operator_table(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:
@@ -46,9 +45,8 @@ def replica_tables(problem: RescaleProblem, deployment: KeyedDeployment) -> Iter
             continue
         for load in replica_loads(problem.application, deployment, operator.name):
             assert load.tasks is not None
-            first, end = load.tasks
-            shown = str(first) if end == first + 1 else f"{first}–{end - 1}"
-            rows.append((operator.name, load.node, shown, f"{100 * load.share:.3g} %", f"{load.rate:.6g}"))
+            tasks, share = task_numbers(*load.tasks), f"{100 * load.share:.3g} %"
+            rows.append((operator.name, load.node, tasks, share, f"{load.rate:.6g}"))
     if rows:
         columns = ("operator", "node", "tasks", "share", "load (tuples/s)")
         yield table(columns, rows[:SHOWN_REPLICAS], right=("tasks", "share", "load (tuples/s)"))

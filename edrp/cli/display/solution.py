@@ -10,6 +10,7 @@ from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.report.setting import unit_text
 from edrp.report.tables import Table
 
 DIMENSIONLESS = "1"
@@ -76,7 +77,8 @@ def verdict(solution: Solution) -> str:
 
 
 def _figures(solution: Solution) -> str:
-    parts, unit = [], _objective_unit(solution)
+    parts, name = [], unit_text(type(solution).model_fields["objective"])
+    unit = f" {name}" if name else ""
     if solution.objective is not None:
         parts.append(f"objective {solution.objective:.9g}{unit}")
     if solution.status in ("feasible", "none"):
@@ -97,13 +99,6 @@ def _bound(solution: Solution, unit: str) -> str:
         return "no bound is known"
     gap = "" if solution.gap is None else f" (gap {100 * solution.gap:.3g} %)"
     return f"bound {solution.bound:.9g}{unit}{gap}"
-
-
-def _objective_unit(solution: Solution) -> str:
-    """Unit of the objective after a space, as the document's schema has it; empty for a plain number."""
-    described = type(solution).model_fields["objective"].json_schema_extra
-    unit = described.get("unit") if isinstance(described, dict) else None
-    return f" {unit}" if isinstance(unit, str) and unit != DIMENSIONLESS else ""
 
 
 def metric_parts(problem: Problem, solution: Solution) -> Iterator[Table | str]:

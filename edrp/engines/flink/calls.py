@@ -36,14 +36,19 @@ def _redeploy(observation: Observation, plan: Deployment, address: str, root: st
     yield curl("POST", f"{root}/stop", {"drain": False, "targetDirectory": "SAVEPOINT_FOLDER"})
     yield "# 2. wait until it is COMPLETED, and note its location"
     yield curl("GET", f"{root}/savepoints/REQUEST_ID")
-    overrides = ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in observation.operators)
-    body = {"savepointPath": "SAVEPOINT", "flinkConfiguration": {"pipeline.jobvertex-parallelism-overrides": overrides}}
+    body = {"savepointPath": "SAVEPOINT", "flinkConfiguration": overridden(observation, plan)}
     yield "# 3. run it again with the new numbers of replicas; from Flink 2.0 on its own programArgsList has to give them"
     yield curl("POST", f"{address}/jars/JAR_ID/run", body)
     yield "# where: the slot-sharing group of each operator demands a resource that only its TaskManagers advertise"
     for operator in observation.operators:
         nodes = ", ".join(f"{count} on {node}" for node, count in sorted(plan.replicas(operator.name).items()))
         yield f"#   {operator.name}: {nodes}"
+
+
+def overridden(observation: Observation, plan: Deployment) -> dict[str, str]:
+    """The setting that gives a job the replicas of a plan when it starts."""
+    replicas = ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in observation.operators)
+    return {"pipeline.jobvertex-parallelism-overrides": replicas}
 
 
 def curl(method: str, url: str, body: object = None) -> str:

@@ -9,10 +9,9 @@ from uuid import uuid4
 from edrp.core.errors import UnwritableError
 from edrp.engines.applying import Applied, Change, Program
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
-from edrp.engines.flink.calls import curl
+from edrp.engines.flink.calls import curl, overridden
 from edrp.engines.flink.places import demanded_resources, program_arguments
 from edrp.engines.flink.steps import FlinkSteps
-from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
 SAVEPOINT_PATIENCE = 600.0
@@ -20,8 +19,6 @@ SAVEPOINT_PATIENCE = 600.0
 
 ANSWER_PATIENCE = 60.0
 """Most seconds to look for what a request without an answer has started."""
-
-OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
 
 
 def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
@@ -75,18 +72,15 @@ class _Runs:
     def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
         """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
         entry = {} if self._program.entry is None else {"entryClass": self._program.entry}
+        plan, resources = self._asked if new else self._before
         return {
             **entry,
             "jobId": key,
-            "programArgsList": program_arguments(self._program, *(self._asked if new else self._before)),
+            "programArgsList": program_arguments(self._program, plan, resources),
             "savepointPath": location,
             "allowNonRestoredState": False,
-            "flinkConfiguration": {OVERRIDES: _overrides(self._seen, (self._asked if new else self._before)[0])},
+            "flinkConfiguration": overridden(self._seen, plan),
         }
-
-
-def _overrides(seen: Observation, plan: Deployment) -> str:
-    return ",".join(f"{operator.key}:{plan.degree(operator.name)}" for operator in seen.operators)
 
 
 def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, _DocumentMeta
-from edrp.migration.intervals import Index, Interval, uncovered, uncovered_text
+from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
 from edrp.placement.deployment import Deployment
 
@@ -105,7 +105,7 @@ class KeyMove(Outcome):
     size: NonNegative = Field(description="of the state that moves", json_schema_extra={"unit": "bytes"})
 
     def __str__(self) -> str:
-        tasks = f"task {self.first}" if self.end == self.first + 1 else f"tasks {self.first}–{self.end - 1}"
+        tasks = tasks_text(self.first, self.end)
         return f"{tasks} of {self.operator} from {self.source} to {self.target}, {self.size:.6g} bytes"
 
 

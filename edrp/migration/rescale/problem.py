@@ -64,11 +64,6 @@ class RescaleLimits(Document):
 class RescaleProblem(StreamPlacement):
     """Replicas, key ranges and nodes of all operators, initial (without `current`) or as a change of `current`.
 
-    Raises
-    ------
-    InvalidInstanceError
-        All faults of the document and of its parts, each with its place.
-
     Examples
     --------
     >>> queue = {"model": "mm1", "service_rate": 10.0}

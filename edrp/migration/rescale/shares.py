@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from edrp.migration.intervals import tasks_text
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator
 
@@ -86,5 +87,4 @@ def range_text(replica: ReplicaLoad | KeyRange) -> str:
     'tasks 2–4'
     """
     assert replica.tasks is not None
-    first, end = replica.tasks
-    return f"task {first}" if end == first + 1 else f"tasks {first}–{end - 1}"
+    return tasks_text(*replica.tasks)

@@ -96,10 +96,7 @@ class RangeQuantities(PlacementExpressions):
             position, task = own.covered
             width = max(1, own.tasks)
             cells = np.searchsorted(nodes, own.nodes[position]) * width + task
-            entries = [
-                (np.arange(nodes.size * width), np.repeat(added, width), 1.0),
-                (cells, own.columns[position], -1.0),
-            ]
+            entries = [(np.arange(nodes.size * width), np.repeat(added, width), 1.0), (cells, own.columns[position], -1.0)]
             program.add_rows(f"present {name}", nodes.size * width, entries, lower=0.0)
             columns = np.full(len(self.compiled.nodes), -1, np.int64)
             columns[nodes] = added

@@ -69,10 +69,6 @@ def _delay(quantities: RangeQuantities, stream: int, unit: float) -> Linear:
     column = program.add_columns(f"delay {name}", upper=float(delay.max()))
     a, b = np.nonzero(delay)
     rows, far = np.arange(a.size), delay[a, b]
-    entries = [
-        (rows, np.full(a.size, column), 1.0),
-        (rows, source[senders[a]], -far),
-        (rows, target[receivers[b]], -far),
-    ]
+    entries = [(rows, np.full(a.size, column), 1.0), (rows, source[senders[a]], -far), (rows, target[receivers[b]], -far)]
     program.add_rows(f"delay {name}", a.size, entries, lower=-far)
     return Linear.of(column)

@@ -72,9 +72,7 @@ class Master:
         self.penalty = 10.0 * (1.0 + model.largest_score)
         self.columns = 0
         self.solver = new_solver(
-            presolve="off",
-            primal_feasibility_tolerance=FEASIBILITY_TOLERANCE,
-            dual_feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            presolve="off", primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, dual_feasibility_tolerance=FEASIBILITY_TOLERANCE
         )
         rows = self.operators + self.classes + 1
         covered = np.concatenate([model.instances, np.zeros(self.classes + 1)]).astype(float)

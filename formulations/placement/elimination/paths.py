@@ -134,7 +134,7 @@ def _chain(
     hops = []
     for k, e in enumerate(path):
         look("a proof")
-        hops.append(_hop(model, relaxation, e, *candidates[k : k + 2]))
+        hops.append(stream_costs(model, relaxation, e, 1.0, *candidates[k : k + 2]))
     forward, backward = _both_ways(own, hops)
     bound = off + (float(forward[-1].min()) if on_path else 0.0)
     marginal = bound + unary - least[:, None, None]
@@ -157,10 +157,6 @@ def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], lis
     return forward, backward
 
 
-def _hop(model: Model, relaxation: Relaxation, stream: int, tail: Candidates, head: Candidates) -> Floats:
-    return stream_costs(model, relaxation, stream, 1.0, tail, head)
-
-
 def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates) -> Floats:
     """Relaxed cost of a stream between candidates of its ends, shape (tail, head)."""
     cost = np.zeros((tail.node.size, head.node.size))
@@ -171,11 +167,7 @@ def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float,
 
 
 def _usage(
-    relaxation: Relaxation,
-    on_path: list[int],
-    candidates: list[Candidates],
-    forward: list[Floats],
-    hops: list[Floats],
+    relaxation: Relaxation, on_path: list[int], candidates: list[Candidates], forward: list[Floats], hops: list[Floats]
 ) -> Floats:
     """Resources that the relaxed optimum takes, shape (nodes, resources)."""
     flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)

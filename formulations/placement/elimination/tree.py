@@ -15,22 +15,10 @@ from edrp.core.tolerances import LIMIT_SLACK, TIED_OBJECTIVE
 from edrp.formulations.placement.elimination.ascent import raise_bound
 from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
 from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
-from edrp.formulations.placement.elimination.frontier import (
-    MemoryPlan,
-    Tables,
-    backward,
-    memory_plan,
-    min_marginals,
-)
+from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
 from edrp.formulations.placement.elimination.labels import LabelResult, LabelSearch
 from edrp.formulations.placement.elimination.model import Model
-from edrp.formulations.placement.elimination.paths import (
-    covering_paths,
-    eliminate_by_paths,
-    flow_paths,
-    operator_flow,
-    path_flow,
-)
+from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, operator_flow, path_flow
 
 
 def least_latency(model: Model) -> Floats:

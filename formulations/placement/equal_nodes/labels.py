@@ -11,16 +11,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
 from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
-from edrp.formulations.placement.equal_nodes.label_kernel import (
-    BOUND,
-    SHARED,
-    Ahead,
-    Labels,
-    Limits,
-    Rows,
-    extend,
-    undominated,
-)
+from edrp.formulations.placement.equal_nodes.label_kernel import BOUND, SHARED, Ahead, Labels, Limits, Rows, extend, undominated
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
 from edrp.formulations.placement.equal_nodes.values import Relaxation

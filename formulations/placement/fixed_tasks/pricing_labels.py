@@ -137,15 +137,7 @@ def _alike(rows: PatternRows, one: np.ndarray, two: np.ndarray, i: int) -> bool:
 
 @inner_loop
 def _extend(
-    rows: PatternRows,
-    prices: Prices,
-    costs: TreeCosts,
-    cutoff: float,
-    i: int,
-    now: Labels,
-    label: int,
-    then: Labels,
-    made: int,
+    rows: PatternRows, prices: Prices, costs: TreeCosts, cutoff: float, i: int, now: Labels, label: int, then: Labels, made: int
 ) -> int:
     """Append what becomes of a label with each number of tasks of operator i; returns how many there are then."""
     rooms, pattern, left = rows.arrays.demand.shape[1], now.patterns[label], now.left[label]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,6 @@ class RunningJob:
             return True if job["state"] == "RUNNING" and all_run and (replicas or {}).items() <= planned.items() else None
 
         wait_until(look, seconds, "does not run with all replicas", f"job {self.key}")
-
-    def wait_until_places(self, wanted: Callable[[dict[str, list[str]]], bool], seconds: float = SECONDS_TO_DEPLOY) -> None:
-        """Wait until the nodes of the replicas that run are as a function says."""
-        wait_until(lambda: wanted(self.places()) or None, seconds, "does not run where it is to run", f"job {self.key}")
 
     def rescale(self, replicas: Mapping[str, int], seconds: float = SECONDS_TO_DEPLOY) -> None:
         """Change numbers of replicas while the job runs, after a fresh checkpoint, and wait until they are there.

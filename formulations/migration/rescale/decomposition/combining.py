@@ -48,11 +48,7 @@ def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: fl
 
 
 def search_combinations(
-    model: BoundModel,
-    priced: PricedProblem,
-    listed: list[Alternatives],
-    most: float,
-    improve: Callable[[list[Replicas]], float],
+    model: BoundModel, priced: PricedProblem, listed: list[Alternatives], most: float, improve: Callable[[list[Replicas]], float]
 ) -> float | None:
     """Look at all combinations that may be below `most`; None where they are too many.
 
