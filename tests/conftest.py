@@ -79,9 +79,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a session of Spark is shared by, and pages that are opened in a browser, are for `make test-slow`."""
+    """What a session of Spark is shared by, pages that are opened in a browser, and real data are for `make test-slow`."""
     for item in items:
-        if {"spark", "browser"} & set(getattr(item, "fixturenames", ())):
+        if {"spark", "browser", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
@@ -152,8 +152,8 @@ def infeasible() -> EdrpProblem:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of the large real series beside the checkout; without it, what needs it is skipped."""
-    folder = ROOT.parent / "shared" / "data"
+    """The folder of real data, which is not ours to hand on; without one beside the checkout, what needs it is skipped."""
+    folder = Path(os.environ.get("EDRP_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"there is no {folder}")
     return folder

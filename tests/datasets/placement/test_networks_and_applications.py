@@ -188,7 +188,6 @@ def test_the_busiest_day_of_flights_is_spread_over_the_range_asked_for():
     assert "2013-11-27" in day.origin
 
 
-@pytest.mark.data
 def test_the_taxi_stream_is_read_from_a_folder_or_from_the_environment(monkeypatch, shared_data):
     rates = datasets.taxi_rates(shared_data)
     assert rates.shape == (525_533,)

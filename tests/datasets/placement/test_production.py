@@ -244,7 +244,6 @@ def production(shared_data: Path) -> dict[str, EdrpProblem | str]:
     return read
 
 
-@pytest.mark.data
 def test_all_production_topologies_are_problems_or_refused_with_a_reason(production: dict[str, EdrpProblem | str]) -> None:
     assert len(production) == 136
     refused = {name: problem for name, problem in production.items() if isinstance(problem, str)}
