@@ -15,3 +15,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.timing)
+
+
+@pytest.fixture(autouse=True)
+def patient_kernels() -> None:
+    """Time limits do not wait for the compiler here."""
