@@ -305,13 +305,11 @@ def surviving(part: Part, chosen: list[Any], copies: list[Path]) -> Iterator[tup
 
 
 def own_tests(part: Part, *paths: Path) -> list[str]:
-    """Arguments of pytest for files: their tests, the examples of docstrings first; the first that fails ends them."""
+    """Arguments of pytest for files: their tests, the examples of their folders first; the first that fails ends them."""
     tests = []
     for path in paths:
         if ">>>" in (ROOT / path).read_text(encoding="utf-8"):
-            parts = path.with_suffix("").parts
-            name = ".".join(parts if parts[0] == "edrp" else ("edrp", *parts))
-            tests.append(f"tests/edrp/test_docs.py::test_docstring_examples_run[{name}]")
+            tests.append(f"tests/edrp/test_docs.py::test_docstring_examples_run[{path.parent.as_posix()}]")
         tests += part.own.get(path.as_posix(), part.tests)
     options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", *part.options]
     return [*options, *dict.fromkeys(tests)]
