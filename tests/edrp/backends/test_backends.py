@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from market_split import market_split
 
 import edrp
 from edrp.backends import BACKENDS, available_backends, base, solve_program
@@ -34,22 +35,6 @@ def knapsack() -> Program:
     program.add_row("bag", Linear.of(take, [3, 4]) + Linear.of(more, -0.5), upper=5)
     program.add_row("room", Linear.of(more), lower=-10, upper=4)
     program.minimise(Linear.of(take, [-2, -3]) + Linear.of(more, 0.3) + 2.0)
-    return program
-
-
-def market_split(rows: int = 4, seed: int = 0) -> Program:
-    """A small program that takes branch and bound hours: Σ a_ij x_j = ⌊Σ a_ij / 2⌋ + slack, minimise the slack."""
-    random = np.random.default_rng(seed)
-    count = 10 * (rows - 1) + 20
-    coefficients = random.integers(0, 100, (rows, count))
-    program = Program()
-    x = program.add_columns("x", count, upper=1, integer=True)
-    over, under = program.add_columns("over", rows), program.add_columns("under", rows)
-    row = np.arange(rows)
-    entries = [(row[:, None], x, coefficients), (row, over, -1.0), (row, under, 1.0)]
-    middle = coefficients.sum(axis=1) // 2
-    program.add_rows("split", rows, entries, lower=middle, upper=middle)
-    program.minimise(Linear.of(np.concatenate([over, under])))
     return program
 
 
