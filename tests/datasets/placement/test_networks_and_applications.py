@@ -101,10 +101,7 @@ def test_any_topology_of_topohub_can_be_had_one_way_too():
     ("call", "message"),
     [
         (lambda: datasets.topology("topozoo/Atlantis"), r"topology: is no topology of topohub.*'topozoo/Atlantis'"),
-        (
-            lambda: datasets.topology("topozoo/Ans", without=("Paris",)),
-            r"without\[0\]: is no node of .*'Paris'",
-        ),
+        (lambda: datasets.topology("topozoo/Ans", without=("Paris",)), r"without\[0\]: is no node of .*'Paris'"),
     ],
 )
 def test_unknown_topologies_and_nodes_are_named(call, message):
