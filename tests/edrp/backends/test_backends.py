@@ -3,7 +3,10 @@
 import _thread
 import signal
 import threading
+from itertools import count
+from time import perf_counter
 
+import highspy
 import numpy as np
 import pytest
 from market_split import market_split
@@ -12,6 +15,7 @@ import edrp
 from edrp.backends import BACKENDS, available_backends, base, solve_program
 from edrp.backends.base import in_fresh_thread
 from edrp.backends.highs import STOPPED
+from edrp.core import budget
 from edrp.core.budget import LOOK, clock, running
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.program import Linear, Program
@@ -180,6 +184,22 @@ def test_an_interrupt_before_the_solver_has_begun_is_not_lost(monkeypatch):
     assert in_fresh_thread(solve, cancel) == "interrupted"
 
 
+def test_pyomo_is_not_left_with_the_output_of_the_process(monkeypatch):
+    """Its solver is deaf to the time limit until the caller has looked at the clock again."""
+    run, late, looked, looks = highspy.Highs.run, threading.Event(), threading.Event(), count()
+
+    def deaf(solver):
+        late.set()
+        assert looked.wait(300.0)
+        return run(solver)
+
+    monkeypatch.setattr(highspy.Highs, "run", deaf)
+    monkeypatch.setattr(base, "clock", lambda: (late.is_set() and next(looks) > 0 and looked.set()) or clock())
+    monkeypatch.setattr(budget, "perf_counter", lambda: perf_counter() + (1e9 if late.is_set() else 0.0))
+    result = solve_program(knapsack(), "pyomo", time_limit=100.0)
+    assert not any("cannot be interrupted" in note for note in result.notes)
+
+
 def test_options_that_a_backend_lacks_are_ignored_aloud():
     result = solve_program(knapsack(), "scipy", threads=2, seed=1, start=np.zeros(3))
     assert [note.split("'")[1] for note in result.notes] == ["threads", "start", "seed"]
@@ -210,8 +230,6 @@ def test_a_missing_package_names_the_extra(monkeypatch):
 
 
 def test_every_status_of_highs_has_a_meaning():
-    import highspy
-
     assert set(STOPPED) == {status for name, status in vars(highspy.HighsModelStatus).items() if name.startswith("k")}
 
 
