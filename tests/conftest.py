@@ -79,16 +79,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a session of Spark is shared by, and pages that are opened in a browser, are for `make test-slow`."""
+    """Promises about the clock, and what needs Spark, a browser, real data or minutes, have targets of make of their own."""
     for item in items:
-        if {"spark", "browser"} & set(getattr(item, "fixturenames", ())):
+        if ROOT / "tests" / "timing" in item.path.parents:
+            item.add_marker(pytest.mark.timing)
+        long = item.path.parent.name == "benchmark" and item.path.name != "test_own_instances.py"
+        if long or {"spark", "browser", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
 def patient_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Time limits wait for the compiler; where `--interpreted` asks for it, kernels are run in Python."""
-    with compiling_under_limits(), interpreting() if request.config.getoption("interpreted") else nullcontext():
+    """Time limits wait for the compiler, unless they are what is tested; `--interpreted` has kernels run in Python."""
+    patient = nullcontext() if request.node.get_closest_marker("timing") else compiling_under_limits()
+    with patient, interpreting() if request.config.getoption("interpreted") else nullcontext():
         yield
 
 
@@ -152,8 +156,8 @@ def infeasible() -> EdrpProblem:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of the large real series beside the checkout; without it, what needs it is skipped."""
-    folder = ROOT.parent / "shared" / "data"
+    """The folder of real data, which is not ours to hand on; without one beside the checkout, what needs it is skipped."""
+    folder = Path(os.environ.get("EDRP_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"there is no {folder}")
     return folder

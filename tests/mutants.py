@@ -134,11 +134,7 @@ PARTS = {
         },
         ("--interpreted",),
     ),
-    "journal": Part(
-        ("edrp/batch/journal.py", "edrp/batch/parts.py"),
-        ("tests/edrp/batch/test_journal.py",),
-        150,
-    ),
+    "journal": Part(("edrp/batch/journal.py", "edrp/batch/parts.py"), ("tests/edrp/batch/test_journal.py",), 150),
 }
 
 PACKAGES = ("hypothesis", "numba", "pyarrow.parquet", "pydantic", "pytest", "scipy.optimize", "scipy.sparse.csgraph")

@@ -187,7 +187,9 @@ class NodeBrake:
         return self.nodes is not None and (nodes or 0) >= self.nodes
 
 
-def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | None = None) -> Any:
+def in_fresh_thread(
+    function: Callable[[], Any], cancel: Callable[[], None] | None = None, patience: float = SOLVER_PATIENCE
+) -> Any:
     """Call a function in a thread of its own and return its result, or raise its exception.
 
     HiGHS keeps one thread pool per calling thread, which refuses to change its size: a fresh thread may ask
@@ -195,9 +197,9 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     the function's result awaited; without it, or the second time (HiGHS is deaf inside a long linear program),
     the interrupt goes on to the caller.
 
-    A solver is deaf to its time limit in some of its phases: one that has not ended `SOLVER_PATIENCE` after the time limit of the
-    run is cancelled and left to itself. When the interpreter ends first it would end a solver in the midst of C++, which aborts
-    the process: it is awaited then.
+    A solver is deaf to its time limit in some of its phases: one that has not ended `patience` seconds after the time limit of
+    the run is cancelled and left to itself. When the interpreter ends first it would end a solver in the midst of C++, which
+    aborts the process: it is awaited then.
 
     Raises
     ------
@@ -222,7 +224,7 @@ def in_fresh_thread(function: Callable[[], Any], cancel: Callable[[], None] | No
     cancelled = False
     while not finished.is_set():
         try:
-            left = clock().seconds_left() + SOLVER_PATIENCE
+            left = clock().seconds_left() + patience
             finished.wait(min(0.2, max(0.0, left)))
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from time import perf_counter
 from typing import Any, Final
 
@@ -99,7 +100,7 @@ class PyomoBackend:
             return model, solver.solve(model, time_limit=seconds_for_solver(), **settings)
 
         # It is waited for to the end: left to itself, it would go on redirecting the output of the whole process.
-        model, answer = in_fresh_thread(work)
+        model, answer = in_fresh_thread(work, patience=inf)
         seconds = perf_counter() - started
         braked = brake.release(solver._solver_model.getInfo().mip_node_count if self.solver == "highs" else None)
         stopped, status = STOPPED[answer.termination_condition.name], HELD[answer.solution_status.name]

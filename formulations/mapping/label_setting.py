@@ -41,7 +41,7 @@ EASY, HARD = 1000, 5000
 NARROW, WIDE = (2, 8), (32, 128)
 """Labels of a place that are looked at in search of good maps."""
 
-CHUNK = 2000
+CHUNK = 250
 """Labels looked at between two looks at the clock."""
 
 

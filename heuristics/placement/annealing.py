@@ -282,8 +282,8 @@ class Annealing(Method):
             arrays = placement_arrays(compiled)
             if (cluster := cluster_start(compiled, options.seed, lambda: options.remaining <= 0)) is not None:
                 starts.append(cluster)
-        except OutOfTimeError:
-            return best_start(compiled, starts)
+        except OutOfTimeError as error:
+            return best_start(compiled, starts, error)
         if problem.network.classes:
             starts += zone_fits(compiled)
         run = AnnealingRun(compiled, arrays, options)

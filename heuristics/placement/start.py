@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.errors import OutOfTimeError
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.heuristics.notes import listed
@@ -48,10 +49,19 @@ class Placement:
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(evaluation.broken)}",))
 
 
-def best_start(compiled: Compiled, starts: list[Placement]) -> Answer:
-    """The answer of a search whose time was over before it began: first fit, or a better one of its starts."""
+def best_start(compiled: Compiled, starts: list[Placement], error: OutOfTimeError) -> Answer:
+    """The answer of a search whose time was over before it began: first fit, or a better one of its starts.
+
+    Raises
+    ------
+    OutOfTimeError
+        The one given, where none of them is feasible.
+    """
     answers = [start.answer(compiled, "time_limit") for start in (first_fit(compiled), *starts)]
-    return min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective)
+    best = min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective)
+    if best.decision is None:
+        raise error
+    return best
 
 
 def stable_degrees(compiled: Compiled) -> Bools:

@@ -84,7 +84,7 @@ def test_console_blocks_print_what_they_show(page, block, run, workplace):
             assert result.code == 0, result.err
             printed = [" ".join(row.split()) for row in result.out.splitlines()]
         elif line.startswith("$ "):
-            subprocess.run(["sh", "-c", line.removeprefix("$ ")], check=True, timeout=60)
+            subprocess.run(["sh", "-c", line.removeprefix("$ ")], check=True, timeout=300)
         else:
             assert " ".join(line.split()) in printed, f"{line!r} is not printed"
 

@@ -20,7 +20,7 @@ def loaded(code: str, *arguments: object) -> set[str]:
     """Packages of `HEAVY` that a program has imported when it ends."""
     report = f"import atexit, sys; atexit.register(lambda: print('loaded', *({HEAVY} & sys.modules.keys())))"
     words = [sys.executable, "-c", f"{report}\n{code}", *map(str, arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
@@ -83,6 +83,6 @@ main(["--help"])
 
 
 def test_ctrl_c_while_the_command_line_is_imported_ends_it_quietly():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300)
     assert done.returncode == 130
     assert done.stderr == ""

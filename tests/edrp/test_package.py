@@ -1,10 +1,11 @@
-"""The installed package: one importable name, complete, light to import, usable from anywhere."""
+"""The package installed, as a wheel and as an editable checkout: one importable name, complete, usable from anywhere."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -13,20 +14,35 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
+CODE = "import edrp; edrp.solve; import edrp.formulations, edrp.mdp.chain; print(edrp.__file__, edrp.mdp.__file__, sep='\\n')"
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # built once, not once per worker
+
+
+def copy_checkout(folder: Path) -> Path:
+    """Copy the files of this checkout that an install needs into a folder of its own."""
+    folder.mkdir(parents=True)
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("edrp", *ROOMS):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+    (folder / "tests").mkdir()
+    return folder
+
+
+def run(python: Path | str, *arguments: str, cwd: Path, **environment: str) -> str:
+    """Run an interpreter, which must succeed, in a folder, and return its output."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result = subprocess.run([python, *arguments], cwd=cwd, env={**inherited, **environment}, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The wheel as a user of the checkout builds it, from a copy: nothing is left in the checkout, nothing left there gets in."""
     place = tmp_path_factory.mktemp("wheel")
-    source = place / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "setup.py", "README.md"):
-        shutil.copy(ROOT / name, source)
-    for name in ("edrp", *ROOMS):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+    source = copy_checkout(place / "source")
     (source / "edrp" / "compiled").mkdir()
     (source / "edrp" / "compiled" / "a.kernel.nbi").touch()
     options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(place)]
@@ -46,10 +62,7 @@ def site(wheel):
 
 def python(site: Path, *arguments: str) -> str:
     """Run Python in another directory than the checkout, with the installed wheel before all else."""
-    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONWARNINGS": "error"}
-    result = subprocess.run([sys.executable, *arguments], cwd=site.parent, env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return run(sys.executable, *arguments, cwd=site.parent, PYTHONPATH=str(site), PYTHONWARNINGS="error")
 
 
 def test_every_module_is_in_the_wheel(wheel):
@@ -87,3 +100,64 @@ assert [type(handler) for handler in logging.getLogger("edrp").handlers] == [log
 assert not logging.getLogger().handlers
 """
     python(site, "-c", code)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A checkout in a folder that is called like the package."""
+    return copy_checkout(tmp_path_factory.mktemp("projects") / "edrp")
+
+
+@pytest.fixture(scope="module")
+def install(checkout, tmp_path_factory):
+    """Makes an environment that sees this one's packages, with the checkout installed; returns its Python."""
+    here = [entry for entry in sys.path if entry.endswith("site-packages")]
+
+    def make(name: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        venv.create(folder, with_pip=False)
+        python = folder / "bin" / "python"
+        site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
+        (site / "shared.pth").write_text("\n".join(here), encoding="utf-8")
+        options = ("--quiet", "--ignore-installed", "--no-deps", "--no-build-isolation", "--editable")
+        run(python, "-m", "pip", "install", *options, str(checkout), cwd=folder)
+        return python
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def installed(install):
+    """The interpreter of an environment with the package installed."""
+    return install("installed")
+
+
+@pytest.mark.parametrize("place", ["parent", "checkout", "elsewhere"])
+def test_an_installed_checkout_called_edrp_is_imported_from_anywhere(checkout, installed, tmp_path, place):
+    cwd = {"parent": checkout.parent, "checkout": checkout, "elsewhere": tmp_path}[place]
+    expected = [str(checkout / "edrp" / "__init__.py"), str(checkout / "mdp" / "__init__.py")]
+    assert run(installed, "-c", CODE, cwd=cwd).split() == expected
+    assert run(installed, "-m", "edrp", "version", cwd=cwd).startswith("edrp ")
+
+
+def test_nothing_else_of_a_checkout_can_be_imported(checkout, installed, tmp_path):
+    names = [*ROOMS, "tests", "setup", "edrp.tests", "edrp.edrp", "edrp.setup"]
+    code = f"from importlib.util import find_spec; print([find_spec(name) for name in {names!r}])"
+    assert str(checkout) not in run(installed, "-c", code, cwd=tmp_path)
+
+
+def test_another_checkout_in_front_is_taken_as_a_whole(installed, tmp_path):
+    """No half of one checkout with the other half of another."""
+    other = copy_checkout(tmp_path / "other")
+    expected = [str(other / "edrp" / "__init__.py"), str(other / "mdp" / "__init__.py")]
+    assert run(installed, "-c", CODE, cwd=other).split() == expected
+    assert run(installed, "-c", CODE, cwd=tmp_path, PYTHONPATH=str(other)).split() == expected
+
+
+def test_an_installed_checkout_is_uninstalled_without_a_trace(install, tmp_path):
+    python = install("uninstalled")
+    (site,) = python.parent.parent.glob("lib/python*/site-packages")
+    assert [path.name for path in site.iterdir() if "edrp" in path.name]
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "edrp", cwd=tmp_path)
+    assert {path.name for path in site.iterdir()} <= {"shared.pth", "__pycache__"}
+    assert [path for path in site.rglob("*") if "edrp" in path.name] == []

@@ -291,11 +291,7 @@ def test_errata_of_the_printed_ssm(erratum: str) -> None:
     assert printed.printed_ssm(instance, printed.REPAIRS) == optimum(instance)
     intervals = [(first - 1, end - 1) for first, end in pairwise(instance.bounds)]
     problem = MigrationProblem(
-        work=instance.work,
-        state_size=instance.state,
-        intervals=intervals,
-        nodes=instance.nodes,
-        tolerance=instance.tolerance,
+        work=instance.work, state_size=instance.state, intervals=intervals, nodes=instance.nodes, tolerance=instance.tolerance
     )
     assert sum(instance.state) - brute_force_migration(problem).cost == optimum(instance)
 

@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from time import perf_counter
 
-import numpy as np
 import pytest
+from market_split import market_split
+from topologies import many
 
 import edrp
 from edrp.backends import BACKENDS, solve_program
-from edrp.core.instances import loads
-from edrp.core.program import Linear, Program
 from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
-from edrp.datasets.placement.production import ProductionTopology, instance_document
-from edrp.placement.edrp import EdrpProblem
 
 SECOND = 1.0
 """Beyond the limit: for building, for a step that cannot be interrupted, and for checking the answer."""
-
-
-def market_split(rows: int = 4) -> Program:
-    """A small program that takes branch and bound hours: Σ a_ij x_j = ⌊Σ a_ij / 2⌋ + slack, minimise the slack."""
-    count, row = 10 * (rows - 1) + 20, np.arange(rows)
-    coefficients = np.random.default_rng(0).integers(0, 100, (rows, count))
-    program = Program()
-    x = program.add_columns("x", count, upper=1, integer=True)
-    over, under = program.add_columns("over", rows), program.add_columns("under", rows)
-    middle = coefficients.sum(axis=1) // 2
-    program.add_rows(
-        "split", rows, [(row[:, None], x, coefficients), (row, over, -1.0), (row, under, 1.0)], lower=middle, upper=middle
-    )
-    program.minimise(Linear.of(np.concatenate([over, under])))
-    return program
-
-
-def many(executors: int) -> EdrpProblem:
-    """A production topology: a chain of three components of many executors, on 1,312 hosts."""
-
-    def component(kind: str, executors: int, cores: float, *sources: str) -> dict[str, object]:
-        inputs = [{"from": source, "stream": "default", "grouping_field": [2]} for source in sources]
-        sizes = {"cpu_pcore": 100 * cores, "onheap_mb": None, "offheap_mb": None, "tasks": 1}
-        return {"kind": kind, "parallelism": executors, "inputs": inputs, **sizes}
-
-    components = {
-        "spout": component("spout", executors, 1.0),
-        "bolt": component("bolt", executors, 0.5, "spout"),
-        "sink": component("bolt", executors // 2, 0.5, "bolt"),
-    }
-    defaults = {"comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
-    topology = ProductionTopology.model_validate({"id": "largeCluster01/many", "components": components, **defaults})
-    return loads(json.dumps(instance_document(topology)))
 
 
 @pytest.mark.parametrize("backend", sorted(BACKENDS))
@@ -88,8 +51,12 @@ def test_thousands_of_executors_are_placed_within_the_limit(method, running):
 )
 @pytest.mark.parametrize("operators", [20, 100])
 def test_searches_and_proofs_stop(method, parameters, operators):
-    edrp.solve(layered(5, seed=3), method)  # loads kernels
-    problem = layered(operators, seed=3, nodes=100, resources=4.0)
+    small, problem = layered(5, seed=3), layered(operators, seed=3, nodes=100, resources=4.0)
+    if method == "equal-nodes":
+        nodes = [{"name": f"n{u}", "zone": "z", "resources": 4.0} for u in range(100)]
+        equal = edrp.Network(nodes=nodes, within_zone={"delay": 0.001})
+        small, problem = small.replace(network=equal), problem.replace(network=equal)
+    edrp.solve(small, method)  # loads kernels
     began = perf_counter()
     solution = edrp.solve(problem, method, time_limit=0.5, **parameters)
     assert perf_counter() - began < 0.5 + SECOND

@@ -75,8 +75,8 @@ class SearchMethod(Method):
             known += self.own_starts(compiled, options)
             engine = make_engine(compiled)
             begin(engine, known, np.random.default_rng(options.seed))
-        except OutOfTimeError:
-            return best_start(compiled, known)
+        except OutOfTimeError as error:
+            return best_start(compiled, known, error)
         try:
             stopped = self.search(SearchRun(engine, options), parameters)
         except KeyboardInterrupt:

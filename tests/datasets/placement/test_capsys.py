@@ -11,7 +11,6 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.placement.capsys import capsys_plans, capsys_queries
 
 
-@pytest.mark.data
 def test_all_six_queries_are_proven_in_all_stages(shared_data: Path) -> None:
     peaks = {}
     for name, problem in capsys_queries(shared_data).items():
@@ -25,7 +24,6 @@ def test_all_six_queries_are_proven_in_all_stages(shared_data: Path) -> None:
     )
 
 
-@pytest.mark.data
 def test_plans_have_as_many_slots_as_published(shared_data: Path) -> None:
     plans = capsys_plans(shared_data)
     slots = {name: plans[f"q3-inf-{name}"].slots for name in ("odrp-def", "odrp-wr", "odrp-opt", "odrp-caps")}

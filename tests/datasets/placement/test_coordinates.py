@@ -40,7 +40,6 @@ def plane() -> tuple[list[str], Floats]:
     return names, np.array([[network.delay(u, v) for v in names] for u in names])
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("seed", range(5))
 def test_cloud_regions_after_five_rounds_with_eight_peers(shared_data: Path, seed: int) -> None:
     names, truth = aws_delays(shared_data)

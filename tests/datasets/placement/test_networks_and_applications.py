@@ -101,10 +101,7 @@ def test_any_topology_of_topohub_can_be_had_one_way_too():
     ("call", "message"),
     [
         (lambda: datasets.topology("topozoo/Atlantis"), r"topology: is no topology of topohub.*'topozoo/Atlantis'"),
-        (
-            lambda: datasets.topology("topozoo/Ans", without=("Paris",)),
-            r"without\[0\]: is no node of .*'Paris'",
-        ),
+        (lambda: datasets.topology("topozoo/Ans", without=("Paris",)), r"without\[0\]: is no node of .*'Paris'"),
     ],
 )
 def test_unknown_topologies_and_nodes_are_named(call, message):
@@ -188,7 +185,6 @@ def test_the_busiest_day_of_flights_is_spread_over_the_range_asked_for():
     assert "2013-11-27" in day.origin
 
 
-@pytest.mark.data
 def test_the_taxi_stream_is_read_from_a_folder_or_from_the_environment(monkeypatch, shared_data):
     rates = datasets.taxi_rates(shared_data)
     assert rates.shape == (525_533,)

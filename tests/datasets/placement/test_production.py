@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from topologies import ALL, SHUFFLE, component, many, topology
 
 import edrp
 from edrp.core.errors import InvalidInstanceError
@@ -33,19 +34,6 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 
 pytestmark = pytest.mark.xdist_group("production")  # read once, not once per worker
-
-SHUFFLE, ALL = [2], [3]
-
-
-def component(kind: str, executors: int | None, *inputs: tuple[str, str, list[int]], **other: Any) -> dict[str, Any]:
-    """A component that receives from (component, named stream, grouping)."""
-    received = [{"from": source, "stream": stream, "grouping_field": grouping} for source, stream, grouping in inputs]
-    sizes = {"cpu_pcore": None, "onheap_mb": None, "offheap_mb": None, "tasks": 1, **other}
-    return {"kind": kind, "parallelism": executors, "inputs": received, **sizes}
-
-
-def topology(name: str = "largeCluster03/t", **components: dict[str, Any]) -> dict[str, Any]:
-    return {"id": name, "components": components, "comp_cpu_default": 10.0, "comp_onheap_default": 128.0}
 
 
 def read_problem(**components: dict[str, Any]) -> EdrpProblem:
@@ -208,17 +196,6 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
         assert best.energy[0] == pytest.approx(found.objective, rel=1e-6)
 
 
-def many(executors: int, cluster: str = "largeCluster01") -> EdrpProblem:
-    """A chain of three components of many executors."""
-    document = topology(
-        f"{cluster}/many",
-        spout=component("spout", executors, cpu_pcore=100.0),
-        bolt=component("bolt", executors, ("spout", "default", SHUFFLE), cpu_pcore=50.0),
-        sink=component("bolt", executors // 2, ("bolt", "default", SHUFFLE), cpu_pcore=50.0),
-    )
-    return loads(json.dumps(instance_document(ProductionTopology.model_validate(document))))
-
-
 def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
     solution = edrp.solve(many(300, "largeCluster03"), work_limit=0.5)
     assert solution.status == "feasible"
@@ -244,7 +221,6 @@ def production(shared_data: Path) -> dict[str, EdrpProblem | str]:
     return read
 
 
-@pytest.mark.data
 def test_all_production_topologies_are_problems_or_refused_with_a_reason(production: dict[str, EdrpProblem | str]) -> None:
     assert len(production) == 136
     refused = {name: problem for name, problem in production.items() if isinstance(problem, str)}

@@ -95,7 +95,6 @@ def test_twitter_series_puts_counts_at_their_times_and_zero_where_none_was_recor
         twitter_series("EDRP", tmp_path)
 
 
-@pytest.mark.data
 def test_real_series_give_migrations(shared_data):
     nodes = taxi_series(shared_data).node_counts()
     assert (nodes.min(), nodes.max()) == (8, 16)

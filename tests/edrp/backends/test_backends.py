@@ -2,19 +2,21 @@
 
 import _thread
 import signal
-import sys
 import threading
-import time
-from typing import Any
+from itertools import count
+from time import perf_counter
 
+import highspy
 import numpy as np
 import pytest
+from market_split import market_split
 
 import edrp
-from edrp.backends import BACKENDS, available_backends, solve_program
+from edrp.backends import BACKENDS, available_backends, base, solve_program
 from edrp.backends.base import in_fresh_thread
 from edrp.backends.highs import STOPPED
-from edrp.core.budget import LOOK, running
+from edrp.core import budget
+from edrp.core.budget import LOOK, clock, running
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.program import Linear, Program
 
@@ -37,22 +39,6 @@ def knapsack() -> Program:
     program.add_row("bag", Linear.of(take, [3, 4]) + Linear.of(more, -0.5), upper=5)
     program.add_row("room", Linear.of(more), lower=-10, upper=4)
     program.minimise(Linear.of(take, [-2, -3]) + Linear.of(more, 0.3) + 2.0)
-    return program
-
-
-def market_split(rows: int = 4, seed: int = 0) -> Program:
-    """A small program that takes branch and bound hours: Σ a_ij x_j = ⌊Σ a_ij / 2⌋ + slack, minimise the slack."""
-    random = np.random.default_rng(seed)
-    count = 10 * (rows - 1) + 20
-    coefficients = random.integers(0, 100, (rows, count))
-    program = Program()
-    x = program.add_columns("x", count, upper=1, integer=True)
-    over, under = program.add_columns("over", rows), program.add_columns("under", rows)
-    row = np.arange(rows)
-    entries = [(row[:, None], x, coefficients), (row, over, -1.0), (row, under, 1.0)]
-    middle = coefficients.sum(axis=1) // 2
-    program.add_rows("split", rows, entries, lower=middle, upper=middle)
-    program.minimise(Linear.of(np.concatenate([over, under])))
     return program
 
 
@@ -172,25 +158,20 @@ def test_interrupting_keeps_the_incumbent_and_progress_is_told_until_then():
         if len(calls) >= 3 and call[1] is not None:
             next(interrupts, int)()
 
-    result = solve_program(market_split(), time_limit=600.0, progress=note)
+    result = solve_program(market_split(), work_limit=1000.0, progress=note)
     assert (result.status, result.stopped_because) == ("feasible", "interrupted")
     assert result.objective >= result.bound
     assert [call[0] for call in calls] == sorted(call[0] for call in calls)
     assert all(bound is None or incumbent is None or bound <= incumbent + 1e-9 for _, incumbent, bound in calls)
 
 
-def test_an_interrupt_before_the_solver_has_begun_is_not_lost():
-    asked, stopped = threading.Event(), threading.Event()
+def test_an_interrupt_before_the_solver_has_begun_is_not_lost(monkeypatch):
+    waits, asked, stopped = threading.Event(), threading.Event(), threading.Event()
     listening = []
-
-    def waits(frame: Any) -> bool:
-        """Whether the calling thread waits for the solver, and no longer for its thread to start."""
-        names = [frame.f_code.co_name, *(back.f_code.co_name for back in (frame.f_back, frame.f_back.f_back) if back)]
-        return names == ["wait", "wait", "in_fresh_thread"]
+    monkeypatch.setattr(base, "clock", lambda: waits.set() or clock())
 
     def solve() -> str:
-        while not waits(sys._current_frames()[threading.main_thread().ident]):
-            time.sleep(0.01)
+        assert waits.wait(300.0)
         _thread.interrupt_main()
         assert asked.wait(300.0)
         listening.append(True)
@@ -201,6 +182,22 @@ def test_an_interrupt_before_the_solver_has_begun_is_not_lost():
         (stopped if listening else asked).set()
 
     assert in_fresh_thread(solve, cancel) == "interrupted"
+
+
+def test_pyomo_is_not_left_with_the_output_of_the_process(monkeypatch):
+    """Its solver is deaf to the time limit until the caller has looked at the clock again."""
+    run, late, looked, looks = highspy.Highs.run, threading.Event(), threading.Event(), count()
+
+    def deaf(solver):
+        late.set()
+        assert looked.wait(300.0)
+        return run(solver)
+
+    monkeypatch.setattr(highspy.Highs, "run", deaf)
+    monkeypatch.setattr(base, "clock", lambda: (late.is_set() and next(looks) > 0 and looked.set()) or clock())
+    monkeypatch.setattr(budget, "perf_counter", lambda: perf_counter() + (1e9 if late.is_set() else 0.0))
+    result = solve_program(knapsack(), "pyomo", time_limit=100.0)
+    assert not any("cannot be interrupted" in note for note in result.notes)
 
 
 def test_options_that_a_backend_lacks_are_ignored_aloud():
@@ -233,8 +230,6 @@ def test_a_missing_package_names_the_extra(monkeypatch):
 
 
 def test_every_status_of_highs_has_a_meaning():
-    import highspy
-
     assert set(STOPPED) == {status for name, status in vars(highspy.HighsModelStatus).items() if name.startswith("k")}
 
 
@@ -253,7 +248,6 @@ def test_numbers_too_far_apart_for_solvers_are_named(backend):
 
 def test_the_limit_ends_the_making_of_columns():
     """No rows, 5,000 columns: the work is over among them."""
-    pytest.importorskip("pyomo")
     program = Program()
     program.minimise(Linear.of(program.add_columns("x", 5_000, upper=1), 1.0))
     with running() as run:

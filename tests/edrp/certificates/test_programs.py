@@ -129,12 +129,12 @@ def test_the_checker_is_a_program_of_its_own(tmp_path, form):
         program = tmp_path / "checker.pyz"
     words = [sys.executable, "-I", "-S", program / "__main__.py" if form == "main" else program]
     words += ["instance.json", "solution.json", "certificate"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.startswith("proven: no decision is below")) == (0, True), done.stdout + done.stderr
     (tmp_path / "certificate").write_text(solution.certificate.splitlines()[0] + "\n")
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (2, "not proven: the tree ends before all of it is closed\n")
-    done = subprocess.run(words[:-1], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words[:-1], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (2, "usage: python checker INSTANCE SOLUTION CERTIFICATE\n")
 
 

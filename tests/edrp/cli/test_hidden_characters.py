@@ -20,7 +20,7 @@ def assert_harmless(text: str) -> None:
     assert "\\x1b" in text or "\\u001b" in text
 
 
-@pytest.mark.parametrize("words", [["solve", "-m", "greedy"], ["explain", "-m", "greedy", "--time-limit", "1"]])
+@pytest.mark.parametrize("words", [["solve", "-m", "greedy"], ["explain", "-m", "greedy"]])
 def test_names_of_nodes_and_operators(run, write, document, words):
     text = json.dumps(document)
     for part in (document["network"]["nodes"][0], document["application"]["operators"][0]):

@@ -73,8 +73,8 @@ def test_work_of_a_run_inside_another_counts_for_both_and_keeps_to_both_limits()
 
 
 def test_seconds_end_a_run_wherever_its_work_is_and_work_alone_does_not_end_one_with_a_time_limit(monkeypatch):
-    with running(time_limit=5.0) as run:
-        spend(1000.0)
+    with running(time_limit=YEAR / 2) as run:
+        spend(YEAR)
         assert units_left() > 0
         jump_after(0, monkeypatch)
         assert now() == OVER
@@ -100,7 +100,7 @@ def test_the_limit_that_comes_first_ends_a_run_and_is_named(monkeypatch):
     problem = layered(8, 0)
     assert edrp.solve(problem, "eliminate", work_limit=0.05, time_limit=YEAR).stopped_because == "work_limit"
     jump_after(2, monkeypatch)
-    assert edrp.solve(problem, "eliminate", work_limit=1e9, time_limit=5.0).stopped_because == "time_limit"
+    assert edrp.solve(problem, "eliminate", work_limit=1e9, time_limit=YEAR / 2).stopped_because == "time_limit"
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan, "2", True])

@@ -75,14 +75,7 @@ class FakeEngine(FakeFlink):
         rate = min(self.backlog / step, self.capacity())
         held = rate * step < self.backlog - 1e-6
         self.backlog -= rate * step
-        for operator in self.operators:
-            for replica in range(operator.replicas):
-                load = (self.input_rate(operator, rate) if operator.inputs else rate) * operator.share(replica) * step
-                busy = min(step, load / operator.service_rate + operator.waiting * step)
-                waits = 0.5 * (step - busy) if held and not operator.inputs else 0.0
-                total = self.totals.setdefault((operator.name, replica), [0.0] * 5)
-                added = (load if operator.inputs else 0, load * operator.selectivity, busy, step - busy - waits, waits)
-                self.totals[operator.name, replica] = [a + b for a, b in zip(total, added, strict=True)]
+        self.carry(rate, step, held)
 
     def capacity(self) -> float:
         """Most tuples/s of the source that all operators take."""

@@ -101,13 +101,17 @@ class FakeFlink:
     def advance(self) -> None:
         rate = self.rates[min(self.rounds, len(self.rates) - 1)]
         self.rounds += 1
-        seconds = ROUND / 1000
+        self.carry(rate, ROUND / 1000)
+
+    def carry(self, rate: float, seconds: float, held: bool = False) -> None:
+        """Count what all replicas do in so many seconds at a rate of the sources, which may be held up by others."""
         for operator in self.operators:
             for replica in range(operator.replicas):
                 load = (self.input_rate(operator, rate) if operator.inputs else rate) * operator.share(replica) * seconds
                 busy = min(seconds, load / operator.service_rate + operator.waiting * seconds)
-                total = self.totals.setdefault((operator.name, replica), [0.0] * 4)
-                added = (load if operator.inputs else 0, load * operator.selectivity, busy, seconds - busy)
+                waits = 0.5 * (seconds - busy) if held and not operator.inputs else 0.0
+                total = self.totals.setdefault((operator.name, replica), [0.0] * 5)
+                added = (load if operator.inputs else 0, load * operator.selectivity, busy, seconds - busy - waits, waits)
                 self.totals[operator.name, replica] = [a + b for a, b in zip(total, added, strict=True)]
 
     def key(self, name: str) -> str:

@@ -168,7 +168,6 @@ def test_a_load_that_no_slots_can_carry_is_refused():
         placement_problem(fitted(FakeFlink(rates=(150.0,), slots=1, managers=("tm-a",))), goals)
 
 
-@pytest.mark.data
 def test_real_service_rates(shared_data):
     fit = fit_job(read_observation(answered_folder(shared_data / "flink" / "adaptive-p1")))
     assert operator(fit, "parser").service.value == pytest.approx(462, abs=1)

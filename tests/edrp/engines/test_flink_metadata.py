@@ -109,7 +109,6 @@ def test_flinks_own_classes_read_the_same(name):
     assert sizes_by_operator(REFERENCE / name) == expected(name)
 
 
-@pytest.mark.data
 def test_flinks_own_classes_read_the_same_of_a_large_checkpoint(shared_data):
     assert sizes_by_operator(shared_data / "flink" / "checkpoint-metadata-400MB") == expected("checkpoint_400MB")
 

@@ -105,7 +105,6 @@ def test_answers_of_another_shape_are_refused_in_one_line():
         read_observation(Capture("storm", "http://a", "x", answers, "c.zip"))
 
 
-@pytest.mark.data
 def test_real_places_of_replicas(shared_data):
     seen = read_observation(answered_folder(shared_data / "flink" / "pinned-replicas"))
     assert {operator.name: operator.nodes for operator in seen.operators}["counter"] == ("node-e", "node-d", "node-d")
@@ -113,7 +112,6 @@ def test_real_places_of_replicas(shared_data):
     assert {node.name: dict(node.resources) for node in seen.nodes}["node-a"] == {"nodea": 4.0}
 
 
-@pytest.mark.data
 def test_a_real_job_whose_metrics_were_not_there_yet(shared_data):
     with pytest.raises(EngineError, match="metrics of operator 'Source: reader' are missing"):
         read_observation(answered_folder(shared_data / "flink" / "size-400000"))

@@ -15,6 +15,7 @@ from edrp.engines.flink import installation
 from edrp.engines.flink.local import LocalFlink
 from edrp.engines.flink.local.processes import LOOPBACK
 from edrp.engines.flink.local.proxy import DelayProxies
+from edrp.engines.flink.local.rest import wait_until
 from edrp.validation.flink.lab import build
 from edrp.validation.flink.lab.job import LabSettings
 
@@ -27,7 +28,7 @@ def runs_here(process: int) -> bool:
         return False
 
 
-def wait_for(look, seconds=20.0):
+def wait_for(look, seconds=300.0):
     """Wait until a condition holds, or for so many seconds; return whether it does."""
     end = time.monotonic() + seconds
     while not look() and time.monotonic() < end:
@@ -74,13 +75,18 @@ def test_a_process_that_ends_at_once_is_named_with_what_it_said(false_java):
         pass
 
 
-def test_a_cluster_that_does_not_get_ready_is_stopped_and_its_log_shown(false_java, tmp_path):
+def test_a_cluster_that_does_not_get_ready_is_stopped_and_its_log_shown(false_java, tmp_path, monkeypatch):
     false_java(f"echo waiting for nothing; echo $$ >> {tmp_path}/started; exec sleep 600")
+    started = tmp_path / "started"
+    started.touch()
+
+    def once_both_run(*asked):
+        return wait_for(lambda: started.read_text().count("\n") == 2) and wait_until(*asked)
+
+    monkeypatch.setattr("edrp.engines.flink.local.cluster.wait_until", once_both_run)
     with pytest.raises(EngineError, match=r"is not ready within 0.5 s.*waiting for nothing"):
         LocalFlink({"a": 1}, seconds_to_start=0.5).__enter__()
-    started = [int(line) for line in (tmp_path / "started").read_text(encoding="utf-8").split()]
-    assert started
-    assert not any(map(runs_here, started))
+    assert not any(map(runs_here, map(int, started.read_text().split())))
 
 
 STARTER = """
@@ -129,7 +135,7 @@ def test_what_goes_through_a_proxy_is_delayed_in_both_directions(delay):
                     accepted.sendall(b"answer")
                     assert outer.recv(100) == b"answer"
                     assert time.monotonic() - begin >= 2 * delay
-                outer.settimeout(20)
+                outer.settimeout(300)
                 assert outer.recv(100) == b""  # an end that closes is passed on
         finally:
             proxies.close()

@@ -70,10 +70,7 @@ def test_values_by_hand() -> None:
 def test_a_known_packing_is_a_point_of_the_program() -> None:
     """Written as columns and read back, hosts in any order; other numbers of hosts than those with a column are refused."""
     formulation = formulate_enactment(two_sizes())
-    known = (
-        Host(name="a", type="large", instances={"three": 2}),
-        Host(name="b", type="large", instances={"three": 1, "two": 2}),
-    )
+    known = (Host(name="a", type="large", instances={"three": 2}), Host(name="b", type="large", instances={"three": 1, "two": 2}))
     start = formulation.encode(known)
     assert start is not None
     read = formulation.decode(np.nan_to_num(start))

@@ -17,11 +17,7 @@ INSTANCES, QUICK = 300, 60
 
 BLOCK = 20
 
-EXACT = {
-    "compact": ("highs", "compact"),
-    "literal": ("highs", "literal"),
-    "eliminate": ("eliminate", ""),
-}
+EXACT = {"compact": ("highs", "compact"), "literal": ("highs", "literal"), "eliminate": ("eliminate", "")}
 """Method and program of each exact way; a new one is one line."""
 
 

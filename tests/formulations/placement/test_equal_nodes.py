@@ -29,12 +29,7 @@ from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes
 
-WEIGHTINGS = (
-    {"response_time": 1.0},
-    {"response_time": 0.5, "cost": 0.5},
-    {"response_time": 0.1, "cost": 0.9},
-    {"cost": 1.0},
-)
+WEIGHTINGS = ({"response_time": 1.0}, {"response_time": 0.5, "cost": 0.5}, {"response_time": 0.1, "cost": 0.9}, {"cost": 1.0})
 
 
 TRAFFIC_WEIGHTINGS: tuple[dict[str, float], ...] = (

@@ -300,14 +300,7 @@ def test_the_last_instance_stays_while_its_successor_is_on_its_way() -> None:
 
 @pytest.mark.parametrize(
     ("queue", "expected"),
-    [
-        (251, ["place a on h"] * 2),
-        (250, ["place a on h"]),
-        (51, ["place a on h"]),
-        (50, []),
-        (1, []),
-        (0, ["remove a from h"]),
-    ],
+    [(251, ["place a on h"] * 2), (250, ["place a on h"]), (51, ["place a on h"]), (50, []), (1, []), (0, ["remove a from h"])],
 )
 def test_the_baseline_steps_by_what_waits(queue: int, expected: list[str]) -> None:
     state = make_state(host("h", {"a": 2}), a=OperatorState(operator("a"), queue=queue))
@@ -336,10 +329,7 @@ def measured(name: str, arrivals: int, begun: int, busy: float, **fields: Any) -
     return OperatorState(operator(name, **fields), arrivals=arrivals, begun=begun, busy=busy)
 
 
-@pytest.mark.parametrize(
-    ("utilisation", "arrivals", "needed"),
-    [(1.0, 240, 2), (0.5, 240, 4), (1.0, 241, 3), (0.5, 0, 1)],
-)
+@pytest.mark.parametrize(("utilisation", "arrivals", "needed"), [(1.0, 240, 2), (0.5, 240, 4), (1.0, 241, 3), (0.5, 0, 1)])
 def test_ds2_needs_rate_over_true_rate_and_utilisation(utilisation: float, arrivals: int, needed: int) -> None:
     """90 items in 45 busy seconds: 2 per second and instance, and 240 in a minute are 4 per second."""
     state = make_state(host("h", {"a": 1}), a=measured("a", arrivals, 90, 45.0))

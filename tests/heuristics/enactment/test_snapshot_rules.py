@@ -81,11 +81,7 @@ def test_first_fit_decreasing_places_the_largest_first_on_the_first_host_with_ro
     """Shares of a host: 5/8, 1/2, 1/4; with `big` there is room for one of each, with two of `half` for none."""
     operators = (needing(2, "quarter", 1, 1), needing(3, "half", 2, 2), needing(1, "big", 1, 5))
     answer = solved(FIRST_FIT, make_problem(*operators, weights=NO_FILLING))
-    assert contents(answer) == [
-        ("small", {"quarter": 1, "half": 1, "big": 1}),
-        ("small", {"half": 2}),
-        ("small", {"quarter": 1}),
-    ]
+    assert contents(answer) == [("small", {"quarter": 1, "half": 1, "big": 1}), ("small", {"half": 2}), ("small", {"quarter": 1})]
 
 
 def test_host_types_are_leased_by_price_per_instance_within_their_limits_and_candidates() -> None:
@@ -154,10 +150,7 @@ def test_host_selection_keeps_what_runs_and_adds_by_balance_unless_the_image_is_
 
 
 def test_host_selection_gives_hosts_up_with_what_is_not_needed_and_moves_the_rest() -> None:
-    current = (
-        Host(name="a", type="small", instances={"a": 3}, images=("a",)),
-        Host(name="b", type="small", instances={"a": 3}),
-    )
+    current = (Host(name="a", type="small", instances={"a": 3}, images=("a",)), Host(name="b", type="small", instances={"a": 3}))
     answer = solved(SELECTION, make_problem(needing(4), current=current))
     assert answer.decision == (Host(name="b", type="small", instances={"a": 4}),)
     stays = solved(SELECTION, make_problem(needing(5), current=current))

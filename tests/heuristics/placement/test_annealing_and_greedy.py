@@ -38,17 +38,6 @@ def test_annealing_finds_the_optimum_of_ten_operators(seed: int) -> None:
     assert edrp.solve(problem, "annealing").objective == pytest.approx(edrp.solve(problem).objective, abs=1e-9)
 
 
-def test_annealing_repeats_with_its_seed() -> None:
-    problem = layered(20, seed=3)
-    once, again = (edrp.solve(problem, "annealing", seed=5, anneals=1, steps=5000) for _ in range(2))
-    assert once.deployment == again.deployment
-
-
-def test_annealing_honours_its_limit() -> None:
-    solution = edrp.solve(layered(20, seed=3), "annealing", work_limit=0.1, steps=500_000_000)
-    assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
-
-
 @pytest.mark.parametrize("wrong", [{"anneals": 0}, {"steps": 0}, {"hot": 1e-5}, {"cold": 0.0}])
 def test_annealing_parameters_are_checked(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="got"):

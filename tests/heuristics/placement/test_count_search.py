@@ -283,17 +283,6 @@ WEB = [(0, 1, 5.0), (0, 2, 3.0), (1, 3, 2.0), (2, 3, 1.0), (3, 3, 1.0)]
 """Streams of a diamond whose last operator talks to itself."""
 
 
-def test_the_same_seed_is_the_same_search_and_another_is_not() -> None:
-    problem = chain([31, 22, 13, 27], [1.0, 2.0, 1.0, 1.5], WEB, network([20.0] * 9))
-    ends = []
-    for seed in (1, 1, 2):
-        made = engine(problem)
-        list(made.kicks(KickParameters(kicks=40), seed))
-        ends.append((made.value(), made.counts().tolist()))
-    assert ends[0] == ends[1]
-    assert ends[0] != ends[2]
-
-
 def test_a_search_may_be_dropped_at_any_step() -> None:
     """The best is kept, and the next search goes on from it."""
     problem = chain([31, 22, 13, 27], [1.0, 2.0, 1.0, 1.5], WEB, network([20.0] * 9))

@@ -44,11 +44,6 @@ def test_searches_are_no_worse_than_their_start(method):
         assert found.objective <= problem.evaluate(started(problem)).objective * (1 + 1e-9)
 
 
-def test_the_same_seed_gives_the_same_start():
-    problem = clusters()[2]
-    assert started(problem, 3) == started(problem, 3)
-
-
 def test_where_downtime_counts_local_search_begins_with_what_runs_now():
     problem = FAMILIES["layered-cluster-running"].make(10, np.random.default_rng(1))
     without = problem.replace(weights={"response_time": 0.5, "cost": 0.5})

@@ -66,7 +66,7 @@ def instances(infeasible) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def solved(instances) -> list[dict]:
     """Every method on every instance, two seeds, as the batch layer writes it."""
-    choices = read_choices(METHODS, time_limit=300.0, gap=1e-9)
+    choices = read_choices(METHODS, work_limit=300.0, gap=1e-9)
     each = [(Instance(name, text), choice, seed) for name, text in instances.items() for choice in choices for seed in (0, 1)]
     return [solve_task(Task(*which)) for which in each]
 
@@ -445,7 +445,7 @@ def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_pa
         "two", "two applications", lambda data: [(f"layered-{i}", application(i)) for i in (0, 1)], ("greedy", "first-fit")
     )
     assert len(run_benchmark(suite, tmp_path, n_jobs=1).runs) == 4
-    again = run_benchmark(suite, tmp_path, n_jobs=1, methods=["greedy"], seeds=2, time_limit=3.0)
+    again = run_benchmark(suite, tmp_path, n_jobs=1, methods=["greedy"], seeds=2, work_limit=3.0)
     assert again.runs.groupby(["method", "run_seed"]).size().to_dict() == {("greedy", 0): 2, ("greedy", 1): 2}
     other = Suite("two", "others", lambda data: [("layered-9", layered(5, 9))], ("greedy",))
     with pytest.raises(InvalidInstanceError, match="other instances"):

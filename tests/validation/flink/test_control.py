@@ -13,13 +13,7 @@ from taxi_stream import write_taxi_stream
 from test_flink_fit import fitted
 
 from edrp.core.errors import EdrpError
-from edrp.validation.flink.control_measures import (
-    ReplicaSample,
-    control_measures,
-    late_tuples,
-    replica_hours,
-    standstills,
-)
+from edrp.validation.flink.control_measures import ReplicaSample, control_measures, late_tuples, replica_hours, standstills
 from edrp.validation.flink.control_policies import AutoscalerControl, peak_replicas
 from edrp.validation.flink.days import LoadDay, taxi_day
 from edrp.validation.flink.lab.job import Bucket

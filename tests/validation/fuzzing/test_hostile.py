@@ -76,7 +76,7 @@ def test_the_command_line_ends_with_the_exit_code_of_what_happened(run):
     assert refused.code == ExitCode.BAD_INPUT
     assert "Traceback" not in refused.err
     assert all(f"{name}.json: " in refused.err for name in REFUSED)
-    infeasible = run("solve", HOSTILE / "ena5.json", HOSTILE / "min-util.json", "--time-limit", "1")
+    infeasible = run("solve", HOSTILE / "ena5.json", HOSTILE / "min-util.json", "--work-limit", "1")
     assert infeasible.code == ExitCode.INFEASIBLE
     assert "These cannot hold together" in infeasible.out
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.budget import spend
+from edrp.core.budget import look, now, spend, units_left
 from edrp.heuristics.mapping.flood import Flood, FoundMap
 from edrp.heuristics.mapping.rules import Rules
 from edrp.mapping.bimodal_run import admission_network
@@ -71,7 +71,8 @@ class Admissions:
         """Map a task and reserve the resources of the best map, or say what is short."""
         spend(ADMITTED)
         tables = self._tables(task)
-        maps = self._flood.run(tables)
+        maps = self._flood.run(tables, until=now() + units_left())
+        look("the maps of a task")
         messages = maps.messages["map"]
         if not maps:
             return Admission(None, None, "; ".join(shortage(self._problem(tables))), messages)

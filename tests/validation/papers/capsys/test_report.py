@@ -208,7 +208,6 @@ def test_a_folder_without_the_third_query_is_refused(tmp_path: Path) -> None:
         inference_problem(tmp_path)
 
 
-@pytest.mark.data
 def test_on_capsys_own_data_all_is_proven_and_every_statement_holds_but_for_times(shared_data: Path) -> None:
     found = investigate(shared_data)
     broken = [statement.sentence for statement in found.statements if not statement.holds]

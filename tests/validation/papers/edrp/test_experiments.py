@@ -11,12 +11,7 @@ import pytest
 from edrp import datasets
 from edrp.core.errors import EdrpError
 from edrp.placement.deployment import Deployment
-from edrp.validation.papers.edrp.experiments import (
-    WEIGHTINGS,
-    first_deployment,
-    in_neighbourhood,
-    run_hour,
-)
+from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment, in_neighbourhood, run_hour
 from edrp.validation.papers.edrp.statements import hour_statements
 from edrp.validation.simulation.placement.replay import in_words, place_first, replay, solver
 

@@ -45,7 +45,7 @@ def test_counts_are_those_of_the_program_that_is_built():
 @pytest.mark.slow
 def test_a_cell_is_counted_and_timed():
     seen = []
-    (cell,) = table_iv(time_limit=30.0, literal=False, progress=seen.append, nodes=(8,), max_replicas=(2,))
+    (cell,) = table_iv(time_limit=None, literal=False, progress=seen.append, nodes=(8,), max_replicas=(2,))
     assert cell.agrees
     assert set(cell.timings) == {"compact", "eliminate", "restricted"}
     assert all(timing.proven and timing.seconds > 0 for timing in cell.timings.values())

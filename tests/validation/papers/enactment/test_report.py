@@ -19,15 +19,7 @@ from edrp.validation.papers.enactment import report
 from edrp.validation.papers.enactment.bounds import Bounds
 from edrp.validation.papers.enactment.cells import measured_cells, paper_samples, setting_error
 from edrp.validation.papers.enactment.claims import CLAIMS
-from edrp.validation.papers.enactment.printed_values import (
-    BTU,
-    COLUMNS,
-    PATTERNS,
-    QUANTITIES,
-    THRESHOLD,
-    UNITS,
-    Column,
-)
+from edrp.validation.papers.enactment.printed_values import BTU, COLUMNS, PATTERNS, QUANTITIES, THRESHOLD, UNITS, Column
 from edrp.validation.papers.enactment.printed_values import POLICIES as POLICIES_OF_PAPER
 from edrp.validation.papers.enactment.runs import Setting, enact, samples_by_cell, settled
 from edrp.validation.papers.enactment.tables import against_btu, side_by_side

@@ -56,7 +56,6 @@ def test_keys_make_tasks_of_equal_totals(series: MigrationSeries) -> None:
         assert tasks.state_size.sum() == 500 * 100
 
 
-@pytest.mark.data
 def test_all_three_series_are_read(shared_data: Path) -> None:
     found = real_series(shared_data)
     assert [series.name for series in found] == ["flights", "taxi", "Twitter"]
