@@ -115,7 +115,10 @@ def test_a_join_waits_for_the_latest_arrival(order, node, seconds):
 
 
 def test_network_usage_is_rate_times_delay(problem):
-    assert EDRP_METRICS["network_usage"].evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
+    usage, (source, *others) = EDRP_METRICS["network_usage"], problem.application.operators
+    assert usage.evaluate(problem, SPREAD) == pytest.approx(30 * 0.01 + 30 * 0.025 + 30 * 0.02)
+    slower = problem.application.replace(operators=(source.replace(external_rate=45.0), *others))
+    assert usage.evaluate(problem.replace(application=slower), SPREAD) == pytest.approx(0.75 * usage.evaluate(problem, SPREAD))
 
 
 def test_availability_counts_every_node_and_link_once(problem):
