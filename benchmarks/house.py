@@ -15,6 +15,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -174,10 +175,12 @@ def _objectives(node: ast.AST) -> int:
     return sum(isinstance(part, ast.Attribute) and part.attr == "objective" for part in ast.walk(node))
 
 
-def _constants(house: House) -> Iterator[tuple[Source, ast.Name, float]]:
-    """Named numbers at the top of product files."""
+def _constants(house: House, *, costs: bool = True) -> Iterator[tuple[Source, ast.Name, float]]:
+    """Named numbers at the top of product files, with or without what steps cost in units of work."""
     for source in house.product:
-        for node in source.nodes[0].body:
+        for node, following in pairwise([*source.nodes[0].body, ast.Pass()]):
+            if not costs and isinstance(following, ast.Expr) and "nits of work" in ast.unparse(following):
+                continue
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
             for target in targets:
                 pairs = [(target, node.value)]
@@ -190,8 +193,9 @@ def _constants(house: House) -> Iterator[tuple[Source, ast.Name, float]]:
 
 
 def tolerances(house: House) -> Row:
-    """Named constants between 0 and 0.001."""
-    return plain(s.at(name.lineno, f"{name.id} {value:g}") for s, name, value in _constants(house) if 0 < value < SMALL)
+    """Named constants between 0 and 0.001 that are no costs of work."""
+    small = ((s, name, value) for s, name, value in _constants(house, costs=False) if 0 < value < SMALL)
+    return plain(s.at(name.lineno, f"{name.id} {value:g}") for s, name, value in small)
 
 
 def repeated_constants(house: House) -> Row:
@@ -257,7 +261,7 @@ def facts(house: House) -> list[tuple[str, str, Row]]:
         ("annealers", "annealers of placements (functions anneal…)", placement_functions(house, r"anneal(_|$)")),
         ("climbers", "climbers of placements (functions climb…)", placement_functions(house, r"_?climb")),
         ("composers", "functions that return the better of several answers", composers(house)),
-        ("tolerances", f"named constants between 0 and {SMALL:g}", tolerances(house)),
+        ("tolerances", f"named constants between 0 and {SMALL:g} that are no costs of work", tolerances(house)),
         ("constants", "named numbers", plain(s.at(name.lineno, f"{name.id} {v:g}") for s, name, v in _constants(house))),
         ("repeated", "names of numbers with several values", repeated_constants(house)),
         ("clocks", "uses of a clock outside validation", clocks(house)),
