@@ -18,7 +18,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
 from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
-from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, undo
+from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.quotient_annealing import cluster_start
@@ -148,11 +148,14 @@ def anneal(
             more = _planned_excess(t, d, changes) - before
         left = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
         new = energy(t, d, left) if more <= EQUAL_VIOLATIONS else np.inf
-        if new <= value or uniform(random) < np.exp((value - new) / temperature):
+        stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
+        if stays:
             value, overload = new, left
             _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
         else:
-            undo(t, d, changes)
+            transfer(t, d, changes, True)
+        for k in range(changes):
+            settle(t, d, d.plan[k, 0], stays)
 
 
 @dataclass(frozen=True, slots=True)

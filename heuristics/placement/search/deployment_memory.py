@@ -167,8 +167,6 @@ def note_stray(m: DeploymentMemory, i: int) -> None:
 def adopt(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, overload_rule: int) -> None:
     """Evaluate the deployment under search from scratch, make it the one to return to, and empty all lists."""
     refresh_all(t, d)
-    copy_matrix(d.pairs, d.old_pairs)
-    copy_matrix(d.own, d.old_own)
     copy_matrix(d.counts.held, m.home)
     for i in range(m.queued.size):
         m.queued[i] = False
