@@ -20,9 +20,10 @@ from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICA
 from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
+from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.start import Placement, best_start, first_fit, overloaded, random_fit, to_placement, zone_fits
+from edrp.heuristics.placement.start import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
@@ -203,10 +204,10 @@ class AnnealingRun:
         self.best = BestDeployment.empty(*compiled.candidate.shape)
         self.units = EVALUATED * evaluation_units(compiled)
 
-    def consider(self, starts: Sequence[Placement]) -> None:
-        """Evaluate placements to start from."""
+    def consider(self, starts: Sequence[Ints]) -> None:
+        """Evaluate deployments to start from."""
         for start in starts:
-            self._anneal(start.counts(self.compiled), FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
+            self._anneal(start, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
 
     def run(self, parameters: AnnealingParameters) -> StoppedBecause:
         """Anneal from the best start, then from its own results, until done or out of time.
@@ -227,7 +228,7 @@ class AnnealingRun:
                 random = seeds.generate_state(1, np.uint64).astype(np.uint64)
                 fresh = not feasible and run > 0
                 generator = np.random.default_rng(seeds)
-                counts = random_fit(self.compiled, generator).counts(self.compiled) if fresh else self.best.counts()
+                counts = random_fit(self.compiled, generator) if fresh else self.best.counts()
                 share = min(1.0, plan.first_share * 3**run)
                 steps = max(1, round(share * plan.steps))
                 cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
@@ -276,11 +277,7 @@ class Annealing(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        starts = [first_fit(compiled)]
-        for deployment in (options.start, problem.current):
-            if deployment is not None:
-                known = to_placement(compiled, deployment)
-                starts += [known] if known is not None else []
+        starts = [first_fit(compiled), *given_starts(compiled, options)]
         try:
             arrays = placement_arrays(compiled)
             if (cluster := cluster_start(compiled, options.seed, lambda: options.remaining <= 0)) is not None:
@@ -292,7 +289,7 @@ class Annealing(Method):
         run = AnnealingRun(compiled, arrays, options)
         run.consider(starts)
         stopped = run.run(parameters)
-        return Placement.of_counts(compiled, run.best.counts()).answer(compiled, stopped)
+        return checked_answer(compiled, run.best.counts(), stopped)
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:

@@ -16,9 +16,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
-from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.caps_search import placements_within
-from edrp.heuristics.placement.start import overloaded
+from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
@@ -111,12 +110,8 @@ class Caps(Method):
         stopped = search.run(given)
         if search.counts is None:
             return Answer("none", stopped, notes=(f"CAPS found no placement below {_named(resources, search.alpha)}",))
-        deployment = compiled.deployment(np.ascontiguousarray(search.counts.T))
-        evaluation = problem.evaluate(deployment)
         notes = (f"CAPS took {_named(resources, search.alpha)}",)
-        if evaluation.feasible:
-            return Answer("feasible", stopped, deployment, evaluation.objective, notes=notes)
-        return Answer("none", stopped, notes=(*notes, f"caps breaks {listed(evaluation.broken)}"))
+        return checked_answer(compiled, np.ascontiguousarray(search.counts.T), stopped, notes, self.name)
 
 
 class CapsSearch:

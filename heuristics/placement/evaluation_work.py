@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edrp.heuristics.placement.start import stable_degrees
+from edrp.heuristics.placement.filling import least_stable
 from edrp.placement.compiled import Compiled
 
 CHUNK_UNITS = 0.02
@@ -17,7 +17,7 @@ Fitted to iterated local search on layered applications of 10, 20 and 60 operato
 
 def pairs_per_operator(compiled: Compiled) -> float:
     """Pairs of replicas over an operator's streams, on average, with as few replicas as can be."""
-    replicas = stable_degrees(compiled).argmax(axis=1)
+    replicas = least_stable(compiled)
     pairs = replicas[compiled.stream_source] * replicas[compiled.stream_target]
     return float(2 * pairs.sum() / replicas.size)
 

@@ -15,7 +15,8 @@ from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed
-from edrp.heuristics.placement.start import first_fit, overloaded, random_fit
+from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.start import first_fit, random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -41,7 +42,7 @@ class Greedy(Method):
         best = _Best(problem, options)
         if problem.current is not None:
             best.offer(problem.current)
-        counts = first_fit(compiled).counts(compiled)
+        counts = first_fit(compiled)
         reached = best.offer(compiled.deployment(counts))
         try:
             while _replicate_bottleneck(compiled, counts):
@@ -101,7 +102,7 @@ class Random(Method):
             for sample in range(parameters.samples):
                 if sample and options.remaining <= 0:
                     return best.answer("time_limit")
-                best.offer(compiled.deployment(random_fit(compiled, generator).counts(compiled)))
+                best.offer(compiled.deployment(random_fit(compiled, generator)))
         except KeyboardInterrupt:
             return best.answer("interrupted")
         return best.answer("finished")

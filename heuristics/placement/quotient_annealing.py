@@ -18,7 +18,6 @@ from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
@@ -242,8 +241,8 @@ def anneal_classes(
             _copy(old, now)
 
 
-def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Placement | None:
-    """A placement that is good over classes of equal nodes, where there are few; None where it is not worth while.
+def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
+    """Replicas per operator and node that are good over classes of equal nodes; None where that is not worth while.
 
     The prices of downtime, traffic and availability play no part.
 
@@ -266,7 +265,7 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
         best = _annealed(arrays, seed, out_of_time)
         counts = None if best is None else _on_nodes(compiled, number, best)
         if counts is not None:
-            return Placement.of_counts(compiled, counts)
+            return counts
         if out_of_time():
             break
     return None

@@ -18,7 +18,6 @@ from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.engine import Value, random_stream
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 
 PLACE_UNITS = 4e-8
@@ -69,11 +68,11 @@ class CountEngine:
         self._ants = max(1, int(CHUNK_UNITS / self._ant_units))
         self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or fill nodes by the operators that join most, with noise where they find no room."""
         self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
         if start is not None:
-            self._adopt(start.counts(self._compiled))
+            self._adopt(start)
             return
         rule = FillingRule.greedy(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
         self._build(rule)

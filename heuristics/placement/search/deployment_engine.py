@@ -19,7 +19,7 @@ from edrp.heuristics.placement.search.deployment_memory import WAITING, Deployme
 from edrp.heuristics.placement.search.engine import Value, random_stream
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement, first_fit
+from edrp.heuristics.placement.start import first_fit
 from edrp.placement.compiled import Compiled
 
 ANT_NODES = 0.03
@@ -67,12 +67,11 @@ class DeploymentEngine:
         self.memory = DeploymentMemory.empty(self.arrays)
         self.units = evaluation_units(compiled)
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit."""
         self.has_start = start is not None
         self.memory.best_value[:] = np.inf
-        placement = first_fit(self.compiled) if start is None else start
-        self._adopt(placement.counts(self.compiled), OverloadRule.COMPARED)
+        self._adopt(first_fit(self.compiled) if start is None else start, OverloadRule.COMPARED)
 
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb from the best placement: again and again, until no operator has a better change."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement
 
 
 class Value(NamedTuple):
@@ -53,7 +52,7 @@ class SearchEngine(Protocol):
     Steps only divide the work: the same seed ends in the same placement whatever their number.
     """
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from the engine's own greedy one; either may break limits."""
         ...
 

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
 from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import Placement, best_start, overloaded, to_placement
+from edrp.heuristics.placement.start import best_start, given_starts
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
@@ -70,7 +72,7 @@ class SearchMethod(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        known = starts(compiled, options)
+        known = given_starts(compiled, options)
         try:
             known += self.own_starts(compiled, options)
             engine = make_engine(compiled)
@@ -83,9 +85,9 @@ class SearchMethod(Method):
             stopped = "interrupted"
         except OutOfTimeError:
             stopped = "time_limit"
-        return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
+        return checked_answer(compiled, engine.counts(), stopped)
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """Further placements to start from, by which a method stands out."""
         return []
 
@@ -111,21 +113,7 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     return CountEngine(compiled)
 
 
-def starts(compiled: Compiled, options: Options) -> list[Placement]:
-    """The placements to start from: the start of the options and the current one, as far as the problem allows them.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
-    []
-    """
-    deployments = [start for start in (options.start, compiled.problem.current) if start is not None]
-    placements = [to_placement(compiled, deployment) for deployment in deployments]
-    return [placement for placement in placements if placement is not None]
-
-
-def begin(engine: SearchEngine, placements: list[Placement], random: np.random.Generator) -> None:
+def begin(engine: SearchEngine, placements: list[Ints], random: np.random.Generator) -> None:
     """Start the engine from the best of some placements, or from its own where there are none."""
     values = []
     for placement in placements:
@@ -212,7 +200,7 @@ class IteratedLocalSearch(SearchMethod):
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """On clusters, what is good over classes of equal nodes, unless it matters how much of what runs now moves."""
         if compiled.current is not None and compiled.weight["downtime"] > 0:
             return []  # the climb from there would not come near to what runs now again

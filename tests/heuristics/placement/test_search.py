@@ -18,7 +18,6 @@ from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random
 from edrp.heuristics.placement.search import count_engine
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -144,7 +143,7 @@ def test_a_work_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
     if method == "hybrid":
         engine = make_engine(compile_problem(problem))
         counts = compile_problem(problem).counts(solution.deployment)
-        engine.reset(Placement.of_counts(compile_problem(problem), counts), np.random.default_rng(0))
+        engine.reset(counts, np.random.default_rng(0))
         list(engine.climb("repaired"))
         assert engine.value().objective == pytest.approx(solution.objective, abs=1e-9)
 
