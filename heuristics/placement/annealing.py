@@ -15,14 +15,15 @@ from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import EQUAL_VIOLATIONS
+from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
-from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
+from edrp.heuristics.placement.deployment_metrics import BROKEN, energy
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
 from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
 from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
 from edrp.heuristics.placement.quotient_annealing import cluster_start
+from edrp.heuristics.placement.replica_counts import strain
 from edrp.heuristics.placement.start import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -118,7 +119,7 @@ def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> flo
         for side in range(1, 3):
             u = d.plan[k, side]
             if u >= 0 and (k == 0 or (u != d.plan[0, 1] and u != d.plan[0, 2])):
-                total += excess(t, d.counts, u)
+                total += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
     return total
 
 
@@ -137,7 +138,7 @@ def anneal(
     refresh_all(t, d)
     overload, value, changes, more = 0.0, np.inf, 0, 0.0
     for u in range(d.counts.used.shape[0]):
-        overload += excess(t, d.counts, u)
+        overload += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
     for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
         if step > 0:
             temperature *= cooling

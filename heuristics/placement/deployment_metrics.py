@@ -22,17 +22,6 @@ BROKEN = 5
 
 
 @inlined
-def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
-    """The excess over node u's capacity, relative to it, summed over resources."""
-    total = 0.0
-    for m in range(c.used.shape[1]):
-        over = c.used[u, m] - t.capacity[u, m]
-        if over > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
-            total += over / max(t.capacity[u, m], 1e-3 * over)
-    return total
-
-
-@inlined
 def _response(t: PlacementArrays, d: DeploymentState) -> float:
     """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
     response = 0.0

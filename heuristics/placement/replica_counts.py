@@ -12,6 +12,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import EQUAL_VIOLATIONS
 
 
 @inlined
@@ -91,6 +92,18 @@ def recompute_used(c: ReplicaCounts, demand: np.ndarray, u: int) -> None:
         for i in range(c.degree.size):
             total += c.held[i, u] * demand[i, m]
         c.used[u, m] = total
+
+
+@inlined
+def strain(capacity: np.ndarray, used: np.ndarray, u: int, slack: float) -> tuple[int, float]:
+    """How many resources node u has too little of, beyond a relative `slack`, and by how much in all, relative to capacity."""
+    violations, overload = 0, 0.0
+    for m in range(used.shape[1]):
+        over = used[u, m] - capacity[u, m]
+        if over > slack * capacity[u, m] + EQUAL_VIOLATIONS:
+            violations += 1
+            overload += over / max(capacity[u, m], 1e-3 * over)
+    return violations, overload
 
 
 @inlined

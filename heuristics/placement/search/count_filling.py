@@ -9,10 +9,10 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import MIN_ANT_SCORE
-from edrp.heuristics.placement.replica_counts import variable
+from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_ANT_SCORE
+from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
-from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
+from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, waiting
 from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters
 
@@ -140,7 +140,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
                     continue
                 for m in range(c.counts.used.shape[1]):
                     c.counts.used[d, m] += q * t.demand[a, m]
-                violations, overload = strain(t.capacity, c.counts.used, d)
+                violations, overload = strain(t.capacity, c.counts.used, d, COUNTED_LOAD_SLACK)
                 for m in range(c.counts.used.shape[1]):
                     c.counts.used[d, m] -= q * t.demand[a, m]
                 if best < 0 or violations < min_violations or (violations == min_violations and overload < min_overload):

@@ -9,13 +9,13 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import MIN_ANT_SCORE
-from edrp.heuristics.placement.replica_counts import variable
+from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_ANT_SCORE
+from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
 from edrp.heuristics.placement.search.count_filling import PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
-from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
+from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score
 from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
 
 BEST_CLOCK, HOME_CLOCK = range(2)
@@ -87,7 +87,7 @@ def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) 
     value = memory.value
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = 0.0, 0.0, score(t, c)
     for k in range(c.counters[OPEN]):
-        violations, overload = strain(t.capacity, c.counts.used, c.opened[k])
+        violations, overload = strain(t.capacity, c.counts.used, c.opened[k], COUNTED_LOAD_SLACK)
         value[VIOLATIONS] += violations
         value[OVERLOAD] += overload
     if p.price > 0:

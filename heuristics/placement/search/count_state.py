@@ -129,18 +129,6 @@ def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
 
 
 @inlined
-def strain(capacity: np.ndarray, used: np.ndarray, s: int) -> tuple[int, float]:
-    """How many resources node s has too little of, and by how much in all, relative to its capacity."""
-    violations, overload = 0, 0.0
-    for m in range(used.shape[1]):
-        if used[s, m] > capacity[s, m] * (1 + COUNTED_LOAD_SLACK):
-            over = used[s, m] - capacity[s, m]
-            violations += 1
-            overload += over / max(capacity[s, m], 1e-3 * over)
-    return violations, overload
-
-
-@inlined
 def refresh(t: CountArrays, c: CountState) -> None:
     """Recompute sums from the counts, which removes what rounding has added up."""
     held = c.counts.held

@@ -7,11 +7,10 @@ import numpy as np
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, pick_node
+from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, may_replicate, may_retire, pick_node
 from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
-from edrp.heuristics.placement.search.change_lists import may_replicate, may_retire
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
 TRIES = 6

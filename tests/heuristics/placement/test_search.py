@@ -15,7 +15,7 @@ from edrp.check_problems.placement.latency_aware_brute_force import brute_force_
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
-from edrp.heuristics.placement.search import count_engine
+from edrp.heuristics.placement.search import engine
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
@@ -124,7 +124,7 @@ def test_iterated_local_search_finds_what_brute_force_finds() -> None:
 
 def test_what_is_reported_improves_up_to_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each placement that is reported is feasible, better and later than the one before; the last one is the answer."""
-    monkeypatch.setattr(count_engine, "CHUNK_UNITS", 1e-4)
+    monkeypatch.setattr(engine, "CHUNK_UNITS", 1e-4)
     reports: list[tuple[float, float]] = []
     problem = random_problem(4, operations=22, load=0.7)
     solution = edrp.solve(problem, "iterated-local-search", kicks=300, progress=lambda s, o, b: reports.append((s, o)))
@@ -141,11 +141,11 @@ def test_a_work_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
     solution = edrp.solve(problem, method, work_limit=0.05, **endless)
     assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
     if method == "hybrid":
-        engine = make_engine(compile_problem(problem))
+        made = make_engine(compile_problem(problem))
         counts = compile_problem(problem).counts(solution.deployment)
-        engine.reset(counts, np.random.default_rng(0))
-        list(engine.climb("repaired"))
-        assert engine.value().objective == pytest.approx(solution.objective, abs=1e-9)
+        made.reset(counts, np.random.default_rng(0))
+        list(made.climb("repaired"))
+        assert made.value().objective == pytest.approx(solution.objective, abs=1e-9)
 
 
 def test_an_interrupt_returns_the_best_so_far() -> None:
