@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from edrp.core import budget
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
@@ -125,7 +124,7 @@ class _Best:
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
             if evaluation.feasible and self.options.progress is not None:
-                self.options.progress(budget.now() - self.options.started, evaluation.objective, None)
+                self.options.progress(self.options.seconds, evaluation.objective, None)
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:

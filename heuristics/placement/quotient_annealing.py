@@ -17,7 +17,8 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
+from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
+from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
@@ -275,7 +276,7 @@ def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> Cla
     now, old, best = (_first(t) for _ in range(3))
     if not t.allowed[np.arange(now.classes.size), now.classes].all():
         return None
-    random = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+    random = random_stream(seed)
     steps = STEPS * now.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
     values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])

@@ -6,11 +6,12 @@ from one node to another is one change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import EQUAL_VIOLATIONS
 
@@ -19,6 +20,17 @@ from edrp.core.tolerances import EQUAL_VIOLATIONS
 def variable(value: int) -> int:
     """A constant with the type of a variable; as a constant it has a type of its own, for which callees are compiled again."""
     return int(np.int64(value))
+
+
+def random_stream(seed: int | Sequence[int]) -> UInts:
+    """State of a stream of random numbers inside kernels.
+
+    Examples
+    --------
+    >>> (random_stream(3) == random_stream(3)).all() and (random_stream(3) != random_stream(4)).all()
+    np.True_
+    """
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
 
 
 class ReplicaCounts(NamedTuple):

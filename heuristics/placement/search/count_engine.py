@@ -9,13 +9,13 @@ import numpy as np
 from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.core.tolerances import MIN_MOVE_GAIN
-from edrp.heuristics.placement.search.acceptance import COMPARED
+from edrp.heuristics.placement.replica_counts import random_stream
+from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
 from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
-from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value, random_stream
-from edrp.heuristics.placement.search.local_search import LocalSearchRun
+from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
 from edrp.placement.compiled import Compiled
 

@@ -10,6 +10,7 @@ import numpy as np
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_MOVE_GAIN
 from edrp.heuristics.placement.replica_counts import strain, variable
+from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
@@ -23,7 +24,6 @@ from edrp.heuristics.placement.search.count_state import (
     fitting,
     put,
 )
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 
 STRAIN = 1e6
 """Weight of overload relative to the score in the choice among trades that relieve it."""

@@ -94,7 +94,7 @@ class Pheromone(NamedTuple):
             prior_power=parameters.heuristic_power,
             deposit=parameters.deposit,
             minimum=parameters.minimum_pheromone,
-            restricted=parameters.rule == "repaired" and relative_load(arrays) >= parameters.restrict_above,
+            restricted=parameters.rule == "repaired",
             shared=arrays.has_loss,
             overload_rule=OVERLOAD_RULES[parameters.rule].value,
         )
@@ -108,12 +108,6 @@ def size_prior(arrays: PlacementArrays) -> Floats:
     price = arrays.weights[1] * arrays.replica_cost[:, None] * sizes + arrays.weights[0] * latency
     minimum = price.min(axis=1, keepdims=True, where=stable, initial=np.inf)
     return np.where(stable, np.divide(minimum, price, out=np.ones_like(price), where=price > 0), 0.0)
-
-
-def relative_load(arrays: PlacementArrays) -> float:
-    """The load of the scarcest resource: what the fewest replicas need of it, as a share of what all nodes have."""
-    needed = np.isfinite(arrays.latency).argmax(axis=1) @ arrays.demand
-    return float(np.divide(needed, arrays.capacity.sum(axis=0), out=np.zeros_like(needed), where=needed > 0).max(initial=0.0))
 
 
 @inlined

@@ -87,7 +87,7 @@ class DeploymentMemory(NamedTuple):
 class DeploymentSearch(NamedTuple):
     """A search: the problem, the deployment under search, and what is remembered.
 
-    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `local_search`; work is counted in changes.
+    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `acceptance`; work is counted in changes.
     """
 
     arrays: PlacementArrays

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from edrp.core import budget
-from edrp.core.arrays import Floats, Ints, UInts
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
+from edrp.core.arrays import Ints
+from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
+from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 
 
@@ -33,18 +33,6 @@ class Value(NamedTuple):
     violations: int
     overload: float
     objective: float
-
-    @classmethod
-    def from_array(cls, numbers: Floats) -> Self:
-        """The three numbers that kernels work with.
-
-        Examples
-        --------
-        >>> Value.from_array(np.array([1.0, 0.5, 2.0]))
-        Value(violations=1, overload=0.5, objective=2.0)
-        """
-        violations, overload, objective = numbers.tolist()
-        return cls(int(violations), overload, objective)
 
 
 Construct = Callable[[int], None]
@@ -112,8 +100,8 @@ class SearchEngine(ABC):
 
     def value(self) -> Value:
         """The value of the best placement met since `reset`."""
-        value = Value.from_array(self.memory.best_value)
-        return value._replace(objective=value.objective * self.scale)
+        violations, overload, objective = self.memory.best_value.tolist()
+        return Value(int(violations), overload, objective * self.scale)
 
     def counts(self) -> Ints:
         """That placement as replicas per operator and node, shape (operators, nodes)."""
@@ -128,14 +116,3 @@ class SearchEngine(ABC):
             ended = iterate(search, run)
             budget.spend(self.units * float(search.progress[WORK]))
             yield self.value()
-
-
-def random_stream(seed: int) -> UInts:
-    """State of a stream of random numbers inside kernels.
-
-    Examples
-    --------
-    >>> (random_stream(3) == random_stream(3)).all() and (random_stream(3) != random_stream(4)).all()
-    np.True_
-    """
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)

@@ -32,21 +32,17 @@ class SearchRun:
         self.options = options
         self.reported = np.inf
 
-    def drive(self, steps: Iterator[Value], seconds: float) -> StoppedBecause:
-        """Take the steps of a search until it ends or its seconds do; an interrupt ends the whole run."""
-        until = now() + seconds
+    def drive(self, steps: Iterator[Value], units: float) -> StoppedBecause:
+        """Take the steps of a search until it ends or its units of work are spent, and report feasible placements."""
+        until = now() + units
         for value in steps:
-            self.report(value)
+            if value.violations == 0 and value.objective < self.reported:
+                self.reported = value.objective
+                if self.options.progress is not None:
+                    self.options.progress(self.options.seconds, value.objective, None)
             if now() >= until:
                 return "time_limit"
         return "finished"
-
-    def report(self, value: Value) -> None:
-        """Report a placement if it breaks nothing and is the best so far."""
-        if value.violations == 0 and value.objective < self.reported:
-            self.reported = value.objective
-            if self.options.progress is not None:
-                self.options.progress(self.options.seconds, value.objective, None)
 
 
 class SearchMethod(Method):
@@ -125,14 +121,7 @@ def begin(engine: SearchEngine, placements: list[Ints], random: np.random.Genera
 
 
 class HillClimbing(SearchMethod):
-    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> HillClimbing().run(paper_problem("T-R7", 0.7), Options()).status
-    'feasible'
-    """
+    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better."""
 
     name = "hill-climbing"
     summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
@@ -144,15 +133,7 @@ class HillClimbing(SearchMethod):
 
 
 class AntSystem(SearchMethod):
-    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> few = Options(parameters={"iterations": 20})
-    >>> AntSystem().run(paper_problem("T-M3", 0.2), few).status
-    'feasible'
-    """
+    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones."""
 
     name = "ant-system"
     summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
@@ -164,15 +145,7 @@ class AntSystem(SearchMethod):
 
 
 class Hybrid(SearchMethod):
-    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> problem, few = paper_problem("T-R7", 0.7), Options(parameters={"iterations": 20})
-    >>> Hybrid().run(problem, few).objective <= AntSystem().run(problem, few).objective
-    True
-    """
+    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each."""
 
     name = "hybrid"
     summary = "ant system, then hill climbing from its best placement"
@@ -186,15 +159,7 @@ class Hybrid(SearchMethod):
 
 
 class IteratedLocalSearch(SearchMethod):
-    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> problem = paper_problem("T-R7", 0.7)
-    >>> IteratedLocalSearch().run(problem, Options()).objective < HillClimbing().run(problem, Options()).objective
-    True
-    """
+    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best."""
 
     name = "iterated-local-search"
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
