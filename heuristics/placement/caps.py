@@ -52,12 +52,7 @@ class CapsParameters:
 
     @property
     def named_thresholds(self) -> dict[str, float]:
-        """The thresholds by resource.
-
-        Raises
-        ------
-        ValueError
-            For text of another form.
+        """The thresholds by resource; raises a `ValueError` for text of another form.
 
         Examples
         --------
@@ -119,10 +114,8 @@ class CapsSearch:
 
     Parameters
     ----------
-    tasks
-        Tasks to be placed.
-    parameters
-        Settings.
+    tasks, parameters
+        Tasks to be placed, and settings.
     first
         Shared resource by whose use operators are placed.
     seed
@@ -130,10 +123,8 @@ class CapsSearch:
 
     Attributes
     ----------
-    counts : shape (nodes, operators) or None
-        The placement taken.
-    alpha : shape (shared,)
-        Its thresholds, or the last ones that were tried.
+    counts : the placement taken, shape (nodes, operators), or None.
+    alpha : its thresholds, or the last ones that were tried, shape (shared,).
     """
 
     def __init__(self, tasks: FixedTasks, parameters: CapsParameters, first: int = 0, seed: int = 0) -> None:
@@ -232,12 +223,9 @@ def undominated(loads: Floats) -> Ints:
 def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple[int, Floats | None]:
     """The resource that decides the order of operators, and α of each resource; None if they are to be tuned."""
     named = parameters.named_thresholds
-    wanted = [("thresholds", name) for name in named] + ([("by", parameters.by)] if parameters.by else [])
-    faults = [
-        Fault(field, name, f"names no shared resource of this problem{suggestion(name, resources)}")
-        for field, name in wanted
-        if name not in resources
-    ]
+    wanted = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
+    unknown = [(field, name) for field, name in wanted if name not in resources]
+    faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
     if faults:
         raise InvalidInstanceError(faults, "parameters of method caps")
     first = resources.index(parameters.by) if parameters.by else 0

@@ -21,9 +21,6 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
-Rank = tuple[int, float]
-"""Number of broken limits, then the objective."""
-
 
 class Greedy(Method):
     """First fit in topological order, then one more replica for the slowest operator while that pays."""
@@ -113,12 +110,12 @@ class _Best:
     def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
         self.options = options
-        self.rank: Rank = (np.iinfo(np.int64).max, inf)
+        self.rank = (np.iinfo(np.int64).max, inf)
         self.deployment: Deployment | None = None
         self.evaluation: Evaluation | None = None
 
-    def offer(self, deployment: Deployment) -> Rank:
-        """Evaluate a deployment, and keep it if it is better."""
+    def offer(self, deployment: Deployment) -> tuple[int, float]:
+        """Evaluate a deployment, and keep it if it is better; its broken limits and objective."""
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
@@ -129,8 +126,7 @@ class _Best:
 
     def answer(self, stopped: StoppedBecause) -> Answer:
         """The answer: feasible if the evaluator says so, else none."""
-        if self.evaluation is None:
-            return Answer("none", stopped)
+        assert self.evaluation is not None, "something is offered before the answer is asked for"
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(self.evaluation.broken)}",))

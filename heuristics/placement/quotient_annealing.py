@@ -245,16 +245,7 @@ def anneal_classes(
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
     """Replicas per operator and node that are good over classes of equal nodes; None where that is not worth while.
 
-    The prices of downtime, traffic and availability play no part.
-
-    Parameters
-    ----------
-    compiled
-        A problem of kind `edrp`.
-    seed
-        Seed of the random number generator.
-    out_of_time
-        Asked between chunks of steps.
+    The prices of downtime, traffic and availability play no part. `out_of_time` is asked between chunks of steps.
     """
     if not MIN_NODES <= len(compiled.nodes) <= MAX_NODES or compiled.max_replicas.sum() < MIN_REPLICAS:
         return None

@@ -8,11 +8,11 @@ import numpy as np
 
 from edrp.core import budget
 from edrp.core.arrays import Ints
-from edrp.core.tolerances import MIN_MOVE_GAIN
+from edrp.core.tolerances import MIN_ANT_SCORE, MIN_MOVE_GAIN
 from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
-from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
+from edrp.heuristics.placement.search.count_filling import PARTS, PENALTY, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
@@ -73,7 +73,7 @@ class CountEngine(SearchEngine):
         if start is not None:
             self._adopt(start)
             return
-        rule = FillingRule.greedy(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
+        rule = FillingRule.of(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
         self._build(rule)
         for _ in range(FILLINGS):
             if self.value().violations == 0:
@@ -84,12 +84,12 @@ class CountEngine(SearchEngine):
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb: batches move, trade places, or leave a node for an empty one of another class, until nothing is better."""
         run = self._run(0, 0.0, OVERLOAD_RULES[rule].value)
-        yield from self._iterate(FillingRule.greedy(self._arrays, np.zeros(1, np.uint64)), run)
+        yield from self._iterate(FillingRule.of(self._arrays, np.zeros(1, np.uint64)), run)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
         run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
-        yield from self._iterate(FillingRule.greedy(self._arrays, random_stream(seed)), run)
+        yield from self._iterate(FillingRule.of(self._arrays, random_stream(seed)), run)
 
     def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
         """Begin an ant system with trails between operators instead of between operators and nodes.
@@ -99,15 +99,22 @@ class CountEngine(SearchEngine):
         eq. 2; an ant deposits on the trail of two operators its deposit times the share of their pairs that it co-locates.
         Ants overload nodes only where nothing has room, at any load.
         """
-        best, pheromone = self.memory.best, CountPheromone(self._arrays, parameters)
-        pheromone.deposit(best, self.value(), parameters.current_deposits)
-        search, fresh = self._search(pheromone.rule(random_stream(seed))), np.zeros_like(pheromone.trail)
+        best, p, instances = self.memory.best, parameters, self._arrays.instances
+        trail = np.full((instances.size, instances.size), max(p.initial_pheromone, p.minimum_pheromone))
+        search = self._search(FillingRule.of(self._arrays, random_stream(seed), p.heuristic_power, p.pheromone_power, trail))
+        fresh = np.zeros_like(trail)
+
+        def deposit(times: float) -> None:
+            score = self.value().objective + PENALTY * self.value().violations
+            shares = best[:, best.any(axis=0)] / instances[:, None]
+            trail[:] += times * p.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)
 
         def end_iteration(elitist: float) -> None:
-            pheromone.evaporate(fresh)
+            trail[:] = np.maximum(p.persistence * trail, p.minimum_pheromone) + p.deposit * fresh
             fresh[:] = 0.0
-            pheromone.deposit(best, self.value(), elitist)
+            deposit(elitist)
 
+        deposit(p.current_deposits)
         return lambda ants: build(search, ants, 1.0, fresh), end_iteration
 
     def _nothing_is_better(self) -> bool:

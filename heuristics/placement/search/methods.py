@@ -72,7 +72,7 @@ class SearchMethod(Method):
         try:
             known += self.own_starts(compiled, options)
             engine = make_engine(compiled)
-            begin(engine, known, np.random.default_rng(options.seed))
+            self._begin(engine, known, np.random.default_rng(options.seed))
         except OutOfTimeError:
             return best_start(compiled, known)
         try:
@@ -82,6 +82,17 @@ class SearchMethod(Method):
         except OutOfTimeError:
             stopped = "time_limit"
         return checked_answer(compiled, engine.counts(), stopped)
+
+    @staticmethod
+    def _begin(engine: SearchEngine, starts: list[Ints], random: np.random.Generator) -> None:
+        """Start from the best of some placements, or from the engine's own where there are none."""
+        values = []
+        for start in starts:
+            engine.reset(start, random)
+            values.append(engine.value())
+        best = values.index(min(values)) if values else None
+        if best is None or best != len(values) - 1:
+            engine.reset(None if best is None else starts[best], random)
 
     def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """Further placements to start from, by which a method stands out."""
@@ -107,17 +118,6 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     if compiled.problem.kind == "edrp" or (too_many_pairs(compiled) is None and not suits_counts(compiled)):
         return DeploymentEngine(compiled)
     return CountEngine(compiled)
-
-
-def begin(engine: SearchEngine, placements: list[Ints], random: np.random.Generator) -> None:
-    """Start the engine from the best of some placements, or from its own where there are none."""
-    values = []
-    for placement in placements:
-        engine.reset(placement, random)
-        values.append(engine.value())
-    best = min(range(len(values)), key=values.__getitem__, default=None)
-    if best is None or best != len(values) - 1:
-        engine.reset(None if best is None else placements[best], random)
 
 
 class HillClimbing(SearchMethod):
