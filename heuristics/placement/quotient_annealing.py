@@ -223,14 +223,11 @@ def anneal_classes(
     t: ClassArrays, now: ClassState, old: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
 ) -> None:
     """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
-    energy, excess = _energy(t, now)
-    if excess <= 0.0 and energy < values[2]:
-        values[2] = energy
-        _copy(now, best)
-    _copy(now, old)
-    for _ in range(steps):
-        values[0] *= values[1]
-        _propose(t, now, random)
+    energy = np.inf
+    for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
+        if step > 0:
+            values[0] *= values[1]
+            _propose(t, now, random)
         new, excess = _energy(t, now)
         if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
             energy = new

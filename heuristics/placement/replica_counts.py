@@ -49,31 +49,15 @@ class ReplicaCounts(NamedTuple):
     slot: Ints
 
     @classmethod
-    def none(cls, demand: Floats, nodes: int) -> Self:
-        """No replica on any node."""
-        operators, resources = demand.shape
-        return cls(
-            held=np.zeros((operators, nodes), np.int64),
-            degree=np.zeros(operators, np.int64),
-            used=np.zeros((nodes, resources)),
-            hosts=np.zeros((operators, nodes), np.int64),
-            number=np.zeros(operators, np.int64),
-            slot=np.full((operators, nodes), -1),
-        )
-
-    @classmethod
     def from_matrix(cls, demand: Floats, counts: Ints) -> Self:
         """Replicas per operator and node as a matrix has them."""
-        result = cls.none(demand, counts.shape[1])
-        result.held[:] = counts
-        result.degree[:] = counts.sum(axis=1)
-        result.used[:] = counts.T @ demand
-        result.number[:] = (counts > 0).sum(axis=1)
+        hosts, slot = np.zeros(counts.shape, np.int64), np.full(counts.shape, -1)
         for i, row in enumerate(counts):
-            hosts = np.flatnonzero(row)
-            result.hosts[i, : hosts.size] = hosts
-            result.slot[i, hosts] = np.arange(hosts.size)
-        return result
+            used = np.flatnonzero(row)
+            hosts[i, : used.size] = used
+            slot[i, used] = np.arange(used.size)
+        number = (counts > 0).sum(axis=1)
+        return cls(counts.copy(), counts.sum(axis=1), np.ascontiguousarray(counts.T @ demand), hosts, number, slot)
 
 
 @inlined

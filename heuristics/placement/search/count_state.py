@@ -54,7 +54,7 @@ class CountState(NamedTuple):
         seat = np.empty(nodes, np.int64)
         seat[t.members] = np.arange(nodes)
         return cls(
-            counts=ReplicaCounts.none(t.demand, nodes),
+            counts=ReplicaCounts.from_matrix(t.demand, np.zeros((operators, nodes), np.int64)),
             joined=np.zeros((operators, nodes)),
             total=np.zeros(nodes, np.int64),
             opened=np.zeros(nodes, np.int64),

@@ -42,7 +42,7 @@ class ClimbingParameters:
 class ColonyParameters:
     """Parameters of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
 
-    Where co-location decides the score, ants fill node by node, and overload nodes only where nothing has room: "printed"
+    Where there are thousands of instances, ants fill node by node, and overload nodes only where nothing has room: "printed"
     then leaves out the best placement's deposits alone.
 
     Attributes

@@ -197,7 +197,8 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
         weight = np.outer(now.counts.held[i], now.counts.held[j])
         longest = compiled.delay[weight > 0].max()
-        wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum()]
+        rate = compiled.stream_rate[e] / weight.sum()
+        wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum(), rate]
         np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(now.counts.used, now.counts.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
     assert (now.counts.degree == now.counts.held.sum(axis=1)).all()
