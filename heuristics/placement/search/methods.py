@@ -145,7 +145,7 @@ class AntSystem(SearchMethod):
     parameters = ColonyParameters
 
     def engine(self, compiled: Compiled) -> SearchEngine:
-        """On few nodes, ants that draw a node for each replica: faster than ants that fill node by node, and feasible when full."""
+        """On few nodes, ants that draw a node for each replica, which are faster and feasible more often than those that fill."""
         few = len(compiled.nodes) <= FEW_NODES and too_many_pairs(compiled) is None
         return DeploymentEngine(compiled) if few else make_engine(compiled)
 
