@@ -74,6 +74,13 @@ def test_no_infeasible_end_at_any_load() -> None:
                 assert edrp.solve(start, "hill-climbing").status == "feasible", (seed, load)
 
 
+@pytest.mark.parametrize(("method", "topology", "seeds"), [("hill-climbing", "T-R2", 5), ("ant-system", "T-R8", 1)])
+def test_full_clusters_end_feasible(method: str, topology: str, seeds: int) -> None:
+    """One filling in 25 fits on T-R2; on T-R8, ants that fill node by node never find a placement that fits."""
+    for seed in range(seeds):
+        assert edrp.solve(paper_problem(topology, 0.7), method, seed=seed).status == "feasible"
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_answer(method: str) -> None:
     problem = paper_problem("T-R3", 0.7)
