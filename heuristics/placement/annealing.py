@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,14 +14,21 @@ from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import EQUAL_VIOLATIONS
+from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
-from edrp.heuristics.placement.deployment_metrics import BROKEN, energy, excess
-from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, undo
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
-from edrp.heuristics.placement.problem_arrays import PlacementArrays, placement_arrays
+from edrp.heuristics.placement.deployment_metrics import BROKEN, energy
+from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
+from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.problem_arrays import (
+    CHUNK_UNITS,
+    PlacementArrays,
+    evaluation_units,
+    pairs_per_operator,
+    placement_arrays,
+)
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.start import Placement, best_start, first_fit, overloaded, random_fit, to_placement, zone_fits
+from edrp.heuristics.placement.replica_counts import random_stream, strain
+from edrp.heuristics.placement.start import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
@@ -117,7 +123,7 @@ def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> flo
         for side in range(1, 3):
             u = d.plan[k, side]
             if u >= 0 and (k == 0 or (u != d.plan[0, 1] and u != d.plan[0, 2])):
-                total += excess(t, d.counts, u)
+                total += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
     return total
 
 
@@ -136,7 +142,7 @@ def anneal(
     refresh_all(t, d)
     overload, value, changes, more = 0.0, np.inf, 0, 0.0
     for u in range(d.counts.used.shape[0]):
-        overload += excess(t, d.counts, u)
+        overload += strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[1]
     for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
         if step > 0:
             temperature *= cooling
@@ -148,15 +154,17 @@ def anneal(
             more = _planned_excess(t, d, changes) - before
         left = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
         new = energy(t, d, left) if more <= EQUAL_VIOLATIONS else np.inf
-        if new <= value or uniform(random) < np.exp((value - new) / temperature):
+        stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
+        if stays:
             value, overload = new, left
             _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
         else:
-            undo(t, d, changes)
+            transfer(t, d, changes, True)
+        for k in range(changes):
+            settle(t, d, d.plan[k, 0], stays)
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(NamedTuple):
     """How runs follow each other.
 
     Attributes
@@ -170,9 +178,9 @@ class Schedule:
 
     mix: MoveMix
     steps: int
-    first_share: float
-    scale: float
-    enough: float | None
+    first_share: float = 1.0
+    scale: float = 1.0
+    enough: float | None = None
 
 
 def schedule(compiled: Compiled, parameters: AnnealingParameters) -> Schedule:
@@ -187,7 +195,7 @@ def schedule(compiled: Compiled, parameters: AnnealingParameters) -> Schedule:
     first = compiled.current is None and not (compiled.contended or compiled.node_loss.any() or compiled.links.lossy)
     if first and (compiled.problem.network.classes or pairs_per_operator(compiled) > MANY_PAIRS):
         return Schedule(MANY_REPLICAS, parameters.steps or 100_000, SHORTER, 1 / COOLER, ENOUGH)
-    return Schedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)), 1.0, 1.0, None)
+    return Schedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)))
 
 
 class AnnealingRun:
@@ -200,10 +208,9 @@ class AnnealingRun:
         self.best = BestDeployment.empty(*compiled.candidate.shape)
         self.units = EVALUATED * evaluation_units(compiled)
 
-    def consider(self, starts: Sequence[Placement]) -> None:
-        """Evaluate placements to start from."""
-        for start in starts:
-            self._anneal(start.counts(self.compiled), FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
+    def consider(self, start: Ints) -> None:
+        """Evaluate a deployment to start from."""
+        self._anneal(start, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
 
     def run(self, parameters: AnnealingParameters) -> StoppedBecause:
         """Anneal from the best start, then from its own results, until done or out of time.
@@ -211,34 +218,24 @@ class AnnealingRun:
         While nothing feasible is known, each run starts from another random placement, and there are up to three
         times as many.
         """
-        plan = schedule(self.compiled, parameters)
+        plan, best = schedule(self.compiled, parameters), self.best.energy
         replicas = float(self.best.held.sum()) / len(self.compiled.operators)
-        scale = 1.0 if plan.enough is None else plan.scale / replicas
-        try:
-            for run in range(3 * parameters.anneals):
-                before = self.best.energy[0]
-                feasible = before < INFEASIBLE
-                if feasible and run >= parameters.anneals:
-                    break
-                seeds = np.random.SeedSequence([self.options.seed, run])
-                random = seeds.generate_state(1, np.uint64).astype(np.uint64)
-                fresh = not feasible and run > 0
-                generator = np.random.default_rng(seeds)
-                counts = random_fit(self.compiled, generator).counts(self.compiled) if fresh else self.best.counts()
-                share = min(1.0, plan.first_share * 3**run)
-                steps = max(1, round(share * plan.steps))
-                cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
-                if not self._anneal(counts, plan.mix, random, steps, scale * parameters.hot, cooling):
-                    return "time_limit"
-                gain = before - self.best.energy[0]
-                if (
-                    plan.enough is not None
-                    and feasible
-                    and (self.best.energy[0] <= 0 or (share == 1 and gain <= plan.enough * before))
-                ):
-                    break
-        except KeyboardInterrupt:
-            return "interrupted"
+        hot = parameters.hot if plan.enough is None else plan.scale / replicas * parameters.hot
+        for run in range(3 * parameters.anneals):
+            before, seeds = float(best[0]), [self.options.seed, run]
+            feasible = before < INFEASIBLE
+            if feasible and run >= parameters.anneals:
+                break
+            fresh = not feasible and run > 0
+            counts = random_fit(self.compiled, np.random.default_rng(seeds)) if fresh else self.best.counts()
+            share = min(1.0, plan.first_share * 3**run)
+            steps = max(1, round(share * plan.steps))
+            cooling = (parameters.cold / parameters.hot) ** (1.0 / steps)
+            if not self._anneal(counts, plan.mix, random_stream(seeds), steps, hot, cooling):
+                return "time_limit"
+            ended = best[0] <= 0 or (share == 1 and before - best[0] <= (plan.enough or 0.0) * before)
+            if plan.enough is not None and feasible and ended:
+                break
         return "finished"
 
     def _anneal(self, counts: Ints, mix: MoveMix, random: np.ndarray, steps: int, hot: float, cooling: float) -> bool:
@@ -251,12 +248,9 @@ class AnnealingRun:
             number = min(chunk, steps - done)
             anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**done, cooling)
             budget.spend((1 + number) * self.units)
-            self._report()
+            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
+                self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
         return True
-
-    def _report(self) -> None:
-        if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
-            self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
 
 
 class Annealing(Method):
@@ -273,11 +267,7 @@ class Annealing(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        starts = [first_fit(compiled)]
-        for deployment in (options.start, problem.current):
-            if deployment is not None:
-                known = to_placement(compiled, deployment)
-                starts += [known] if known is not None else []
+        starts = [first_fit(compiled), *given_starts(compiled, options)]
         try:
             arrays = placement_arrays(compiled)
             if (cluster := cluster_start(compiled, options.seed, lambda: options.remaining <= 0)) is not None:
@@ -287,9 +277,13 @@ class Annealing(Method):
         if problem.network.classes:
             starts += zone_fits(compiled)
         run = AnnealingRun(compiled, arrays, options)
-        run.consider(starts)
-        stopped = run.run(parameters)
-        return Placement.of_counts(compiled, run.best.counts()).answer(compiled, stopped)
+        for start in starts:
+            run.consider(start)
+        try:
+            stopped = run.run(parameters)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        return checked_answer(compiled, run.best.counts(), stopped)
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:

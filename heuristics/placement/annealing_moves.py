@@ -84,14 +84,16 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
     if kind < mix.exchange:
         if t.near.shape[1] > 1 and uniform(random) < 0.5:
             v = t.near[u, 1 + below(random, t.near.shape[1] - 1)]
-        return 0 if v == u else _plan_exchange(t, d, u, v)
+        return plan_node(t, d, u, v, True) if v != u and may_exchange(t, c, u, v) else 0
     if kind >= mix.move and uniform(random) < 0.5:
         j = below(random, c.degree.size)
         v = c.hosts[j, below(random, c.number[j])]
     if v == u or not t.candidate[i, v]:
         return 0
     if kind < mix.move and c.degree[i] > 1 and uniform(random) < mix.gather:
-        return _plan_gathering(t, d, i, v)
+        others = c.degree[i] - c.held[i, v]
+        fit = others > 0 and room(t.demand, t.capacity, c.used, i, v, others, LIMIT_SLACK) == others
+        return plan_gathering(d, i, v) if fit else 0
     q = c.held[i, u]
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
@@ -104,38 +106,55 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
 
 
 @inlined
+def may_replicate(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
+    """Whether operator i may have one more replica."""
+    return bool(c.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, c.degree[i] + 1]))
+
+
+@inlined
+def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
+    """Whether operator i can do with one replica less."""
+    return bool(c.degree[i] > 1 and np.isfinite(t.latency[i, c.degree[i] - 1]))
+
+
+@inlined
 def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool) -> int:
     """Operator i gets one replica more, on node v or u, or one less on node u."""
     c, first, none, one = d.counts, variable(0), variable(-1), variable(1)
-    r = c.degree[i]
     if more:
         w = u if uniform(random) < 0.5 else v
-        if r >= t.max_replicas[i] or not np.isfinite(t.latency[i, r + 1]):
-            return 0
-        if room(t.demand, t.capacity, c.used, i, w, r, LIMIT_SLACK) == 0:
+        if not may_replicate(t, c, i) or room(t.demand, t.capacity, c.used, i, w, one, LIMIT_SLACK) == 0:
             return 0
         plan(d, first, i, none, w, one)
     else:
-        if r == 1 or not np.isfinite(t.latency[i, r - 1]):
+        if not may_retire(t, c, i):
             return 0
         plan(d, first, i, u, none, one)
     return 1
 
 
 @inlined
-def _plan_gathering(t: PlacementArrays, d: DeploymentState, i: int, v: int) -> int:
-    """All replicas of operator i go to node v, if they fit there together."""
-    c = d.counts
-    others = c.degree[i] - c.held[i, v]
-    if others == 0 or room(t.demand, t.capacity, c.used, i, v, others, LIMIT_SLACK) < others:
-        return 0
-    changes = 0
-    for k in range(c.number[i]):
-        u = c.hosts[i, k]
+def plan_gathering(d: DeploymentState, i: int, v: int) -> int:
+    """All replicas of operator i go to node v; the number of parts."""
+    parts = 0
+    for k in range(d.counts.number[i]):
+        u = d.counts.hosts[i, k]
         if u != v:
-            plan(d, changes, i, u, v, c.held[i, u])
-            changes += 1
-    return changes
+            plan(d, parts, i, u, v, d.counts.held[i, u])
+            parts += 1
+    return parts
+
+
+@inlined
+def trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, q: int, j: int, v: int, back: int) -> bool:
+    """Whether both nodes have room when q replicas of operator i go from u to v, and `back` of j from v to u."""
+    for m in range(t.demand.shape[1]):
+        more = q * t.demand[i, m] - back * t.demand[j, m]
+        if (more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + LIMIT_SLACK)) or (
+            more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + LIMIT_SLACK)
+        ):
+            return False
+    return True
 
 
 @inlined
@@ -151,12 +170,8 @@ def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: in
             if t.demand[j, m] > 0:
                 back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - WHOLE_NUMBER_SLACK))
         returning = min(c.held[j, v], int(min(back, 1e9)))
-        for m in range(t.demand.shape[1]):
-            more = q * t.demand[i, m] - returning * t.demand[j, m]
-            if more > 0 and c.used[v, m] + more > t.capacity[v, m] * (1 + LIMIT_SLACK):
-                return 0
-            if more < 0 and c.used[u, m] - more > t.capacity[u, m] * (1 + LIMIT_SLACK):
-                return 0
+        if not trade_fits(t, c, i, u, q, j, v, returning):
+            return 0
         plan(d, variable(0), i, u, v, q)
         plan(d, variable(1), j, v, u, returning)
         return 2
@@ -164,21 +179,27 @@ def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: in
 
 
 @inlined
-def _plan_exchange(t: PlacementArrays, d: DeploymentState, u: int, v: int) -> int:
-    """Everything on u goes to v, and everything on v to u, if both fit."""
-    c = d.counts
+def may_exchange(t: PlacementArrays, c: ReplicaCounts, u: int, v: int) -> bool:
+    """Whether everything on nodes u and v may run on the other one, and has room there."""
     for m in range(c.used.shape[1]):
         if c.used[u, m] > t.capacity[v, m] * (1 + LIMIT_SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + LIMIT_SLACK):
-            return 0
-    changes = 0
+            return False
     for i in range(c.degree.size):
-        here, there = c.held[i, u], c.held[i, v]
-        if (here > 0 and not t.candidate[i, v]) or (there > 0 and not t.candidate[i, u]):
-            return 0
-        if here > there:
-            plan(d, changes, i, u, v, here - there)
-            changes += 1
-        elif there > here:
-            plan(d, changes, i, v, u, there - here)
-            changes += 1
-    return changes
+        if (c.held[i, u] > 0 and not t.candidate[i, v]) or (c.held[i, v] > 0 and not t.candidate[i, u]):
+            return False
+    return True
+
+
+@inlined
+def plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool) -> int:
+    """Everything that may goes from node u to node v, and with `back` from v to u; the number of parts."""
+    parts = 0
+    for i in range(d.counts.degree.size):
+        there, here = d.counts.held[i, u], d.counts.held[i, v] if back else 0
+        if there > here and t.candidate[i, v]:
+            plan(d, parts, i, u, v, there - here)
+            parts += 1
+        elif here > there and t.candidate[i, u]:
+            plan(d, parts, i, v, u, here - there)
+            parts += 1
+    return parts

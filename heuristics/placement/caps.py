@@ -16,9 +16,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
-from edrp.heuristics.notes import listed
 from edrp.heuristics.placement.caps_search import placements_within
-from edrp.heuristics.placement.start import overloaded
+from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
@@ -53,12 +52,7 @@ class CapsParameters:
 
     @property
     def named_thresholds(self) -> dict[str, float]:
-        """The thresholds by resource.
-
-        Raises
-        ------
-        ValueError
-            For text of another form.
+        """The thresholds by resource; raises a `ValueError` for text of another form.
 
         Examples
         --------
@@ -111,12 +105,8 @@ class Caps(Method):
         stopped = search.run(given)
         if search.counts is None:
             return Answer("none", stopped, notes=(f"CAPS found no placement below {_named(resources, search.alpha)}",))
-        deployment = compiled.deployment(np.ascontiguousarray(search.counts.T))
-        evaluation = problem.evaluate(deployment)
         notes = (f"CAPS took {_named(resources, search.alpha)}",)
-        if evaluation.feasible:
-            return Answer("feasible", stopped, deployment, evaluation.objective, notes=notes)
-        return Answer("none", stopped, notes=(*notes, f"caps breaks {listed(evaluation.broken)}"))
+        return checked_answer(compiled, np.ascontiguousarray(search.counts.T), stopped, notes, self.name)
 
 
 class CapsSearch:
@@ -124,10 +114,8 @@ class CapsSearch:
 
     Parameters
     ----------
-    tasks
-        Tasks to be placed.
-    parameters
-        Settings.
+    tasks, parameters
+        Tasks to be placed, and settings.
     first
         Shared resource by whose use operators are placed.
     seed
@@ -135,10 +123,8 @@ class CapsSearch:
 
     Attributes
     ----------
-    counts : shape (nodes, operators) or None
-        The placement taken.
-    alpha : shape (shared,)
-        Its thresholds, or the last ones that were tried.
+    counts : the placement taken, shape (nodes, operators), or None.
+    alpha : its thresholds, or the last ones that were tried, shape (shared,).
     """
 
     def __init__(self, tasks: FixedTasks, parameters: CapsParameters, first: int = 0, seed: int = 0) -> None:
@@ -237,12 +223,9 @@ def undominated(loads: Floats) -> Ints:
 def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple[int, Floats | None]:
     """The resource that decides the order of operators, and α of each resource; None if they are to be tuned."""
     named = parameters.named_thresholds
-    wanted = [("thresholds", name) for name in named] + ([("by", parameters.by)] if parameters.by else [])
-    faults = [
-        Fault(field, name, f"names no shared resource of this problem{suggestion(name, resources)}")
-        for field, name in wanted
-        if name not in resources
-    ]
+    wanted = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
+    unknown = [(field, name) for field, name in wanted if name not in resources]
+    faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
     if faults:
         raise InvalidInstanceError(faults, "parameters of method caps")
     first = resources.index(parameters.by) if parameters.by else 0

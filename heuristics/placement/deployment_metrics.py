@@ -22,27 +22,6 @@ BROKEN = 5
 
 
 @inlined
-def excess(t: PlacementArrays, c: ReplicaCounts, u: int) -> float:
-    """The excess over node u's capacity, relative to it, summed over resources."""
-    total = 0.0
-    for m in range(c.used.shape[1]):
-        over = c.used[u, m] - t.capacity[u, m]
-        if over > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
-            total += over / max(t.capacity[u, m], 1e-3 * over)
-    return total
-
-
-@inlined
-def _operator_latency(t: PlacementArrays, c: ReplicaCounts, i: int) -> float:
-    """Latency of operator i's slowest replica."""
-    slowest = np.inf
-    if t.latency[i, c.degree[i]] > 0:
-        for a in range(c.number[i]):
-            slowest = min(slowest, t.speedup[c.hosts[i, a]])
-    return t.latency[i, c.degree[i]] / slowest
-
-
-@inlined
 def _response(t: PlacementArrays, d: DeploymentState) -> float:
     """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
     response = 0.0
@@ -51,7 +30,7 @@ def _response(t: PlacementArrays, d: DeploymentState) -> float:
         for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
             e = t.incoming[k]
             ready = max(ready, d.finish[t.source[e], 0] + d.pairs[e, 0])
-        d.finish[i, 0] = ready + _operator_latency(t, d.counts, i)
+        d.finish[i, 0] = ready + d.own[i, 0]
         response = max(response, d.finish[i, 0])
     return response
 
@@ -61,14 +40,13 @@ def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
     """When the last tuples have passed on the slowest path through replicas."""
     c, response = d.counts, 0.0
     for i in range(c.degree.size):
-        own = _operator_latency(t, c, i)
         for b in range(c.number[i]):
             ready, v = 0.0, c.hosts[i, b]
             for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
                 j = t.source[t.incoming[k]]
                 for a in range(c.number[j]):
                     ready = max(ready, d.finish[j, a] + t.delay[c.hosts[j, a], v])
-            d.finish[i, b] = ready + own
+            d.finish[i, b] = ready + d.own[i, 0]
             response = max(response, d.finish[i, b])
     return response
 
@@ -155,12 +133,11 @@ def measure(t: PlacementArrays, d: DeploymentState) -> float:
     cost, usage, downtime, moved = 0.0, 0.0, 0.0, 0.0
     for i in range(c.degree.size):
         cost += t.replica_cost[i] * c.degree[i]
-        downtime = max(downtime, d.own[i, 0])
-        moved += d.own[i, 1]
+        downtime = max(downtime, d.own[i, 1])
+        moved += d.own[i, 2]
     for e in range(t.source.size):
-        share = t.rate[e] / (c.degree[t.source[e]] * c.degree[t.target[e]])
-        cost += share * d.pairs[e, 1]
-        usage += share * d.pairs[e, 2]
+        cost += d.pairs[e, 3] * d.pairs[e, 1]
+        usage += d.pairs[e, 3] * d.pairs[e, 2]
     if moved > 0:
         downtime = max(downtime, t.floor)
     d.values[0], d.values[1], d.values[2], d.values[3] = response, cost, downtime, usage

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.kernel_helpers import copy_matrix
 from edrp.core.kernels import inlined
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, add, recompute_used
@@ -25,8 +26,8 @@ class DeploymentState(NamedTuple):
     Attributes
     ----------
     counts : replicas per operator and node.
-    pairs : shape (streams, 3); the longest delay, and price and delay summed over all pairs of replicas.
-    own : shape (operators, 2); downtime and moved replicas of each operator; 0 where nothing runs yet.
+    pairs : shape (streams, 4); the longest delay, price and delay summed over all pairs of replicas, and the rate of a pair.
+    own : shape (operators, 3); each operator's latency, downtime and moved replicas; the latter 0 where nothing runs yet.
     old_pairs, old_own : their copies from before the change that is tried.
     plan : shape (changes, 4); that change: operator, node left (-1 for none), node taken (-1 for none), replicas.
     finish : shape (operators, nodes); when tuples have passed, on each of an operator's nodes where paths run through
@@ -53,10 +54,10 @@ class DeploymentState(NamedTuple):
         streams = arrays.source.size
         return cls(
             counts=ReplicaCounts.from_matrix(arrays.demand, counts),
-            pairs=np.zeros((streams, 3)),
-            own=np.zeros((operators, 2)),
-            old_pairs=np.zeros((streams, 3)),
-            old_own=np.zeros((operators, 2)),
+            pairs=np.zeros((streams, 4)),
+            own=np.zeros((operators, 3)),
+            old_pairs=np.zeros((streams, 4)),
+            old_own=np.zeros((operators, 3)),
             plan=np.zeros((2 * operators + nodes, 4), np.int64),
             finish=np.zeros(counts.shape if arrays.instance_paths else (operators, 1)),
             values=np.zeros(PEAKS + arrays.shared.weights.size),
@@ -106,8 +107,14 @@ def _pair_time(t: PlacementArrays, i: int, u: int, v: int, n: PairCounts) -> flo
 
 @inlined
 def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
-    """Recompute operator i's downtime and moved replicas."""
-    c, old, kept = d.counts, 0, 0
+    """Recompute operator i's latency, which is that of its slowest replica, downtime and moved replicas."""
+    c, old, kept, slowest = d.counts, 0, 0, np.inf
+    if t.latency[i, c.degree[i]] > 0:
+        for a in range(c.number[i]):
+            slowest = min(slowest, t.speedup[c.hosts[i, a]])
+    d.own[i, 0] = t.latency[i, c.degree[i]] / slowest
+    if not t.has_current:
+        return
     for u in range(t.current.shape[1]):
         old += t.current[i, u]
         kept += min(t.current[i, u], c.held[i, u])
@@ -119,8 +126,8 @@ def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
             if v != u:
                 numbers = PairCounts(t.current[i, u], c.held[i, u], t.current[i, v], c.held[i, v], old, c.degree[i])
                 longest = max(longest, _pair_time(t, i, u, v, numbers))
-    d.own[i, 0] = t.synchronisation + longest if moved > 0 else 0.0
-    d.own[i, 1] = moved
+    d.own[i, 1] = t.synchronisation + longest if moved > 0 else 0.0
+    d.own[i, 2] = moved
 
 
 @inlined
@@ -137,24 +144,26 @@ def _refresh_stream(t: PlacementArrays, d: DeploymentState, e: int) -> None:
             price += weight * t.link_cost[u, v]
             delay += weight * t.delay[u, v]
     d.pairs[e, 0], d.pairs[e, 1], d.pairs[e, 2] = longest, price, delay
+    d.pairs[e, 3] = t.rate[e] / (c.degree[i] * c.degree[j])
 
 
 @inlined
 def refresh(t: PlacementArrays, d: DeploymentState, i: int) -> None:
     """Recompute the parts that a change of operator i touches, which removes what rounding has added up."""
-    if t.has_current:
-        _refresh_own(t, d, i)
+    _refresh_own(t, d, i)
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         _refresh_stream(t, d, t.adjacent[k])
 
 
 @inlined
 def refresh_all(t: PlacementArrays, d: DeploymentState) -> None:
-    """Recompute sums and usage from the counts."""
+    """Recompute sums, their copies, and usage from the counts."""
     for u in range(d.counts.used.shape[0]):
         recompute_used(d.counts, t.demand, u)
     for i in range(d.counts.degree.size):
         refresh(t, d, i)
+    copy_matrix(d.pairs, d.old_pairs)
+    copy_matrix(d.own, d.old_own)
 
 
 @inlined
@@ -247,19 +256,21 @@ def _copy_row(now: np.ndarray, old: np.ndarray, row: int, stays: bool) -> None:
 
 @inlined
 def perform(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
-    """Make the planned changes, with the sums; `undo` takes them back."""
+    """Make the planned changes, with the sums; `transfer` and `settle` take them back."""
     c = d.counts
-    _copy(d.pairs, d.old_pairs)
     for k in range(changes):
         i, u, v, q = d.plan[k, 0], d.plan[k, 1], d.plan[k, 2], d.plan[k, 3]
         _add_up(t, d, i, u, v, q)
         shift(t, c, i, u, v, q)
     # Nodes taken first: then every longest delay known is an upper bound for those that lose a node.
     for k in range(changes):
-        i, v = d.plan[k, 0], d.plan[k, 2]
-        for a in range(t.adjacent_start[i], t.adjacent_start[i + 1] if v >= 0 else 0):
+        i, u, v = d.plan[k, 0], d.plan[k, 1], d.plan[k, 2]
+        for a in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
             e = t.adjacent[a]
-            d.pairs[e, 0] = max(d.pairs[e, 0], _reach(t, c, e, i, v))
+            if v >= 0:
+                d.pairs[e, 0] = max(d.pairs[e, 0], _reach(t, c, e, i, v))
+            if u < 0 or v < 0:
+                d.pairs[e, 3] = t.rate[e] / (c.degree[t.source[e]] * c.degree[t.target[e]])
     for k in range(changes):
         i, u = d.plan[k, 0], d.plan[k, 1]
         if u < 0 or c.held[i, u] > 0:
@@ -268,23 +279,5 @@ def perform(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
             e = t.adjacent[a]
             if changes > 1 or _reach(t, c, e, i, u) >= d.pairs[e, 0]:
                 d.pairs[e, 0] = _longest(t, c, e, d.pairs[e, 0])
-    if t.has_current:
-        _copy(d.own, d.old_own)
-        for k in range(changes):
-            _refresh_own(t, d, d.plan[k, 0])
-
-
-@inlined
-def undo(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
-    """Take the planned changes back."""
-    transfer(t, d, changes, True)
-    _copy(d.old_pairs, d.pairs)
-    if t.has_current:
-        _copy(d.old_own, d.own)
-
-
-@inlined
-def _copy(source: Floats, target: Floats) -> None:
-    for e in range(source.shape[0]):
-        for k in range(source.shape[1]):
-            target[e, k] = source[e, k]
+    for k in range(changes):
+        _refresh_own(t, d, d.plan[k, 0])

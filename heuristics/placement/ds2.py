@@ -11,8 +11,7 @@ from pydantic import Field
 
 from edrp.core.arrays import Ints
 from edrp.core.tolerances import REPLICAS_SLACK
-from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt
-from edrp.heuristics.placement.start import stable_degrees
+from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, stable_degrees
 from edrp.placement.application import Operator
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency

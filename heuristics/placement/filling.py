@@ -1,4 +1,4 @@
-"""The base of simple placement rules: operator by operator, all replicas of one are placed in a single step."""
+"""Partial deployments that are filled operator by operator, and the base of simple placement rules."""
 
 from __future__ import annotations
 
@@ -8,15 +8,48 @@ from typing import Any, Self
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer
+from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed, shortened
-from edrp.heuristics.placement.start import overloaded, stable_degrees
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
+
+
+def stable_degrees(compiled: Compiled) -> Bools:
+    """Which numbers of replicas keep each operator stable, shape (operators, 1 + maximum replicas)."""
+    return np.isfinite(compiled.latency)
+
+
+def least_stable(compiled: Compiled) -> Ints:
+    """Minimum number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
+    return stable_degrees(compiled).argmax(axis=1)
+
+
+def overloaded(compiled: Compiled) -> Answer | None:
+    """A heuristic's answer when some operator is unstable with all its replicas; None when all can be stable."""
+    unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
+    if not unstable.size:
+        return None
+    names = ", ".join(compiled.operators[i] for i in unstable)
+    return Answer("none", "finished", notes=(f"overloaded with all replicas: {names}",))
+
+
+def checked_answer(
+    compiled: Compiled,
+    counts: Ints,
+    stopped: StoppedBecause,
+    notes: tuple[str, ...] = (),
+    name: str = "the best deployment met",
+) -> Answer:
+    """A heuristic's answer with these replicas: feasible if the evaluator says so, else none, with what `name` breaks."""
+    deployment = compiled.deployment(counts)
+    evaluation = compiled.problem.evaluate(deployment)
+    if evaluation.feasible:
+        return Answer("feasible", stopped, deployment, evaluation.objective, notes=notes)
+    return Answer("none", stopped, notes=(*notes, f"{name} breaks {listed(evaluation.broken)}"))
 
 
 @dataclass(slots=True)
@@ -129,17 +162,8 @@ class PlacementRule(Method):
         notes = shortened(filling.notes)
         if not filling.counts.any(axis=1).all():
             return Answer("none", "finished", notes=notes)
-        deployment = compiled.deployment(filling.counts)
-        evaluation = problem.evaluate(deployment)
-        if evaluation.feasible:
-            return Answer("feasible", "finished", deployment, evaluation.objective, notes=notes)
-        return Answer("none", "finished", notes=(*notes, f"{self.name} breaks {listed(evaluation.broken)}"))
+        return checked_answer(compiled, filling.counts, "finished", notes, self.name)
 
     @abstractmethod
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
         """Place the replicas."""
-
-
-def least_stable(compiled: Compiled) -> Ints:
-    """Minimum number of replicas that each operator may have and that keeps it stable, shape (operators,)."""
-    return stable_degrees(compiled).argmax(axis=1)

@@ -9,20 +9,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from edrp.core import budget
 from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.notes import listed
-from edrp.heuristics.placement.start import first_fit, overloaded, random_fit
+from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.start import first_fit, random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
-
-Rank = tuple[int, float]
-"""Number of broken limits, then the objective."""
 
 
 class Greedy(Method):
@@ -41,7 +38,7 @@ class Greedy(Method):
         best = _Best(problem, options)
         if problem.current is not None:
             best.offer(problem.current)
-        counts = first_fit(compiled).counts(compiled)
+        counts = first_fit(compiled)
         reached = best.offer(compiled.deployment(counts))
         try:
             while _replicate_bottleneck(compiled, counts):
@@ -101,7 +98,7 @@ class Random(Method):
             for sample in range(parameters.samples):
                 if sample and options.remaining <= 0:
                     return best.answer("time_limit")
-                best.offer(compiled.deployment(random_fit(compiled, generator).counts(compiled)))
+                best.offer(compiled.deployment(random_fit(compiled, generator)))
         except KeyboardInterrupt:
             return best.answer("interrupted")
         return best.answer("finished")
@@ -113,24 +110,23 @@ class _Best:
     def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
         self.options = options
-        self.rank: Rank = (np.iinfo(np.int64).max, inf)
+        self.rank = (np.iinfo(np.int64).max, inf)
         self.deployment: Deployment | None = None
         self.evaluation: Evaluation | None = None
 
-    def offer(self, deployment: Deployment) -> Rank:
-        """Evaluate a deployment, and keep it if it is better."""
+    def offer(self, deployment: Deployment) -> tuple[int, float]:
+        """Evaluate a deployment, and keep it if it is better; its broken limits and objective."""
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
             self.rank, self.deployment, self.evaluation = rank, deployment, evaluation
             if evaluation.feasible and self.options.progress is not None:
-                self.options.progress(budget.now() - self.options.started, evaluation.objective, None)
+                self.options.progress(self.options.seconds, evaluation.objective, None)
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:
         """The answer: feasible if the evaluator says so, else none."""
-        if self.evaluation is None:
-            return Answer("none", stopped)
+        assert self.evaluation is not None, "something is offered before the answer is asked for"
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
         return Answer("none", stopped, notes=(f"the best deployment met breaks {listed(self.evaluation.broken)}",))

@@ -17,8 +17,8 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
-from edrp.heuristics.placement.start import Placement
+from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
+from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
@@ -223,14 +223,11 @@ def anneal_classes(
     t: ClassArrays, now: ClassState, old: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
 ) -> None:
     """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
-    energy, excess = _energy(t, now)
-    if excess <= 0.0 and energy < values[2]:
-        values[2] = energy
-        _copy(now, best)
-    _copy(now, old)
-    for _ in range(steps):
-        values[0] *= values[1]
-        _propose(t, now, random)
+    energy = np.inf
+    for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
+        if step > 0:
+            values[0] *= values[1]
+            _propose(t, now, random)
         new, excess = _energy(t, now)
         if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
             energy = new
@@ -242,19 +239,10 @@ def anneal_classes(
             _copy(old, now)
 
 
-def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Placement | None:
-    """A placement that is good over classes of equal nodes, where there are few; None where it is not worth while.
+def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
+    """Replicas per operator and node that are good over classes of equal nodes; None where that is not worth while.
 
-    The prices of downtime, traffic and availability play no part.
-
-    Parameters
-    ----------
-    compiled
-        A problem of kind `edrp`.
-    seed
-        Seed of the random number generator.
-    out_of_time
-        Asked between chunks of steps.
+    The prices of downtime, traffic and availability play no part. `out_of_time` is asked between chunks of steps.
     """
     if not MIN_NODES <= len(compiled.nodes) <= MAX_NODES or compiled.max_replicas.sum() < MIN_REPLICAS:
         return None
@@ -266,7 +254,7 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
         best = _annealed(arrays, seed, out_of_time)
         counts = None if best is None else _on_nodes(compiled, number, best)
         if counts is not None:
-            return Placement.of_counts(compiled, counts)
+            return counts
         if out_of_time():
             break
     return None
@@ -276,7 +264,7 @@ def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> Cla
     now, old, best = (_first(t) for _ in range(3))
     if not t.allowed[np.arange(now.classes.size), now.classes].all():
         return None
-    random = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+    random = random_stream(seed)
     steps = STEPS * now.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
     values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])

@@ -6,18 +6,31 @@ from one node to another is one change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Floats, Ints, UInts
 from edrp.core.kernels import inlined
+from edrp.core.tolerances import EQUAL_VIOLATIONS
 
 
 @inlined
 def variable(value: int) -> int:
     """A constant with the type of a variable; as a constant it has a type of its own, for which callees are compiled again."""
     return int(np.int64(value))
+
+
+def random_stream(seed: int | Sequence[int]) -> UInts:
+    """State of a stream of random numbers inside kernels.
+
+    Examples
+    --------
+    >>> (random_stream(3) == random_stream(3)).all() and (random_stream(3) != random_stream(4)).all()
+    np.True_
+    """
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
 
 
 class ReplicaCounts(NamedTuple):
@@ -36,31 +49,15 @@ class ReplicaCounts(NamedTuple):
     slot: Ints
 
     @classmethod
-    def none(cls, demand: Floats, nodes: int) -> Self:
-        """No replica on any node."""
-        operators, resources = demand.shape
-        return cls(
-            held=np.zeros((operators, nodes), np.int64),
-            degree=np.zeros(operators, np.int64),
-            used=np.zeros((nodes, resources)),
-            hosts=np.zeros((operators, nodes), np.int64),
-            number=np.zeros(operators, np.int64),
-            slot=np.full((operators, nodes), -1),
-        )
-
-    @classmethod
     def from_matrix(cls, demand: Floats, counts: Ints) -> Self:
         """Replicas per operator and node as a matrix has them."""
-        result = cls.none(demand, counts.shape[1])
-        result.held[:] = counts
-        result.degree[:] = counts.sum(axis=1)
-        result.used[:] = counts.T @ demand
-        result.number[:] = (counts > 0).sum(axis=1)
+        hosts, slot = np.zeros(counts.shape, np.int64), np.full(counts.shape, -1)
         for i, row in enumerate(counts):
-            hosts = np.flatnonzero(row)
-            result.hosts[i, : hosts.size] = hosts
-            result.slot[i, hosts] = np.arange(hosts.size)
-        return result
+            used = np.flatnonzero(row)
+            hosts[i, : used.size] = used
+            slot[i, used] = np.arange(used.size)
+        number = (counts > 0).sum(axis=1)
+        return cls(counts.copy(), counts.sum(axis=1), np.ascontiguousarray(counts.T @ demand), hosts, number, slot)
 
 
 @inlined
@@ -91,6 +88,18 @@ def recompute_used(c: ReplicaCounts, demand: np.ndarray, u: int) -> None:
         for i in range(c.degree.size):
             total += c.held[i, u] * demand[i, m]
         c.used[u, m] = total
+
+
+@inlined
+def strain(capacity: np.ndarray, used: np.ndarray, u: int, slack: float) -> tuple[int, float]:
+    """How many resources node u has too little of, beyond a relative `slack`, and by how much in all, relative to capacity."""
+    violations, overload = 0, 0.0
+    for m in range(used.shape[1]):
+        over = used[u, m] - capacity[u, m]
+        if over > slack * capacity[u, m] + EQUAL_VIOLATIONS:
+            violations += 1
+            overload += over / max(capacity[u, m], 1e-3 * over)
+    return violations, overload
 
 
 @inlined

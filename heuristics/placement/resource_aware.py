@@ -14,12 +14,9 @@ from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
 from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
-from edrp.heuristics.placement.resource_aware_search import DEEPEST, PLACED, STATES, UNFINISHED, ExecutorQueue, place_on
+from edrp.heuristics.placement.resource_aware_search import ExecutorQueue
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
-
-STATES_AT_ONCE = 500
-"""Executors placed between two looks at the clock."""
 
 COMMON = ("cpu", "memory", "resources")
 """Resources that every node has; a node ranks lower for any other that an executor does not ask for."""
@@ -85,7 +82,7 @@ class ResourceAware(PlacementRule):
             )
             return filling
         nodes, rack = _ranked(compiled)
-        turns = ExecutorQueue.of(
+        turns = ExecutorQueue(
             order=_order(compiled, executors, parameters.order),
             demand=compiled.demand,
             capacity=compiled.capacity[nodes],
@@ -93,25 +90,15 @@ class ResourceAware(PlacementRule):
             rack=rack,
             rare=np.array([name not in COMMON for name in compiled.resources], np.bool_),
         )
-        ended = _search(turns, parameters)
-        if ended == PLACED:
+        ended = turns.place(parameters.max_states, budget.now() + parameters.max_seconds)
+        if len(turns.nodes) == total:
             counts = np.zeros_like(filling.counts)
-            np.add.at(counts, (turns.order, nodes[turns.node]), 1)
+            np.add.at(counts, (turns.order, nodes[turns.nodes]), 1)
             return Filling.of(compiled, counts)
-        after = f"after {turns.counters[STATES]} states"
-        why = f"the search ended {after}" if ended == UNFINISHED else f"there is nothing else to try {after}"
-        name = compiled.operators[int(turns.order[turns.counters[DEEPEST]])]
-        filling.notes.append(f"at most {turns.counters[DEEPEST]} of {total} executors find room, the next is of {name}; {why}")
+        why = f"{'there is nothing else to try' if ended else 'the search ended'} after {turns.states} states"
+        name = compiled.operators[int(turns.order[turns.deepest])]
+        filling.notes.append(f"at most {turns.deepest} of {total} executors find room, the next is of {name}; {why}")
         return filling
-
-
-def _search(turns: ExecutorQueue, parameters: ResourceAwareParameters) -> int:
-    until = budget.now() + parameters.max_seconds
-    ended, states = UNFINISHED, 0
-    while ended == UNFINISHED and states < parameters.max_states and budget.now() < until:
-        states = min(states + STATES_AT_ONCE, parameters.max_states)
-        ended = place_on(turns, states)
-    return ended
 
 
 def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:

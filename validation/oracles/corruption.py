@@ -13,6 +13,7 @@ import numpy as np
 from edrp.certificates import checker
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.solve import solve
+from edrp.core.tolerances import CORRUPTED_CLAIM, CORRUPTED_VALUE
 
 AMOUNTS = (0, 1, -1, 2, 7, 10**9, -(10**9))
 FACTORS = ("9/10", "11/10", "1000001/1000000")
@@ -26,8 +27,7 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 """Errors that `checker.verdict` turns into "not proven"."""
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-TRUE, SAME = 1.1e-6, 2e-9
-"""By how much an objective and a bound may be away from the optimum, and an objective from the value of its decision."""
+
 
 
 class Verdicts(NamedTuple):
@@ -87,7 +87,7 @@ def is_true(problem: Any, solution: Any, document: dict[str, Any], header: dict[
     optimum = solution.objective
     if optimum is None or header["claim"] != "optimal":
         return optimum is None and header["claim"] == "infeasible"
-    allowed = TRUE * max(1.0, abs(optimum))
+    allowed = CORRUPTED_CLAIM * max(1.0, abs(optimum))
     if Fraction(header["bound"]) > Fraction(optimum) + Fraction(allowed):
         return False
     close = abs(document["objective"] - optimum) <= allowed
@@ -97,7 +97,7 @@ def is_true(problem: Any, solution: Any, document: dict[str, Any], header: dict[
         return True
     field = checker.DECISION.get(problem.kind)
     evaluation = problem.evaluate(document[field] if field else {name: document[name] for name in MAP if name in document})
-    same = abs(evaluation.objective - document["objective"]) <= SAME * max(1.0, abs(evaluation.objective))
+    same = abs(evaluation.objective - document["objective"]) <= CORRUPTED_VALUE * max(1.0, abs(evaluation.objective))
     return bool(evaluation.feasible and same and close)
 
 

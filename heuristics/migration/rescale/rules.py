@@ -25,7 +25,7 @@ from edrp.heuristics.migration.rescale.starts import (
     sequential_starts,
 )
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
-from edrp.heuristics.placement.start import overloaded
+from edrp.heuristics.placement.filling import overloaded
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.even_loads import as_edrp

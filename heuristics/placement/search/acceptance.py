@@ -6,6 +6,7 @@ Placements are compared by three numbers: limits broken, total relative overload
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,27 @@ from edrp.core.tolerances import SEARCH_NOISE
 
 VIOLATIONS, OVERLOAD, OBJECTIVE = 0, 1, 2
 """Indices of an array that holds a placement's value."""
+
+
+KICKS, WORK = range(2)
+"""Indices of a search's `progress`: kicks made, and work done since the kernel was called."""
+
+
+class LocalSearchRun(NamedTuple):
+    """The parameters of one run.
+
+    Attributes
+    ----------
+    kicks : how often a local optimum is disturbed.
+    tolerance : how much worse than the best a placement may be to go on from.
+    overload_rule : an `OverloadRule` as a number.
+    work : after how much work, in the engine's own unit, the kernel returns.
+    """
+
+    kicks: int
+    tolerance: float
+    overload_rule: int
+    work: int
 
 
 class OverloadRule(IntEnum):

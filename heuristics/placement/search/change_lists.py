@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
+from edrp.heuristics.placement.annealing_moves import (
+    may_exchange,
+    may_replicate,
+    may_retire,
+    plan_gathering,
+    plan_node,
+    trade_fits,
+)
 from edrp.heuristics.placement.deployment_state import DeploymentState, plan
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
@@ -44,18 +50,6 @@ def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i:
         listed = _list_whole_node(t, c, m, listed, i, c.hosts[i, a])
         listed = _list_swaps(t, c, m, listed, i, c.hosts[i, a])
     return listed
-
-
-@inlined
-def may_replicate(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
-    """Whether operator i may have one more replica."""
-    return bool(c.degree[i] < t.max_replicas[i] and np.isfinite(t.latency[i, c.degree[i] + 1]))
-
-
-@inlined
-def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
-    """Whether operator i can do with one replica less."""
-    return bool(c.degree[i] > 1 and np.isfinite(t.latency[i, c.degree[i] - 1]))
 
 
 @inlined
@@ -102,24 +96,12 @@ def _list_whole_node(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, 
     """Everything on node u goes to a node near it or, where that is too much, trades places with what is there."""
     for k in range(1, t.near.shape[1]):
         v = t.near[u, k]
-        merge, exchange = True, True
+        merge = True
         for r in range(c.used.shape[1]):
             merge &= c.used[u, r] + c.used[v, r] <= t.capacity[v, r] * (1 + LIMIT_SLACK)
-            exchange &= c.used[u, r] <= t.capacity[v, r] * (1 + LIMIT_SLACK) and c.used[v, r] <= t.capacity[u, r] * (
-                1 + LIMIT_SLACK
-            )
-        if t.candidate[i, v] and (merge or (exchange and _all_may(t, c, u, v))):
+        if t.candidate[i, v] and (merge or may_exchange(t, c, u, v)):
             listed = _list(m, listed, i, MERGE if merge else EXCHANGE, u, v, 0)
     return listed
-
-
-@inlined
-def _all_may(t: PlacementArrays, c: ReplicaCounts, u: int, v: int) -> bool:
-    """Whether everything on nodes u and v may run on the other one."""
-    for i in range(c.degree.size):
-        if (c.held[i, u] > 0 and not t.candidate[i, v]) or (c.held[i, v] > 0 and not t.candidate[i, u]):
-            return False
-    return True
 
 
 @inlined
@@ -132,20 +114,9 @@ def _list_swaps(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, liste
             v = c.hosts[j, b]
             if v == u or m.stamped[v] != m.counters[STAMP]:
                 continue
-            if m.counters[OVERLOADED] > 0 or _trade_fits(t, c, i, u, j, v):
+            if m.counters[OVERLOADED] > 0 or trade_fits(t, c, i, u, variable(1), j, v, variable(1)):
                 listed = _list(m, listed, i, SWAP, u, v, j)
     return listed
-
-
-@inlined
-def _trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, j: int, v: int) -> bool:
-    for m in range(t.demand.shape[1]):
-        more = t.demand[i, m] - t.demand[j, m]
-        if c.used[v, m] + more > t.capacity[v, m] * (1 + LIMIT_SLACK) or c.used[u, m] - more > t.capacity[u, m] * (
-            1 + LIMIT_SLACK
-        ):
-            return False
-    return True
 
 
 @inlined
@@ -153,33 +124,12 @@ def plan_change(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, k: 
     """Plan the k-th change of the list; the number of its parts."""
     kind, i, u, v, x = m.changes[k, 0], m.changes[k, 1], m.changes[k, 2], m.changes[k, 3], m.changes[k, 4]
     if kind >= MERGE:
-        return _plan_node(t, d, u, v, kind == EXCHANGE)
+        return plan_node(t, d, u, v, kind == EXCHANGE)
     if kind == MOVE_ALL:
-        parts = 0
-        for a in range(d.counts.number[i]):
-            w = d.counts.hosts[i, a]
-            if w != v:
-                plan(d, parts, i, w, v, d.counts.held[i, w])
-                parts += 1
-        return parts
+        return plan_gathering(d, i, v)
     none, one = variable(-1), variable(1)
     plan(d, variable(0), i, none if kind == REPLICATE else u, none if kind == RETIRE else v, x if kind == MOVE else one)
     if kind != SWAP:
         return 1
     plan(d, one, x, v, u, one)
     return 2
-
-
-@inlined
-def _plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool) -> int:
-    """Everything that may goes from node u to node v, and with `back` from v to u."""
-    parts = 0
-    for i in range(d.counts.degree.size):
-        there, here = d.counts.held[i, u], d.counts.held[i, v] if back else 0
-        if there > here and t.candidate[i, v]:
-            plan(d, parts, i, u, v, there - here)
-            parts += 1
-        elif here > there and t.candidate[i, u]:
-            plan(d, parts, i, v, u, here - there)
-            parts += 1
-    return parts

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from edrp.core import budget
-from edrp.core.arrays import Floats, Ints
-from edrp.core.tolerances import MIN_MOVE_GAIN
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS
-from edrp.heuristics.placement.search.acceptance import COMPARED
+from edrp.core.arrays import Ints
+from edrp.core.tolerances import MIN_ANT_SCORE, MIN_MOVE_GAIN
+from edrp.heuristics.placement.replica_counts import random_stream
+from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
-from edrp.heuristics.placement.search.count_filling import PARTS, CountPheromone, FillingRule
+from edrp.heuristics.placement.search.count_filling import PARTS, PENALTY, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
-from edrp.heuristics.placement.search.engine import Value, random_stream
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
+from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compiled import Compiled
 
 PLACE_UNITS = 4e-8
@@ -27,8 +25,9 @@ PLACE_UNITS = 4e-8
 Calibrated on topologies of 42 to 721 instances: processor time over units 0.5 to 2.
 """
 
-FILLINGS = 20
-"""Fillings with noise that are tried after the greedy one while nodes are overloaded."""
+FILLINGS, FILLING_UNITS = 20, 2e-3
+"""Fillings with noise that are tried after the greedy one while nodes are overloaded, and units of work up to which there are
+more: on some paper topologies at 70 % load one in 25 fits."""
 
 
 LATENCY_SHARE = 0.1
@@ -51,33 +50,33 @@ def suits_counts(compiled: Compiled) -> bool:
     return count_paths(compiled).span <= LATENCY_SHARE * float(compiled.stream_rate.sum())
 
 
-class CountEngine:
+class CountEngine(SearchEngine):
     """Searches for topologies of any number of instances on any number of nodes; the work grows with operators and nodes.
 
     Equal empty nodes are one place to go, and instances move by the batch: as many as there are and fit, which for a
     given pair of nodes is always best, or none.
     """
 
+    units = PLACE_UNITS
+
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
-        self._work = int(CHUNK_UNITS / PLACE_UNITS)
         parts = int(np.minimum(self._arrays.instances, PARTS).sum())
         nodes = min(len(compiled.nodes), int(compiled.max_replicas.sum()))
-        self._ant_units = PLACE_UNITS * len(compiled.operators) * (parts + nodes)
-        self._ants = max(1, int(CHUNK_UNITS / self._ant_units))
-        self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
+        self.ant_units = PLACE_UNITS * len(compiled.operators) * (parts + nodes)
+        self._now, self.memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or fill nodes by the operators that join most, with noise where they find no room."""
-        self._now, self._memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
+        self._now, self.memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
         if start is not None:
-            self._adopt(start.counts(self._compiled))
+            self._adopt(start)
             return
-        rule = FillingRule.greedy(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
+        rule = FillingRule.of(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
         self._build(rule)
-        for _ in range(FILLINGS):
+        for _ in range(max(FILLINGS, int(FILLING_UNITS / self.ant_units))):
             if self.value().violations == 0:
                 break
             rule.noise[0] = 1.0
@@ -85,46 +84,39 @@ class CountEngine:
 
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb: batches move, trade places, or leave a node for an empty one of another class, until nothing is better."""
-        run = LocalSearchRun(0, np.inf, OVERLOAD_RULES[rule].value, self._work)
-        yield from self._iterate(FillingRule.greedy(self._arrays, np.zeros(1, np.uint64)), run)
+        run = self._run(0, 0.0, OVERLOAD_RULES[rule].value)
+        yield from self._iterate(FillingRule.of(self._arrays, np.zeros(1, np.uint64)), run)
 
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._work)
-        yield from self._iterate(FillingRule.greedy(self._arrays, random_stream(seed)), run)
+        run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
+        yield from self._iterate(FillingRule.of(self._arrays, random_stream(seed)), run)
 
-    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
-        """Run the ant system, with trails between operators instead of between operators and nodes.
+    def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
+        """Begin an ant system with trails between operators instead of between operators and nodes.
 
         Equal nodes can trade names, so that a trail from an operator to a node would say nothing that holds for the next
         ant. Ants fill node by node, and the trail between an operator and those on the node takes the place of the trail in
         eq. 2; an ant deposits on the trail of two operators its deposit times the share of their pairs that it co-locates.
         Ants overload nodes only where nothing has room, at any load.
         """
-        best, pheromone = self._memory, CountPheromone(self._arrays, parameters)
-        pheromone.deposit(best.best, self.value(), parameters.current_deposits)
-        rule, stagnant = pheromone.rule(random_stream(seed)), 0
-        for _ in range(parameters.iterations):
-            before, fresh, left = self.value(), np.zeros_like(pheromone.trail), parameters.ants
-            while left > 0:
-                ants = min(left, self._ants)
-                self._build(rule, ants, 1.0, fresh)
-                left -= ants
-                yield self.value()
-            pheromone.evaporate(fresh)
-            if parameters.rule == "repaired":
-                pheromone.deposit(best.best, self.value(), parameters.elitist_deposits)
-            stagnant = 0 if self.value() < before else stagnant + 1
-            if stagnant == parameters.stagnation:
-                break
+        best, p, instances = self.memory.best, parameters, self._arrays.instances
+        trail = np.full((instances.size, instances.size), max(p.initial_pheromone, p.minimum_pheromone))
+        search = self._search(FillingRule.of(self._arrays, random_stream(seed), p.heuristic_power, p.pheromone_power, trail))
+        fresh = np.zeros_like(trail)
 
-    def value(self) -> Value:
-        """The value of the best placement met since `reset`."""
-        return Value.from_array(self._memory.best_value)
+        def deposit(times: float) -> None:
+            score = self.value().objective + PENALTY * self.value().violations
+            shares = best[:, best.any(axis=0)] / instances[:, None]
+            trail[:] += times * p.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)
 
-    def counts(self) -> Ints:
-        """That placement, shape (operators, nodes)."""
-        return self._memory.best.copy()
+        def end_iteration(elitist: float) -> None:
+            trail[:] = np.maximum(p.persistence * trail, p.minimum_pheromone) + p.deposit * fresh
+            fresh[:] = 0.0
+            deposit(elitist)
+
+        deposit(p.current_deposits)
+        return lambda ants: build(search, ants, 1.0, fresh), end_iteration
 
     def _nothing_is_better(self) -> bool:
         """Whether everything is on one node that costs no more than any."""
@@ -132,24 +124,20 @@ class CountEngine:
         return violations == 0 and objective <= self._arrays.node_price.min() + MIN_MOVE_GAIN * self._arrays.everything
 
     def _search(self, rule: FillingRule) -> CountSearch:
-        return CountSearch(self._arrays, self._now, self._paths, self._memory, rule, np.zeros(2, np.int64))
+        return CountSearch(self._arrays, self._now, self._paths, self.memory, rule, np.zeros(2, np.int64))
 
-    def _build(self, rule: FillingRule, ants: int = 1, amount: float = 0.0, fresh: Floats | None = None) -> None:
-        build(self._search(rule), ants, amount, np.zeros((0, 0)) if fresh is None else fresh)
-        budget.spend(ants * self._ant_units)
+    def _build(self, rule: FillingRule) -> None:
+        build(self._search(rule), 1, 0.0, np.zeros((0, 0)))
+        budget.spend(self.ant_units)
 
     def _adopt(self, counts: Ints) -> None:
         self._now = CountState.nothing(self._arrays)
-        self._memory.clocks[:] = 0
+        self.memory.clocks[:] = 0
         for a, s in zip(*np.nonzero(counts), strict=True):
             put(self._arrays, self._now, a, s, counts[a, s])
-        appraise(self._arrays, self._now, self._paths, self._memory)
+        appraise(self._arrays, self._now, self._paths, self.memory)
 
     def _iterate(self, rule: FillingRule, run: LocalSearchRun) -> Iterator[Value]:
-        if not np.array_equal(self._now.counts.held, self._memory.best):  # the caller dropped the search before
-            self._adopt(self._memory.best)
-        search, ended = self._search(rule), False
-        while not ended:
-            ended = self._nothing_is_better() or iterate(search, run)
-            budget.spend(PLACE_UNITS * float(search.progress[WORK]))
-            yield self.value()
+        if not np.array_equal(self._now.counts.held, self.memory.best):  # the caller dropped the search before
+            self._adopt(self.memory.best)
+        yield from self._steps(lambda search, run: self._nothing_is_better() or iterate(search, run), self._search(rule), run)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, UInts
 from edrp.core.kernel_helpers import uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import MIN_ANT_SCORE
-from edrp.heuristics.placement.replica_counts import variable
+from edrp.core.tolerances import COUNTED_LOAD_SLACK
+from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
-from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, strain, waiting
-from edrp.heuristics.placement.search.engine import Value
-from edrp.heuristics.placement.search.method_parameters import ColonyParameters
+from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, waiting
 
 PARTS = 64
 """Minimum number of parts in which an operator's instances are placed, so that operators mix on a node."""
 
 WAITING_SHARE = 1e-3
 """Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
-
 
 PENALTY = 10_000.0
 """Score of one violation (4.3.2)."""
@@ -52,10 +49,18 @@ class FillingRule(NamedTuple):
     useless: Bools
 
     @classmethod
-    def greedy(cls, t: CountArrays, random: UInts) -> FillingRule:
-        """The rule that always takes the largest worth."""
-        useless = np.zeros(t.class_start.size - 1, np.bool_)
-        return cls(1.0, 0.0, np.zeros(1), np.zeros(1, np.int64), np.zeros((1, 1)), random, np.zeros(1), useless)
+    def of(cls, t: CountArrays, random: UInts, power: float = 1.0, trail_power: float = 0.0, trail: Floats | None = None) -> Self:
+        """The rule that always takes the largest worth, or draws by it and by pheromone where there is any."""
+        return cls(
+            power=power,
+            trail_power=trail_power,
+            noise=np.full(1, 0.0 if trail is None else 1.0),
+            first=np.zeros(1, np.int64),
+            trail=np.zeros((1, 1)) if trail is None else trail,
+            random=random,
+            trail_sum=np.zeros(1 if trail is None else len(trail)),
+            useless=np.zeros(t.class_start.size - 1, np.bool_),
+        )
 
 
 @inlined
@@ -140,7 +145,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
                     continue
                 for m in range(c.counts.used.shape[1]):
                     c.counts.used[d, m] += q * t.demand[a, m]
-                violations, overload = strain(t.capacity, c.counts.used, d)
+                violations, overload = strain(t.capacity, c.counts.used, d, COUNTED_LOAD_SLACK)
                 for m in range(c.counts.used.shape[1]):
                     c.counts.used[d, m] -= q * t.demand[a, m]
                 if best < 0 or violations < min_violations or (violations == min_violations and overload < min_overload):
@@ -183,38 +188,3 @@ def empty_node(t: CountArrays, c: CountState, s: int) -> None:
     for a in range(c.counts.degree.size):
         if c.counts.held[a, s] > 0:
             put(t, c, a, s, -c.counts.held[a, s])
-
-
-class CountPheromone:
-    """Pheromone between operators, shape (operators, operators) (latency-aware placement, eqs. 2–5)."""
-
-    def __init__(self, arrays: CountArrays, parameters: ColonyParameters) -> None:
-        self._arrays = arrays
-        self._parameters = parameters
-        operators = arrays.instances.size
-        self.trail = np.full((operators, operators), max(parameters.initial_pheromone, parameters.minimum_pheromone))
-
-    def rule(self, random: UInts) -> FillingRule:
-        """The rule by which an ant chooses (eq. 2)."""
-        operators, classes = self._arrays.instances.size, self._arrays.class_start.size - 1
-        return FillingRule(
-            power=self._parameters.heuristic_power,
-            trail_power=self._parameters.pheromone_power,
-            noise=np.ones(1),
-            first=np.zeros(1, np.int64),
-            trail=self.trail,
-            random=random,
-            trail_sum=np.zeros(operators),
-            useless=np.zeros(classes, np.bool_),
-        )
-
-    def evaporate(self, fresh: Floats) -> None:
-        """Let pheromone evaporate, down to the minimum at most, after the ants of an iteration have deposited `fresh` (eq. 4)."""
-        left = np.maximum(self._parameters.persistence * self.trail, self._parameters.minimum_pheromone)
-        self.trail[:] = left + self._parameters.deposit * fresh
-
-    def deposit(self, held: Ints, value: Value, times: float) -> None:
-        """Deposit the pheromone of the placement `held` (operators, nodes) of this value (eq. 5), so many times."""
-        score = value.objective + PENALTY * value.violations
-        shares = held[:, held.any(axis=0)] / self._arrays.instances[:, None]
-        self.trail += times * self._parameters.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)

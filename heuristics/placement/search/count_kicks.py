@@ -9,14 +9,13 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, copy_vector, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import MIN_ANT_SCORE
-from edrp.heuristics.placement.replica_counts import variable
-from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better, near
+from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_ANT_SCORE
+from edrp.heuristics.placement.replica_counts import strain, variable
+from edrp.heuristics.placement.search.acceptance import KICKS, OBJECTIVE, OVERLOAD, VIOLATIONS, WORK, LocalSearchRun, better, near
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
 from edrp.heuristics.placement.search.count_filling import PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
-from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score, strain
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun, compile_loop
+from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score
 
 BEST_CLOCK, HOME_CLOCK = range(2)
 """Indices of `CountMemory.clocks`: when each copy was made."""
@@ -60,7 +59,7 @@ class CountMemory(NamedTuple):
 class CountSearch(NamedTuple):
     """A search over counts: the problem, the placement, what is remembered, and how nodes are filled after a kick.
 
-    `progress` (2,) is as in `local_search`; work is counted in places compared, and for a kick in operators times nodes in use.
+    `progress` (2,) is as in `acceptance`; work is counted in places compared, and for a kick in operators times nodes in use.
     """
 
     arrays: CountArrays
@@ -87,7 +86,7 @@ def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) 
     value = memory.value
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = 0.0, 0.0, score(t, c)
     for k in range(c.counters[OPEN]):
-        violations, overload = strain(t.capacity, c.counts.used, c.opened[k])
+        violations, overload = strain(t.capacity, c.counts.used, c.opened[k], COUNTED_LOAD_SLACK)
         value[VIOLATIONS] += violations
         value[OVERLOAD] += overload
     if p.price > 0:
@@ -138,11 +137,6 @@ def climb(search: CountSearch, run: LocalSearchRun) -> bool:
 
 
 @inlined
-def keep(search: CountSearch) -> None:
-    """Do nothing: `climb` remembers the best placement."""
-
-
-@inlined
 def accept(search: CountSearch, run: LocalSearchRun) -> None:
     """Go on from here if it is about as good as the best, else from where the kick was."""
     t, c, memory = search.arrays, search.now, search.memory
@@ -168,7 +162,7 @@ def _exchange(t: CountArrays, c: CountState, u: int, v: int) -> None:
 
 
 @inlined
-def kick(search: CountSearch, run: LocalSearchRun) -> None:
+def kick(search: CountSearch) -> None:
     """Exchange what two nodes run; or remove what some run, or an operator and one that it exchanges tuples with, and place that.
 
     What is removed goes to what is left of the nodes in use, or first to one that is empty.
@@ -198,5 +192,14 @@ def kick(search: CountSearch, run: LocalSearchRun) -> None:
     fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else variable(-1))
 
 
-iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)
-"""Iterated local search over counts."""
+@inner_loop
+def iterate(search: CountSearch, run: LocalSearchRun) -> bool:
+    """Go on with iterated local search for a bounded amount of work; whether it has ended."""
+    search.progress[WORK] = 0
+    while climb(search, run):
+        if search.progress[KICKS] == run.kicks:
+            return True
+        accept(search, run)
+        kick(search)
+        search.progress[KICKS] += 1
+    return False

@@ -9,7 +9,8 @@ import numpy as np
 
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_MOVE_GAIN
-from edrp.heuristics.placement.replica_counts import variable
+from edrp.heuristics.placement.replica_counts import strain, variable
+from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
@@ -22,9 +23,7 @@ from edrp.heuristics.placement.search.count_state import (
     CountState,
     fitting,
     put,
-    strain,
 )
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
 
 STRAIN = 1e6
 """Weight of overload relative to the score in the choice among trades that relieve it."""
@@ -56,7 +55,7 @@ def _relief(t: CountArrays, c: CountState, a: int, b: int, s: int, d: int, q: in
                 more = q * t.demand[a, m] - back * t.demand[b, m]
                 c.counts.used[s, m] -= more if step == 2 else 0.0
                 c.counts.used[d, m] += more if step == 2 else 0.0
-        broken, over = strain(t.capacity, c.counts.used, s if step % 2 == 0 else d)
+        broken, over = strain(t.capacity, c.counts.used, s if step % 2 == 0 else d, COUNTED_LOAD_SLACK)
         violations += broken if step < 2 else -broken
         overload += over if step < 2 else -over
     for m in range(c.counts.used.shape[1]):
@@ -121,7 +120,7 @@ def _move(
     span = _span(t, p)
     best, number, fewer, less, max_value = variable(-1), variable(0), 0, 0.0, -span
     held, everywhere = c.counts.held[a, s], c.changed[s] > c.looked[a]
-    violations, _ = strain(t.capacity, c.counts.used, s)
+    violations, _ = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK)
     for k in range(c.counters[OPEN] + c.spare.size if everywhere else recent):
         d = _target(t, c, k) if everywhere else c.recent[k]
         if d < 0 or d == s:
@@ -185,7 +184,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
 
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
-    strained = strain(t.capacity, c.counts.used, s)[0] > 0
+    strained = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK)[0] > 0
     max_gain = _span(t, p) + MIN_MOVE_GAIN * t.everything
     best, other, number, number_back = variable(-1), variable(-1), variable(0), variable(0)
     everywhere = c.changed[s] > c.looked[a]

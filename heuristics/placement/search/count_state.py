@@ -54,7 +54,7 @@ class CountState(NamedTuple):
         seat = np.empty(nodes, np.int64)
         seat[t.members] = np.arange(nodes)
         return cls(
-            counts=ReplicaCounts.none(t.demand, nodes),
+            counts=ReplicaCounts.from_matrix(t.demand, np.zeros((operators, nodes), np.int64)),
             joined=np.zeros((operators, nodes)),
             total=np.zeros(nodes, np.int64),
             opened=np.zeros(nodes, np.int64),
@@ -126,18 +126,6 @@ def waiting(t: CountArrays, c: CountState, a: int) -> int:
 def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
     """How many more instances of operator a may run on node s and fit there, at most `limit`."""
     return room(t.demand, t.capacity, c.counts.used, a, s, limit, COUNTED_LOAD_SLACK) if t.candidate[a, s] else 0
-
-
-@inlined
-def strain(capacity: np.ndarray, used: np.ndarray, s: int) -> tuple[int, float]:
-    """How many resources node s has too little of, and by how much in all, relative to its capacity."""
-    violations, overload = 0, 0.0
-    for m in range(used.shape[1]):
-        if used[s, m] > capacity[s, m] * (1 + COUNTED_LOAD_SLACK):
-            over = used[s, m] - capacity[s, m]
-            violations += 1
-            overload += over / max(capacity[s, m], 1e-3 * over)
-    return violations, overload
 
 
 @inlined

@@ -14,14 +14,14 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
-from edrp.core.tolerances import LIMIT_SLACK, MIN_ANT_SCORE, SEARCH_NOISE
+from edrp.core.tolerances import LIMIT_SLACK, MIN_ANT_SCORE
 from edrp.heuristics.placement.deployment_metrics import BREACH
 from edrp.heuristics.placement.deployment_metrics import PENALTY as EXCESS
-from edrp.heuristics.placement.deployment_state import DeploymentState, shift
+from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS
-from edrp.heuristics.placement.search.deployment_memory import DeploymentMemory, DeploymentSearch, adopt
+from edrp.heuristics.placement.search.deployment_memory import DeploymentSearch, adopt
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
 
 PENALTY = 10_000.0
@@ -44,7 +44,7 @@ class Pheromone(NamedTuple):
     chance, order, nearness, total : scratch; cumulated weights, operators in random order, how near each node is to
         neighbours, and replicas on each node.
     power, prior_power : α and β of eq. 2.
-    persistence, deposit, minimum, elitist : as in `ColonyParameters`.
+    deposit, minimum : as in `ColonyParameters`.
     restricted : whether ants choose among nodes that still fit.
     shared : whether nodes in use are preferred.
     """
@@ -63,10 +63,8 @@ class Pheromone(NamedTuple):
     total: Ints
     power: float
     prior_power: float
-    persistence: float
     deposit: float
     minimum: float
-    elitist: float
     restricted: bool
     shared: bool
     overload_rule: int
@@ -76,7 +74,6 @@ class Pheromone(NamedTuple):
         """Pheromone before the first ant."""
         operators, nodes = arrays.candidate.shape
         sizes = arrays.latency.shape[1]
-        repaired = parameters.rule == "repaired"
         initial = parameters.initial_pheromone
         apart = arrays.delay[~np.eye(nodes, dtype=bool)]
         mean = float(apart.mean()) if apart.size else 0.0
@@ -95,11 +92,9 @@ class Pheromone(NamedTuple):
             total=np.zeros(nodes, np.int64),
             power=parameters.pheromone_power,
             prior_power=parameters.heuristic_power,
-            persistence=parameters.persistence,
             deposit=parameters.deposit,
             minimum=parameters.minimum_pheromone,
-            elitist=parameters.elitist_deposits if repaired else 0.0,
-            restricted=repaired and relative_load(arrays) >= parameters.restrict_above,
+            restricted=parameters.rule == "repaired",
             shared=arrays.has_loss,
             overload_rule=OVERLOAD_RULES[parameters.rule].value,
         )
@@ -113,12 +108,6 @@ def size_prior(arrays: PlacementArrays) -> Floats:
     price = arrays.weights[1] * arrays.replica_cost[:, None] * sizes + arrays.weights[0] * latency
     minimum = price.min(axis=1, keepdims=True, where=stable, initial=np.inf)
     return np.where(stable, np.divide(minimum, price, out=np.ones_like(price), where=price > 0), 0.0)
-
-
-def relative_load(arrays: PlacementArrays) -> float:
-    """The load of the scarcest resource: what the fewest replicas need of it, as a share of what all nodes have."""
-    needed = np.isfinite(arrays.latency).argmax(axis=1) @ arrays.demand
-    return float(np.divide(needed, arrays.capacity.sum(axis=0), out=np.zeros_like(needed), where=needed > 0).max(initial=0.0))
 
 
 @inlined
@@ -203,8 +192,8 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
             f.total[u] += 1
 
 
-@inlined
-def _deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
+@inner_loop
+def deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
     """Deposit the pheromone of one deployment (eq. 5), so many times."""
     score = value[OBJECTIVE] + (BREACH if f.overload_rule > 0 else PENALTY) * value[VIOLATIONS] + EXCESS * value[OVERLOAD]
     amount = times * f.deposit / max(score, MIN_ANT_SCORE)
@@ -238,26 +227,9 @@ def update_pheromone(f: Pheromone, persistence: float) -> None:
 
 
 @inner_loop
-def deposit_current(d: DeploymentState, m: DeploymentMemory, f: Pheromone, times: float) -> None:
-    """Let the deployment under search deposit pheromone, before the first ant."""
-    _deposit(f, d.counts.held, m.value, times)
-
-
-@inner_loop
-def run_ants(search: DeploymentSearch, f: Pheromone, ants: int, last: bool) -> bool:
-    """Let some ants construct deployments, with `last` to the end of the iteration; whether one is the best so far.
-
-    A best one that breaks as much and is better by rounding only does not count.
-    """
-    t, now, m = search.arrays, search.now, search.memory
-    improved = False
+def run_ants(search: DeploymentSearch, f: Pheromone, ants: int) -> None:
+    """Let some ants construct deployments and deposit pheromone for the next iteration."""
     for _ in range(ants):
-        violations, objective = m.best_value[VIOLATIONS], m.best_value[OBJECTIVE]
-        _construct(t, now.counts, f, search.random)
-        adopt(t, now, m, f.overload_rule)
-        improved |= m.best_value[VIOLATIONS] < violations or m.best_value[OBJECTIVE] < objective - SEARCH_NOISE
-        _deposit(f, now.counts.held, m.value, 1.0)
-    if last:
-        _deposit(f, m.best, m.best_value, f.elitist)
-        update_pheromone(f, f.persistence)
-    return improved
+        _construct(search.arrays, search.now.counts, f, search.random)
+        adopt(search.arrays, search.now, search.memory, f.overload_rule)
+        deposit(f, search.now.counts.held, search.memory.value, 1.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edrp.core.kernel_helpers import copy_vector
-from edrp.core.kernels import inlined
+from edrp.core.kernels import inlined, inner_loop
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh, settle, transfer
-from edrp.heuristics.placement.search.acceptance import better, near
+from edrp.heuristics.placement.search.acceptance import KICKS, WORK, LocalSearchRun, better, near
 from edrp.heuristics.placement.search.change_lists import list_changes, plan_change
 from edrp.heuristics.placement.search.deployment_kicks import disturb, return_home
 from edrp.heuristics.placement.search.deployment_memory import (
@@ -23,7 +23,6 @@ from edrp.heuristics.placement.search.deployment_memory import (
     keep_best,
     note_stray,
 )
-from edrp.heuristics.placement.search.local_search import KICKS, WORK, LocalSearchRun, compile_loop
 
 PERIOD = 250
 """Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against
@@ -87,12 +86,6 @@ def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
 
 
 @inlined
-def keep(search: DeploymentSearch) -> None:
-    """Remember the deployment if it is the best one met."""
-    keep_best(search.now, search.memory)
-
-
-@inlined
 def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
     """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
     left = run.kicks - search.progress[KICKS] - 1
@@ -101,14 +94,19 @@ def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
     return_home(search.arrays, search.now.counts, m, near(m.value, m.best_value, tolerance))
 
 
-@inlined
-def kick(search: DeploymentSearch, run: LocalSearchRun) -> None:
-    """Disturb the deployment; `climb` evaluates it."""
-    search.memory.counters[KICKED] = disturb(search.arrays, search.now.counts, search.memory, search.random)
-
-
-iterate = compile_loop(climb=climb, keep=keep, accept=accept, kick=kick)
-"""Iterated local search over deployments."""
+@inner_loop
+def iterate(search: DeploymentSearch, run: LocalSearchRun) -> bool:
+    """Go on with iterated local search for a bounded amount of work; whether it has ended."""
+    m = search.memory
+    search.progress[WORK] = 0
+    while climb(search, run):
+        keep_best(search.now, m)
+        if search.progress[KICKS] == run.kicks:
+            return True
+        accept(search, run)
+        m.counters[KICKED] = disturb(search.arrays, search.now.counts, m, search.random)  # `climb` evaluates it
+        search.progress[KICKS] += 1
+    return False
 
 
 @inlined

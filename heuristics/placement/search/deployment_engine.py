@@ -6,20 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edrp.core import budget
 from edrp.core.arrays import Ints
 from edrp.core.errors import UnsupportedProblemError
 from edrp.heuristics.placement.deployment_state import DeploymentState
-from edrp.heuristics.placement.evaluation_work import CHUNK_UNITS, evaluation_units, pairs_per_operator
-from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.search.acceptance import COMPARED, OverloadRule
-from edrp.heuristics.placement.search.deployment_ants import Pheromone, deposit_current, run_ants, update_pheromone
+from edrp.heuristics.placement.problem_arrays import evaluation_units, pairs_per_operator, placement_arrays
+from edrp.heuristics.placement.replica_counts import random_stream
+from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun, OverloadRule
+from edrp.heuristics.placement.search.deployment_ants import Pheromone, deposit, run_ants, update_pheromone
 from edrp.heuristics.placement.search.deployment_climbing import iterate
 from edrp.heuristics.placement.search.deployment_memory import WAITING, DeploymentMemory, DeploymentSearch, adopt
-from edrp.heuristics.placement.search.engine import Value, random_stream
-from edrp.heuristics.placement.search.local_search import WORK, LocalSearchRun
+from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement, first_fit
+from edrp.heuristics.placement.start import first_fit
 from edrp.placement.compiled import Compiled
 
 ANT_NODES = 0.03
@@ -40,7 +38,7 @@ def too_many_pairs(compiled: Compiled) -> str | None:
     )
 
 
-class DeploymentEngine:
+class DeploymentEngine(SearchEngine):
     """A problem under search (see `SearchEngine`).
 
     Raises
@@ -65,20 +63,20 @@ class DeploymentEngine:
         self.compiled = compiled
         self.arrays = placement_arrays(compiled)
         self.memory = DeploymentMemory.empty(self.arrays)
-        self.units = evaluation_units(compiled)
+        self.units, self.scale = evaluation_units(compiled), self.arrays.scale
+        self.ant_units = self.units * (1.0 + ANT_NODES * len(compiled.nodes) * int(self.arrays.max_replicas.sum()))
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit."""
         self.has_start = start is not None
         self.memory.best_value[:] = np.inf
-        placement = first_fit(self.compiled) if start is None else start
-        self._adopt(placement.counts(self.compiled), OverloadRule.COMPARED)
+        self._adopt(first_fit(self.compiled) if start is None else start, OverloadRule.COMPARED)
 
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb from the best placement: again and again, until no operator has a better change."""
         overload_rule = OVERLOAD_RULES[rule]
         self._adopt_best(overload_rule)
-        run = LocalSearchRun(0, 0.0, overload_rule.value, self._changes())
+        run = self._run(0, 0.0, overload_rule.value)
         before = np.full(3, np.inf)
         while not np.array_equal(before, self.memory.value):
             before = self.memory.value.copy()
@@ -87,48 +85,28 @@ class DeploymentEngine:
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
-        run = LocalSearchRun(parameters.kicks, parameters.tolerance, COMPARED, self._changes())
+        run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
         yield from self._iterate(run, seed)
 
     def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[Value]:
         memory = self.memory
         memory.queue[:], memory.queued[:] = np.arange(memory.queue.size), True
         memory.counters[WAITING] = memory.queue.size
-        search, ended = self._search(seed), False
-        while not ended:
-            ended = iterate(search, run)
-            budget.spend(float(search.progress[WORK]) * self.units)
-            yield self.value()
+        yield from self._steps(iterate, self._search(seed), run)
 
-    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
-        """Run the ant system; a given placement deposits the current placement's pheromone."""
+    def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
+        """Begin an ant system; a given placement deposits the current placement's pheromone."""
         self._adopt_best(OVERLOAD_RULES[parameters.rule])
-        pheromone, search = Pheromone.of(self.arrays, parameters), self._search(seed)
+        pheromone, search, memory = Pheromone.of(self.arrays, parameters), self._search(seed), self.memory
         if self.has_start:
-            deposit_current(self.now, self.memory, pheromone, parameters.current_deposits)
+            deposit(pheromone, self.now.counts.held, memory.value, parameters.current_deposits)
         update_pheromone(pheromone, 1.0)
-        idle = 0
-        units = self.units * (1.0 + ANT_NODES * self.arrays.candidate.shape[1] * int(self.arrays.max_replicas.sum()))
-        max_ants = max(1, int(CHUNK_UNITS / units))
-        for _ in range(parameters.iterations):
-            idle += 1
-            for first in range(0, parameters.ants, max_ants):
-                ants = min(max_ants, parameters.ants - first)
-                if run_ants(search, pheromone, ants, first + ants == parameters.ants):
-                    idle = 0
-                budget.spend(ants * units)
-                yield self.value()
-            if idle >= parameters.stagnation:
-                return
 
-    def value(self) -> Value:
-        """The value of the best placement met since `reset`."""
-        value = Value.from_array(self.memory.best_value)
-        return value._replace(objective=value.objective * self.arrays.scale)
+        def end_iteration(elitist: float) -> None:
+            deposit(pheromone, memory.best, memory.best_value, elitist)
+            update_pheromone(pheromone, parameters.persistence)
 
-    def counts(self) -> Ints:
-        """Replicas per operator and node of that placement."""
-        return self.memory.best.copy()
+        return lambda ants: run_ants(search, pheromone, ants), end_iteration
 
     def _search(self, seed: int) -> DeploymentSearch:
         return DeploymentSearch(self.arrays, self.now, self.memory, random_stream(seed), np.zeros(2, np.int64))
@@ -141,7 +119,3 @@ class DeploymentEngine:
     def _adopt(self, counts: Ints, rule: OverloadRule) -> None:
         self.now = DeploymentState.from_matrix(self.arrays, counts)
         adopt(self.arrays, self.now, self.memory, rule.value)
-
-    def _changes(self) -> int:
-        """Number of changes in one step."""
-        return max(1, int(CHUNK_UNITS / self.units))

@@ -7,11 +7,10 @@ import numpy as np
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, pick_node
+from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, may_replicate, may_retire, pick_node
 from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
-from edrp.heuristics.placement.search.change_lists import may_replicate, may_retire
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
 TRIES = 6
@@ -58,14 +57,15 @@ def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: n
     i = below(random, c.degree.size)
     u = c.hosts[i, below(random, c.number[i])]
     v = t.candidate_list[t.candidate_start[i] + below(random, t.candidate_start[i + 1] - t.candidate_start[i])]
-    for step in range(c.degree.size if kind < 0.25 else 1 + below(random, MAX_STEPS)):
+    fixed = t.instance_paths  # of latency-aware placement, whose numbers of replicas are given: more is gathered instead
+    for step in range(c.degree.size if kind < 0.25 else 1 + below(random, 2 * MAX_STEPS if fixed else MAX_STEPS)):
         if kind < 0.25:
             i = step
             if c.held[i, u] == 0:
                 continue
         if kind < 0.5:
             _scatter(t, c, random, i, u, kind < 0.25)
-        elif kind < 0.75:
+        elif kind < 0.75 and not fixed:
             _resize(t, c, random, i)
         else:
             _gather(t, c, i, v)

@@ -13,6 +13,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_metrics import measure
 from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
+from edrp.heuristics.placement.replica_counts import strain
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
 CHANGES = 4_096
@@ -86,7 +87,7 @@ class DeploymentMemory(NamedTuple):
 class DeploymentSearch(NamedTuple):
     """A search: the problem, the deployment under search, and what is remembered.
 
-    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `local_search`; work is counted in changes.
+    `random` (1,) is the state of the random numbers, `progress` (2,) is as in `acceptance`; work is counted in changes.
     """
 
     arrays: PlacementArrays
@@ -102,11 +103,9 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
     objective, used = measure(t, d), d.counts.used
     violations, overload = 0.0, 0.0
     for u in range(used.shape[0] if overloaded else 0):
-        for m in range(used.shape[1]):
-            excess = used[u, m] - t.capacity[u, m]
-            if excess > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
-                violations += 1
-                overload += excess / max(t.capacity[u, m], 1e-3 * excess)
+        broken, over = strain(t.capacity, used, u, LIMIT_SLACK)
+        violations += broken
+        overload += over
     for k in range(5 + t.shared.weights.size):
         metric = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
@@ -121,11 +120,9 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
 @inlined
 def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
     """Whether any node holds more than it can."""
-    used = d.counts.used
-    for u in range(used.shape[0]):
-        for m in range(used.shape[1]):
-            if used[u, m] - t.capacity[u, m] > LIMIT_SLACK * t.capacity[u, m] + 1e-12:
-                return True
+    for u in range(d.counts.used.shape[0]):
+        if strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[0] > 0:
+            return True
     return False
 
 
@@ -167,8 +164,6 @@ def note_stray(m: DeploymentMemory, i: int) -> None:
 def adopt(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, overload_rule: int) -> None:
     """Evaluate the deployment under search from scratch, make it the one to return to, and empty all lists."""
     refresh_all(t, d)
-    copy_matrix(d.pairs, d.old_pairs)
-    copy_matrix(d.own, d.old_own)
     copy_matrix(d.counts.held, m.home)
     for i in range(m.queued.size):
         m.queued[i] = False

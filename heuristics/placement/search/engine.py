@@ -1,15 +1,18 @@
-"""The interface between the searches and the three representations of a placement: instances, counts, replicas."""
+"""The interface between the searches and the representations of a placement, and what all of these do alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol, Self
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from edrp.core.arrays import Floats, Ints, UInts
+from edrp.core import budget
+from edrp.core.arrays import Ints
+from edrp.heuristics.placement.problem_arrays import CHUNK_UNITS
+from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import Placement
 
 
 class Value(NamedTuple):
@@ -31,59 +34,85 @@ class Value(NamedTuple):
     overload: float
     objective: float
 
-    @classmethod
-    def from_array(cls, numbers: Floats) -> Self:
-        """The three numbers that kernels work with.
 
-        Examples
-        --------
-        >>> Value.from_array(np.array([1.0, 0.5, 2.0]))
-        Value(violations=1, overload=0.5, objective=2.0)
-        """
-        violations, overload, objective = numbers.tolist()
-        return cls(int(violations), overload, objective)
+Construct = Callable[[int], None]
+"""Lets so many ants construct placements."""
+
+EndIteration = Callable[[float], None]
+"""Updates pheromone when all ants of an iteration have deposited theirs; the best placement deposits so many times as much."""
 
 
-class SearchEngine(Protocol):
+class SearchEngine(ABC):
     """A problem in arrays, and the best placement met since `reset`.
 
-    A search is an iterator: each step is a bounded piece of compiled work (2 ms at most), after which it yields the value
+    A search is an iterator: each step is a bounded piece of compiled work (`CHUNK_UNITS`), after which it yields the value
     of the best placement met so far. The caller looks at the clock between steps, reports improvements, and may drop the
     iterator at any step: `value` and `counts` still describe the best placement, and the next search continues from it.
     Steps only divide the work: the same seed ends in the same placement whatever their number.
+
+    Attributes
+    ----------
+    memory
+        Arrays that keep the best placement, `best` (operators, nodes), and its value, `best_value` (3,).
+    scale
+        The problem's objective over that of the kernels.
+    units, ant_units
+        Units of work for what kernels count, and for one ant.
     """
 
-    def reset(self, start: Placement | None, random: np.random.Generator) -> None:
-        """Start from a given placement, or from the engine's own greedy one; either may break limits."""
-        ...
+    memory: Any
+    scale = 1.0
+    units: float
+    ant_units: float
 
+    @abstractmethod
+    def reset(self, start: Ints | None, random: np.random.Generator) -> None:
+        """Start from a given placement, or from the engine's own greedy one; either may break limits."""
+
+    @abstractmethod
     def climb(self, rule: Rule) -> Iterator[Value]:
         """Climb from the best placement to a local optimum."""
-        ...
 
-    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
-        """Run the ant system; the best placement deposits the current placement's pheromone."""
-        ...
-
+    @abstractmethod
     def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
         """Run iterated local search from the best placement: climb, accept, kick."""
-        ...
+
+    @abstractmethod
+    def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
+        """Begin an ant system; a given placement deposits the current placement's pheromone."""
+
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+        """Run the ant system until nothing better has come for a number of iterations."""
+        construct, end_iteration = self.begin_colony(parameters, seed)
+        max_ants, idle = max(1, int(CHUNK_UNITS / self.ant_units)), 0
+        elitist = parameters.elitist_deposits if parameters.rule == "repaired" else 0.0
+        for _ in range(parameters.iterations):
+            before = self.value()
+            for first in range(0, parameters.ants, max_ants):
+                ants = min(max_ants, parameters.ants - first)
+                construct(ants)
+                budget.spend(ants * self.ant_units)
+                yield self.value()
+            end_iteration(elitist)
+            idle = 0 if self.value() < before else idle + 1
+            if idle == parameters.stagnation:
+                return
 
     def value(self) -> Value:
         """The value of the best placement met since `reset`."""
-        ...
+        violations, overload, objective = self.memory.best_value.tolist()
+        return Value(int(violations), overload, objective * self.scale)
 
     def counts(self) -> Ints:
         """That placement as replicas per operator and node, shape (operators, nodes)."""
-        ...
+        return np.array(self.memory.best)
 
+    def _run(self, kicks: int, tolerance: float, overload_rule: int) -> LocalSearchRun:
+        return LocalSearchRun(kicks, tolerance, overload_rule, max(1, int(CHUNK_UNITS / self.units)))
 
-def random_stream(seed: int) -> UInts:
-    """State of a stream of random numbers inside kernels.
-
-    Examples
-    --------
-    >>> (random_stream(3) == random_stream(3)).all() and (random_stream(3) != random_stream(4)).all()
-    np.True_
-    """
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+    def _steps(self, iterate: Callable[[Any, LocalSearchRun], bool], search: Any, run: LocalSearchRun) -> Iterator[Value]:
+        ended = False
+        while not ended:
+            ended = iterate(search, run)
+            budget.spend(self.units * float(search.progress[WORK]))
+            yield self.value()

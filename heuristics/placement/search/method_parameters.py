@@ -33,11 +33,6 @@ class ClimbingParameters:
     Attributes
     ----------
     rule : which of two placements is better.
-
-    Examples
-    --------
-    >>> ClimbingParameters().rule
-    'repaired'
     """
 
     rule: Rule = "repaired"
@@ -47,8 +42,8 @@ class ClimbingParameters:
 class ColonyParameters:
     """Parameters of the ant system (latency-aware placement, eqs. 2–5); the paper leaves their values open.
 
-    Where co-location decides the score, ants fill node by node, and overload nodes only where nothing has room: "printed"
-    then leaves out the best placement's deposits alone, and `restrict_above` has no effect.
+    Where there are thousands of instances, ants fill node by node, and overload nodes only where nothing has room: "printed"
+    then leaves out the best placement's deposits alone.
 
     Attributes
     ----------
@@ -62,13 +57,6 @@ class ColonyParameters:
     initial_pheromone, minimum_pheromone : of each pair of operator and node at first, and at least, p_i and p_m.
     current_deposits : how often the current placement deposits pheromone before the first iteration, p_c.
     elitist_deposits : how often the best placement met deposits pheromone in each iteration.
-    restrict_above : load, as share of all nodes' capacity, from which ants choose among nodes that still fit, and
-        among all only where none does; 0 for always, which is best at all loads that we tried.
-
-    Examples
-    --------
-    >>> ColonyParameters(ants=5).persistence
-    0.9
     """
 
     rule: Rule = "repaired"
@@ -83,7 +71,6 @@ class ColonyParameters:
     minimum_pheromone: Positive = 0.03
     current_deposits: AtLeastZero = 5.0
     elitist_deposits: AtLeastZero = 50.0
-    restrict_above: AtLeastZero = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +82,6 @@ class KickParameters:
     kicks : how often the placement is disturbed and climbed again.
     tolerance : how much worse, in units of the objective, a placement may be to go on from; where every change is evaluated
         whole, it falls from three times as much to nothing, again and again.
-
-    Examples
-    --------
-    >>> KickParameters(kicks=100)
-    KickParameters(kicks=100, tolerance=0.01)
     """
 
     kicks: Count = 2000

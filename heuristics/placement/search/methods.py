@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.arrays import Ints
 from edrp.core.budget import now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.quotient_annealing import cluster_start
+from edrp.heuristics.placement.search.change_lists import FEW_NODES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
 from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import Placement, best_start, overloaded, to_placement
+from edrp.heuristics.placement.start import best_start, given_starts
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
@@ -30,21 +33,17 @@ class SearchRun:
         self.options = options
         self.reported = np.inf
 
-    def drive(self, steps: Iterator[Value], seconds: float) -> StoppedBecause:
-        """Take the steps of a search until it ends or its seconds do; an interrupt ends the whole run."""
-        until = now() + seconds
+    def drive(self, steps: Iterator[Value], units: float) -> StoppedBecause:
+        """Take the steps of a search until it ends or its units of work are spent, and report feasible placements."""
+        until = now() + units
         for value in steps:
-            self.report(value)
+            if value.violations == 0 and value.objective < self.reported:
+                self.reported = value.objective
+                if self.options.progress is not None:
+                    self.options.progress(self.options.seconds, value.objective, None)
             if now() >= until:
                 return "time_limit"
         return "finished"
-
-    def report(self, value: Value) -> None:
-        """Report a placement if it breaks nothing and is the best so far."""
-        if value.violations == 0 and value.objective < self.reported:
-            self.reported = value.objective
-            if self.options.progress is not None:
-                self.options.progress(self.options.seconds, value.objective, None)
 
 
 class SearchMethod(Method):
@@ -70,11 +69,11 @@ class SearchMethod(Method):
         compiled = compile_problem(problem)
         if (hopeless := overloaded(compiled)) is not None:
             return hopeless
-        known = starts(compiled, options)
+        known = given_starts(compiled, options)
         try:
             known += self.own_starts(compiled, options)
-            engine = make_engine(compiled)
-            begin(engine, known, np.random.default_rng(options.seed))
+            engine = self.engine(compiled)
+            self._begin(engine, known, np.random.default_rng(options.seed))
         except OutOfTimeError as error:
             return best_start(compiled, known, error)
         try:
@@ -83,9 +82,24 @@ class SearchMethod(Method):
             stopped = "interrupted"
         except OutOfTimeError:
             stopped = "time_limit"
-        return Placement.of_counts(compiled, engine.counts()).answer(compiled, stopped)
+        return checked_answer(compiled, engine.counts(), stopped)
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+    def engine(self, compiled: Compiled) -> SearchEngine:
+        """The engine that the method drives."""
+        return make_engine(compiled)
+
+    @staticmethod
+    def _begin(engine: SearchEngine, starts: list[Ints], random: np.random.Generator) -> None:
+        """Start from the best of some placements, or from the engine's own where there are none."""
+        values = []
+        for start in starts:
+            engine.reset(start, random)
+            values.append(engine.value())
+        best = values.index(min(values)) if values else None
+        if best is None or best != len(values) - 1:
+            engine.reset(None if best is None else starts[best], random)
+
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """Further placements to start from, by which a method stands out."""
         return []
 
@@ -111,40 +125,8 @@ def make_engine(compiled: Compiled) -> SearchEngine:
     return CountEngine(compiled)
 
 
-def starts(compiled: Compiled, options: Options) -> list[Placement]:
-    """The placements to start from: the start of the options and the current one, as far as the problem allows them.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
-    []
-    """
-    deployments = [start for start in (options.start, compiled.problem.current) if start is not None]
-    placements = [to_placement(compiled, deployment) for deployment in deployments]
-    return [placement for placement in placements if placement is not None]
-
-
-def begin(engine: SearchEngine, placements: list[Placement], random: np.random.Generator) -> None:
-    """Start the engine from the best of some placements, or from its own where there are none."""
-    values = []
-    for placement in placements:
-        engine.reset(placement, random)
-        values.append(engine.value())
-    best = min(range(len(values)), key=values.__getitem__, default=None)
-    if best is None or best != len(values) - 1:
-        engine.reset(None if best is None else placements[best], random)
-
-
 class HillClimbing(SearchMethod):
-    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> HillClimbing().run(paper_problem("T-R7", 0.7), Options()).status
-    'feasible'
-    """
+    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better."""
 
     name = "hill-climbing"
     summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
@@ -156,39 +138,27 @@ class HillClimbing(SearchMethod):
 
 
 class AntSystem(SearchMethod):
-    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> few = Options(parameters={"iterations": 20})
-    >>> AntSystem().run(paper_problem("T-M3", 0.2), few).status
-    'feasible'
-    """
+    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones."""
 
     name = "ant-system"
     summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
     parameters = ColonyParameters
+
+    def engine(self, compiled: Compiled) -> SearchEngine:
+        """On few nodes, ants that draw a node for each replica, which are faster and feasible more often than those that fill."""
+        few = len(compiled.nodes) <= FEW_NODES and too_many_pairs(compiled) is None
+        return DeploymentEngine(compiled) if few else make_engine(compiled)
 
     def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:
         """Run one colony."""
         return run.drive(run.engine.colony(parameters, run.options.seed), run.options.remaining)
 
 
-class Hybrid(SearchMethod):
-    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> problem, few = paper_problem("T-R7", 0.7), Options(parameters={"iterations": 20})
-    >>> Hybrid().run(problem, few).objective <= AntSystem().run(problem, few).objective
-    True
-    """
+class Hybrid(AntSystem):
+    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each."""
 
     name = "hybrid"
     summary = "ant system, then hill climbing from its best placement"
-    parameters = ColonyParameters
 
     def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:
         """Run one colony, then one climb."""
@@ -198,21 +168,13 @@ class Hybrid(SearchMethod):
 
 
 class IteratedLocalSearch(SearchMethod):
-    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best.
-
-    Examples
-    --------
-    >>> from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-    >>> problem = paper_problem("T-R7", 0.7)
-    >>> IteratedLocalSearch().run(problem, Options()).objective < HillClimbing().run(problem, Options()).objective
-    True
-    """
+    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best."""
 
     name = "iterated-local-search"
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Placement]:
+    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """On clusters, what is good over classes of equal nodes, unless it matters how much of what runs now moves."""
         if compiled.current is not None and compiled.weight["downtime"] > 0:
             return []  # the climb from there would not come near to what runs now again

@@ -27,8 +27,9 @@ from edrp.datasets.placement.production import (
 from edrp.heuristics.placement.annealing import BestDeployment, anneal
 from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
 from edrp.heuristics.placement.deployment_state import DeploymentState
+from edrp.heuristics.placement.filling import overloaded
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.start import overloaded, random_fit, zone_fits
+from edrp.heuristics.placement.start import random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
@@ -177,14 +178,15 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
     if overloaded(compiled) is not None:
         return
     arrays = placement_arrays(compiled)
-    now = DeploymentState.from_matrix(arrays, random_fit(compiled, np.random.default_rng(seed)).counts(compiled))
+    now = DeploymentState.from_matrix(arrays, random_fit(compiled, np.random.default_rng(seed)))
     best = BestDeployment.empty(*compiled.candidate.shape)
     random = np.array([seed], np.uint64)
     anneal(arrays, now, best, MANY_REPLICAS, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
         weight = np.outer(now.counts.held[i], now.counts.held[j])
         longest = compiled.delay[weight > 0].max()
-        wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum()]
+        rate = compiled.stream_rate[e] / weight.sum()
+        wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum(), rate]
         np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(now.counts.used, now.counts.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
     assert (now.counts.degree == now.counts.held.sum(axis=1)).all()
@@ -204,7 +206,7 @@ def test_auto_does_not_try_to_prove_what_no_program_can_hold() -> None:
 
 def test_zones_are_tried_one_by_one() -> None:
     compiled = compile_problem(many(20))
-    used = [np.flatnonzero(fit.counts(compiled).sum(axis=0)) for fit in zone_fits(compiled)]
+    used = [np.flatnonzero(fit.sum(axis=0)) for fit in zone_fits(compiled)]
     racks = [{compiled.nodes[u].split("h")[0] for u in nodes} for nodes in used]
     assert sorted(map(sorted, racks)) == [[f"r{rack:03d}"] for rack in range(16)]
 

@@ -24,7 +24,7 @@ def test_kernels_and_plain_metrics_agree_on_random_deployments(seed: int, draw: 
     compiled = compile_problem(problem)
     if not np.isfinite(compiled.latency).any(axis=1).all():
         return
-    counts = random_fit(compiled, np.random.default_rng(draw)).counts(compiled)
+    counts = random_fit(compiled, np.random.default_rng(draw))
     values = energies(compiled, counts)
     deployment = compiled.deployment(counts)
     for value, name in zip(values, ("response_time", "cost", "downtime", "network_usage", "availability"), strict=True):

@@ -17,7 +17,6 @@ from edrp.heuristics.placement.search.count_moves import gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
 from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 
@@ -223,7 +222,7 @@ def test_batches_of_an_operator_that_talks_to_itself_stay_together() -> None:
     """With 4 instances on each of two nodes, all on one node co-locate 64 of 64 pairs instead of 32."""
     problem = chain([8], [1.0], [(0, 0, 1.0)], network([8.0, 8.0]))
     made = engine(problem)
-    made.reset(Placement.of_counts(compile_problem(problem), np.array([[4, 4]])), np.random.default_rng(0))
+    made.reset(np.array([[4, 4]]), np.random.default_rng(0))
     assert made.value().objective == pytest.approx(0.5 + 0.5 + 1.0)
     list(made.climb("repaired"))
     assert made.value().objective == pytest.approx(0.5)
@@ -237,7 +236,7 @@ def test_trades_make_room_for_each_other() -> None:
     for name, node in (("o0", 0), ("o2", 0), ("o1", 1), ("o3", 1)):
         apart[compiled.operators.index(name), node] = 3
     made = CountEngine(compiled)
-    made.reset(Placement.of_counts(compiled, apart), np.random.default_rng(0))
+    made.reset(apart, np.random.default_rng(0))
     list(made.climb("repaired"))
     assert made.value().objective == pytest.approx(1.0)  # both nodes in use, nothing between them
 
@@ -247,7 +246,7 @@ def test_overloaded_nodes_are_relieved_before_the_score_counts() -> None:
     problem = chain([6, 6], [1.0, 1.0], [(0, 1, 1.0)], network([4.0, 4.0, 4.0]))
     compiled = compile_problem(problem)
     made = CountEngine(compiled)
-    made.reset(Placement.of_counts(compiled, np.array([[6, 0, 0], [6, 0, 0]])), np.random.default_rng(0))
+    made.reset(np.array([[6, 0, 0], [6, 0, 0]]), np.random.default_rng(0))
     assert made.value()[:2] == (1, 2.0)
     list(made.climb("repaired"))
     assert made.value()[:2] == (0, 0.0)
@@ -267,7 +266,7 @@ def test_where_latency_weighs_nodes_of_one_zone_are_found() -> None:
     problem = chain([4, 4], [1.0, 1.0], [(0, 1, 1.0)], net, weights={"latency": 1e-3})
     compiled = compile_problem(problem)
     made = CountEngine(compiled)
-    made.reset(Placement.of_counts(compiled, np.array([[2, 2, 0], [2, 2, 0]])), np.random.default_rng(0))
+    made.reset(np.array([[2, 2, 0], [2, 2, 0]]), np.random.default_rng(0))
     list(made.climb("repaired"))
     assert problem.evaluate(compiled.deployment(made.counts())).metrics["path_latency"] == 0.001
 

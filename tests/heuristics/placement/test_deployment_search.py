@@ -18,14 +18,15 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
+from edrp.heuristics.placement.filling import overloaded
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.search import deployment_engine
+from edrp.heuristics.placement.search import engine as engine_module
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.start import overloaded, random_fit
+from edrp.heuristics.placement.start import random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
@@ -41,7 +42,7 @@ def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pyte
     compiled = compile_problem(problem)
     if overloaded(compiled) is not None:
         return None
-    monkeypatch.setattr(deployment_engine, "CHUNK_UNITS", 3e-5)
+    monkeypatch.setattr(engine_module, "CHUNK_UNITS", 3e-5)
     engine = DeploymentEngine(compiled)
     random = np.random.default_rng(draw)
     engine.reset(random_fit(compiled, random), random)
@@ -146,7 +147,7 @@ def test_the_same_seed_gives_the_same_answer(method: str) -> None:
     arguments = {"kicks": 100} if method == "iterated-local-search" else {}
     once = edrp.solve(problem, method, seed=5, **arguments)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deployment_engine, "CHUNK_UNITS", 1e-4)
+        patch.setattr(engine_module, "CHUNK_UNITS", 1e-4)
         again = edrp.solve(problem, method, seed=5, **arguments)
     assert once.deployment == again.deployment
     assert once.objective == again.objective

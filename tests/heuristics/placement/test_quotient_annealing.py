@@ -24,7 +24,7 @@ def clusters():
 def started(problem, seed=0):
     compiled = compile_problem(problem)
     start = cluster_start(compiled, seed, lambda: False)
-    return None if start is None else compiled.deployment(start.counts(compiled))
+    return None if start is None else compiled.deployment(start)
 
 
 @pytest.mark.parametrize("number", range(6))

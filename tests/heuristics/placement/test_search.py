@@ -15,10 +15,9 @@ from edrp.check_problems.placement.latency_aware_brute_force import brute_force_
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
-from edrp.heuristics.placement.search import count_engine
+from edrp.heuristics.placement.search import engine
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.start import Placement
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -75,6 +74,13 @@ def test_no_infeasible_end_at_any_load() -> None:
                 assert edrp.solve(start, "hill-climbing").status == "feasible", (seed, load)
 
 
+@pytest.mark.parametrize(("method", "topology", "seeds"), [("hill-climbing", "T-R2", 5), ("ant-system", "T-R8", 1)])
+def test_full_clusters_end_feasible(method: str, topology: str, seeds: int) -> None:
+    """One filling in 25 fits on T-R2; on T-R8, ants that fill node by node never find a placement that fits."""
+    for seed in range(seeds):
+        assert edrp.solve(paper_problem(topology, 0.7), method, seed=seed).status == "feasible"
+
+
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_other_seeds_search_elsewhere(method: str) -> None:
     problem = paper_problem("T-R7", 0.7)
@@ -121,11 +127,11 @@ def test_a_work_limit_is_honoured(method: str, endless: dict[str, int]) -> None:
     solution = edrp.solve(problem, method, work_limit=0.05, **endless)
     assert (solution.status, solution.stopped_because) == ("feasible", "work_limit")
     if method == "hybrid":
-        engine = make_engine(compile_problem(problem))
+        made = make_engine(compile_problem(problem))
         counts = compile_problem(problem).counts(solution.deployment)
-        engine.reset(Placement.of_counts(compile_problem(problem), counts), np.random.default_rng(0))
-        list(engine.climb("repaired"))
-        assert engine.value().objective == pytest.approx(solution.objective, abs=1e-9)
+        made.reset(counts, np.random.default_rng(0))
+        list(made.climb("repaired"))
+        assert made.value().objective == pytest.approx(solution.objective, abs=1e-9)
 
 
 def test_an_interrupt_returns_the_best_so_far() -> None:
@@ -191,7 +197,7 @@ def test_claims_of_table_4_can_fail() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_reported_improves_up_to_the_answer(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Feasible, better and later each time; also where a colony ends worse than first fit, which it knows nothing of."""
-    monkeypatch.setattr(count_engine, "CHUNK_UNITS", 1e-4)
+    monkeypatch.setattr(engine, "CHUNK_UNITS", 1e-4)
     for load in (0.2, 0.4):
         reports: list[tuple[float, float]] = []
         few = {"ants": 1, "iterations": 3} if method in ("ant-system", "hybrid") else FEW.get(method, {})
