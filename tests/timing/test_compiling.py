@@ -31,10 +31,10 @@ AGAIN = """
 import json, sys, time
 import edrp
 problem = edrp.load(sys.argv[1])
-solution = edrp.solve(problem, "resource-aware", time_limit=0.5)
-while solution.status == "none":
+solution = edrp.solve(problem, "hill-climbing", time_limit=0.5)
+while solution.stopped_because == "time_limit":
     time.sleep(0.2)
-    solution = edrp.solve(problem, "resource-aware", time_limit=0.5)
+    solution = edrp.solve(problem, "hill-climbing", time_limit=0.5)
 print(json.dumps([solution.status, solution.method]))
 """
 
@@ -44,7 +44,7 @@ import json, sys
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task
 text = open(sys.argv[1]).read()
-row = solve_task(Task(Instance("a", text), Choice.read("resource-aware", time_limit=1.0), 0))
+row = solve_task(Task(Instance("a", text), Choice.read("hill-climbing", time_limit=1.0), 0))
 print(json.dumps([row["status"], row["stopped_because"], row["build_seconds"] + row["solve_seconds"], row["wall_seconds"]]))
 """
 
@@ -74,7 +74,7 @@ def test_calls_with_a_limit_shorter_than_compiling_find_the_kernels_in_the_end(t
     words = [sys.executable, "-c", AGAIN, str(examples / "edge_to_cloud.json")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300, check=True)
-    assert json.loads(done.stdout) == ["feasible", "resource-aware"]
+    assert json.loads(done.stdout) == ["feasible", "hill-climbing"]
 
 
 def test_auto_answers_by_what_needs_no_kernel(tmp_path, examples):
@@ -85,8 +85,8 @@ def test_auto_answers_by_what_needs_no_kernel(tmp_path, examples):
 
 
 def test_an_answer_that_comes_after_compiling_in_time_is_the_methods_own(tmp_path, examples):
-    status, _, method, notes, _, _ = solve_cold(tmp_path, examples, "resource-aware", 300.0, "small")
-    assert (status, method) == ("feasible", "resource-aware")
+    status, _, method, notes, _, _ = solve_cold(tmp_path, examples, "hill-climbing", 300.0, "small")
+    assert (status, method) == ("feasible", "hill-climbing")
     assert notes == []
 
 

@@ -71,6 +71,15 @@ def test_a_limit_binds_without_a_weight_on_it(seed: int, limit: str, weight: str
     prove_with_little_effort(limited, brute_force(limited)[0])
 
 
+@pytest.mark.parametrize("seed", [1, 10, 22, 31, 42])
+def test_what_a_move_costs_in_downtime_counts(seed: int) -> None:
+    weights = {"response_time": 0.1, "cost": 0.3, "network_usage": 0.3, "downtime": 0.3}
+    limits = {"response_time": 10.0, "cost": 100.0, "network_usage": 100.0, "downtime": 20.0}
+    problem = small(seed).replace(weights=weights, limits=limits)
+    assert problem.current is not None
+    prove_with_little_effort(problem, brute_force(problem)[0])
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_every_node_holds_no_more_than_it_has_room_for(seed: int) -> None:
     """Two sources, a join and a sink on three nodes, of which one has room for two; what runs where decides how long it takes."""
