@@ -50,7 +50,7 @@ class CheckProblems(ABC):
 
 
 class DrawnCheckProblems(CheckProblems):
-    """Problems of one kind, the ordinary ones drawn at random; brute force finds each optimum once."""
+    """Problems of one kind, the ordinary ones drawn at random."""
 
     seeds: ClassVar[range]
 
@@ -59,15 +59,19 @@ class DrawnCheckProblems(CheckProblems):
     def draw(seed: int) -> Any:
         """Draw a small problem, which may be infeasible."""
 
-    @staticmethod
-    def brute_force(problem: Any) -> float | None:
-        """Least objective; asked for once, where `optimum` is not another."""
-        raise NotImplementedError
-
     def feasible(self) -> dict[str, Any]:
         """Those of the random problems that have an answer."""
         drawn = {f"seed {seed}": self.draw(seed) for seed in self.seeds}
         return {label: problem for label, problem in drawn.items() if self.optimum(problem) is not None}
+
+
+class EnumeratedCheckProblems(DrawnCheckProblems):
+    """Problems drawn at random, of which brute force finds each optimum once."""
+
+    @staticmethod
+    @abstractmethod
+    def brute_force(problem: Any) -> float | None:
+        """Least objective over all decisions; None without any."""
 
     def optimum(self, problem: Any) -> float | None:
         """Least objective over all decisions."""

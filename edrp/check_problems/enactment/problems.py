@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
+from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.enactment.leasing_brute_force import brute_force_leasing
 from edrp.check_problems.enactment.snapshot_brute_force import brute_force_enactment
 from edrp.datasets.enactment.manufacturing import PATTERNS, manufacturing_scenario
@@ -17,7 +17,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 Fields = dict[str, Any]
 
 
-class EnactmentCheckProblems(DrawnCheckProblems):
+class EnactmentCheckProblems(EnumeratedCheckProblems):
     """Kind `enactment`."""
 
     seeds = range(16)
@@ -66,7 +66,7 @@ class EnactmentCheckProblems(DrawnCheckProblems):
         return tuple(Host(name=f"start-{i}", type=kind, instances={name: 1}) for i, (name, kind) in enumerate(pairs))
 
 
-class LeasingCheckProblems(DrawnCheckProblems):
+class LeasingCheckProblems(EnumeratedCheckProblems):
     """Kind `leasing`."""
 
     seeds = range(14)

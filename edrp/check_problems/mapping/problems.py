@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
+from edrp.check_problems.base import CheckProblems, DrawnCheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.mapping.link_allocation_brute_force import brute_force_link_allocation
 from edrp.check_problems.mapping.path_mapping_brute_force import brute_force_mapping
 from edrp.datasets.families.mapping.link_allocation import bimodal_flows, random_link_allocation_problem
@@ -90,7 +90,7 @@ def _best_map(problem: str) -> tuple[float | None, tuple[PathMap, ...]]:
     return brute_force_mapping(MappingProblem.model_validate_json(problem))
 
 
-class LinkAllocationCheckProblems(DrawnCheckProblems):
+class LinkAllocationCheckProblems(EnumeratedCheckProblems):
     """Kind `link-allocation`."""
 
     seeds = range(16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from edrp.check_problems.base import DrawnCheckProblems
+from edrp.check_problems.base import DrawnCheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce, brute_force_sequence
 from edrp.check_problems.migration.single_step_brute_force import brute_force_migration
 from edrp.datasets.families.migration.random_migration import random_migration, random_policy_problem, random_sequence
@@ -48,7 +48,7 @@ class MigrationCheckProblems(DrawnCheckProblems):
         return None if best is None else best.cost
 
 
-class SequenceCheckProblems(DrawnCheckProblems):
+class SequenceCheckProblems(EnumeratedCheckProblems):
     """Kind `migration-sequence`, some with loads that change from step to step."""
 
     seeds = range(14)

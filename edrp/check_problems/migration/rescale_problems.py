@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.check_problems.base import DrawnCheckProblems
+from edrp.check_problems.base import EnumeratedCheckProblems
 from edrp.check_problems.migration.rescale_brute_force import brute_force_rescale
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.migration.rescale import rescaled, zipf_tasks
@@ -14,7 +14,7 @@ from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 
 
-class RescaleCheckProblems(DrawnCheckProblems):
+class RescaleCheckProblems(EnumeratedCheckProblems):
     """Kind `rescale`: both latencies, both transports, free and even ranges, with and without a current deployment."""
 
     seeds = range(16)

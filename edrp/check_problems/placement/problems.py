@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from edrp.check_problems.base import CheckProblems, DrawnCheckProblems
+from edrp.check_problems.base import CheckProblems, EnumeratedCheckProblems
 from edrp.check_problems.placement.edrp_brute_force import brute_force
 from edrp.check_problems.placement.enumeration import feasible_deployments
 from edrp.check_problems.placement.latency_aware_brute_force import brute_force_latency_aware
@@ -139,7 +139,7 @@ def _deployment(seed: int) -> EdrpProblem:
     return random_problem(seed, operators=(3, 4), nodes=(3, 4), combinations_limit=2e4)
 
 
-class LatencyAwareCheckProblems(DrawnCheckProblems):
+class LatencyAwareCheckProblems(EnumeratedCheckProblems):
     """Kind `latency-aware`, some with cycles, candidates, several instances of an operator."""
 
     seeds = range(16)
