@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from numbers import Real
@@ -16,7 +16,7 @@ from edrp.core.budget import Clock, deadline, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
-from edrp.core.compiling import STILL_COMPILING, compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
@@ -197,7 +197,7 @@ def solve(
         compiled = replace(compilation)
         options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
         answer, evaluation = _answer(method, problem, options)
-        answer = _about_limits(answer, run, method, options, compilation.given_up > compiled.given_up)
+        answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
         seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         solution = solution_of(problem, answer, evaluation, seconds, seed, clashes)
@@ -232,17 +232,15 @@ def check_limits(**limits: float | None) -> None:
         raise InvalidInstanceError(faults)
 
 
-def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: bool) -> Answer:
-    """The answer; which limit has stopped the method, whether it counted any work, whether kernels were not ready in time."""
+def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:
+    """The answer; which limit has stopped the method, whether it counted any work, and what is to be said of the compiler."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
     if stopped == "time_limit" and options.work_limit is not None and not run.over:
         stopped = "work_limit"
     elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
         notes = (*notes, UNCOUNTED)
-    if compiling and STILL_COMPILING not in notes:
-        notes = (*notes, STILL_COMPILING)
-    return replace(answer, stopped_because=stopped, notes=notes)
+    return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys((*notes, *compiling))))
 
 
 def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:

@@ -247,9 +247,7 @@ def methods_for(kind: str, exact: bool | None = None) -> tuple[str, ...]:
     ('balanced', 'consistent-hashing', 'even-split')
     """
     known = methods(kind).items()
-    return tuple(
-        name for name, method in known if name not in (*WITHOUT_PARAMETERS, "auto") and exact in (None, method.exact)
-    )
+    return tuple(name for name, method in known if name not in (*WITHOUT_PARAMETERS, "auto") and exact in (None, method.exact))
 
 
 @st.composite
