@@ -12,7 +12,6 @@ from edrp.cli.display.advice import proof_sentence
 from edrp.engines.advice import advise
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.autoscaler import autoscaler_replicas
-from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
 from edrp.engines.protocol import get_engine
 
@@ -67,7 +66,9 @@ def test_downtime_is_the_sum_of_its_parts():
     downtime = advise(fitted(FakeFlink(rates=(180.0,)))).downtime
     assert downtime.live
     assert downtime.silence.value == pytest.approx(downtime.restart.value + downtime.restore.value)
-    assert downtime.checkpoint_wait.high == 5.0  # the interval, which is less than the engine waits at most
+    assert downtime.checkpoint_wait.value == pytest.approx(0.3 + 0.15)  # until slots are there, and what a checkpoint takes
+    assert downtime.replay.value == pytest.approx(0.15)
+    assert downtime.replay.high < 1.0  # not all since the last checkpoint
     restarted = advise(fitted(FakeFlink(rates=(180.0,), scheduler="Default"))).downtime
     assert not restarted.live
     assert restarted.silence.value > restarted.restart.value + restarted.restore.value
@@ -124,13 +125,6 @@ def test_the_autoscalers_rule():
     assert autoscaler_replicas(idle)["counter"] == 4  # 8 · 0.25 / 0.7 = 2.86, at most 60 % less at once: 4
     assert autoscaler_replicas(idle)["parser"] == 4
     assert autoscaler_replicas(fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(540.0,))), 1.5)["counter"] == 8
-
-
-def test_calls_never_ask_for_fewer_than_the_lower_bound_allows():
-    fit = fitted(FakeFlink(rates=(180.0,)))
-    lines = plan_calls(fit.observation, advise(fit).plan, "http://jobmanager:8081")
-    order = [line.split()[-1].rpartition("/")[2] for line in lines if line.startswith("curl")]
-    assert order == ["checkpoints", "REQUEST_ID", "resource-requirements"]
 
 
 def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
