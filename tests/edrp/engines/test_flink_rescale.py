@@ -273,6 +273,17 @@ def test_the_wrong_scheduler_is_said(watch):
     assert not flink.sent
 
 
+def test_reactive_mode_is_said_before_anything_is_asked_for(watch):
+    flink = busy()
+    flink.instead["/config"] = {"flink-version": "2.3.0", "features": {"web-rescale": False}}
+    flink.instead["/jobmanager/config"] = [{"key": "scheduler-mode", "value": "reactive"}]
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert "replicas follow the slots (reactive mode)" in words(result.out)
+    assert "Flink refuses to be asked for others" in words(result.out)
+    assert not flink.sent
+
+
 def test_counters_that_run_back_are_no_rates(watch):
     class Back(FakeEngine):
         def vertex(self, operator):
