@@ -12,7 +12,7 @@ from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.observation import NodeObservation, OperatorObservation
+from edrp.engines.observation import Observation, OperatorObservation
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
@@ -141,7 +141,7 @@ def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
 
 
 def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
-    """Fewest and most replicas: none busier than the goal, no more than slots and the engine allow.
+    """Fewest and most replicas: none busier than the goal, no more than the engine and slots allow that no other job holds.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, 
     if fitted.service is None and bounds is None:
         return fitted.replicas, fitted.replicas
     bounds = bounds or ReplicaBounds()
-    slots = sum(node.slots for node in fit.observation.nodes)
+    slots = sum(fit.observation.open_slots.values())
     most = min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
     if fitted.service is None:
         return min(bounds.min_replicas, most), most
@@ -210,6 +210,38 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
     return taken
 
 
+def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequence[str]) -> tuple[str, ...]:
+    """Why there is no plan: slots alone where they are too few, naming one operator of each group, else what the method says.
+
+    Parameters
+    ----------
+    problem
+        The job as `placement_problem` gives it.
+    clashes
+        What clashes by the method, in which the resources of `slot_resources` become the operators that they stand for.
+    """
+    fewest = {operator.name: operator.min_replicas for operator in problem.application.operators}
+    groups: dict[str, list[str]] = {}
+    for seen in observation.operators:
+        groups.setdefault(seen.slot_group, []).append(seen.name)
+    largest = [max(members, key=fewest.__getitem__) for members in groups.values()]
+    needed, there = sum(map(fewest.__getitem__, largest)), sum(observation.open_slots.values())
+    if needed > there:
+        counts = " + ".join(f"{fewest[name]} of {name}" for name in largest)
+        return (f"slots: {counts} are needed, {needed} in all, and the job may have {there}",)
+    users: dict[str, list[str]] = {}
+    for name, resources in slot_resources(observation.operators).items():
+        for resource in resources:
+            users.setdefault(resource, []).append(name)
+    parts = {clash: clash.partition(" of the nodes") for clash in clashes}
+    short = [clash for clash in clashes if parts[clash][1] and parts[clash][0] in users]
+    if len(short) > 1:  # not all of them were examined: which are needed is not known
+        return (*(clash for clash in clashes if clash not in short), f"slots: the job may have {there}")
+    return tuple(
+        f"slots for {' + '.join(users[parts[clash][0]])}{parts[clash][2]}" if clash in short else clash for clash in clashes
+    )
+
+
 def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]) -> dict[str, Any]:
     fewest, most = replica_bounds(fitted, seen, fit, goals)
     # More would cost without making the operator much faster, and every number that is allowed makes the problem larger.
@@ -238,13 +270,13 @@ def _latency(fitted: OperatorFit) -> dict[str, Any] | None:
 
 
 def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor: float) -> Network:
-    """The nodes of the cluster with their slots; delays are those of the network that the user gives, times a factor, or none."""
-    seen = {node.name: node for node in fit.observation.nodes}
+    """The nodes of the cluster with the slots that the job may have; delays are those that the user gives, times a factor."""
+    seen = fit.observation.open_slots
     restoring = max(fit.restore.value, 1e-3)
     state = max((operator.state_size for operator in fit.operators), default=0)
     store = {"bandwidth": max(1.0, 2.0 * state / restoring)} if state else {}
     if network is None:
-        nodes = [{"name": name, "resources": _slots(node, slots)} for name, node in seen.items()]
+        nodes = [{"name": name, "resources": dict.fromkeys(slots, float(count))} for name, count in seen.items()]
         return Network(nodes=nodes, between_zones={"delay": 0.0}, store=store)
     faults = [
         Fault(f"nodes[{index}].name", node.name, f"is no node of the cluster{suggestion(node.name, seen)}")
@@ -256,7 +288,7 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
         faults.append(Fault("nodes", "", f"lack {missing} of the cluster; describe every TaskManager"))
     if faults:
         raise InvalidInstanceError(faults, "network")
-    nodes = [{**node.model_dump(), "resources": _slots(seen[node.name], slots)} for node in network.nodes]
+    nodes = [{**node.model_dump(), "resources": dict.fromkeys(slots, float(seen[node.name]))} for node in network.nodes]
     links = tuple(_delayed(link, factor) for link in network.links)
     classes = {name: _delayed(getattr(network, name), factor) for name in ("within_zone", "between_zones")}
     return network.replace(nodes=nodes, links=links, **classes)
@@ -265,10 +297,6 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
 def _delayed(link: LinkOrClass, factor: float) -> LinkOrClass:
     """The link with so many times its delay."""
     return link if link is None else link.replace(delay=link.delay * factor)
-
-
-def _slots(node: NodeObservation, slots: Sequence[str]) -> dict[str, float]:
-    return dict.fromkeys(slots, float(node.slots))
 
 
 def _response_time_scale(

@@ -2,18 +2,19 @@
 
 import json
 import re
+import zipfile
 from types import SimpleNamespace
 
 import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
-from edrp.cli.display.advice import proof_sentence
+from edrp.cli.display.advice import proof_sentence, verdict_sentence
 from edrp.engines.advice import advise
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.autoscaler import autoscaler_replicas
-from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
+from edrp.engines.model import slot_clashes
 from edrp.engines.protocol import get_engine
 
 QUICK = ("--seconds", "0.02", "--every", "0.01")
@@ -67,7 +68,9 @@ def test_downtime_is_the_sum_of_its_parts():
     downtime = advise(fitted(FakeFlink(rates=(180.0,)))).downtime
     assert downtime.live
     assert downtime.silence.value == pytest.approx(downtime.restart.value + downtime.restore.value)
-    assert downtime.checkpoint_wait.high == 5.0  # the interval, which is less than the engine waits at most
+    assert downtime.checkpoint_wait.value == pytest.approx(0.3 + 0.15)  # until slots are there, and what a checkpoint takes
+    assert downtime.replay.value == pytest.approx(0.15)
+    assert downtime.replay.high < 1.0  # not all since the last checkpoint
     restarted = advise(fitted(FakeFlink(rates=(180.0,), scheduler="Default"))).downtime
     assert not restarted.live
     assert restarted.silence.value > restarted.restart.value + restarted.restore.value
@@ -126,13 +129,6 @@ def test_the_autoscalers_rule():
     assert autoscaler_replicas(fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(540.0,))), 1.5)["counter"] == 8
 
 
-def test_calls_never_ask_for_fewer_than_the_lower_bound_allows():
-    fit = fitted(FakeFlink(rates=(180.0,)))
-    lines = plan_calls(fit.observation, advise(fit).plan, "http://jobmanager:8081")
-    order = [line.split()[-1].rpartition("/")[2] for line in lines if line.startswith("curl")]
-    assert order == ["checkpoints", "REQUEST_ID", "resource-requirements"]
-
-
 def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
     page = tmp_path / "advice.html"
     assert advised(FakeFlink(rates=(180.0,)), "--html", page).code == 0
@@ -144,6 +140,69 @@ def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
     refused = advised(FakeFlink(), "--html", page)
     assert refused.code == 2
     assert "--force" in refused.err
+
+
+GROUPS = {"parser": {"group": "p"}, "counter": {"group": "c", "service_rate": 400.0}, "Sink: writer": {"group": "c"}}
+
+
+def stuck(slots, **goals):
+    """Why there is no plan for four times the load on one node: four parsers and four counters are needed."""
+    flink = FakeFlink(word_count(**GROUPS), rates=(300.0,), slots=slots, managers=("tm-a",))
+    advice = advise(fitted(flink), Goals(rate_factor=4.0, **goals))
+    assert advice.verdict == "stuck"
+    return verdict_sentence(advice).partition("there is no plan: ")[2]
+
+
+def test_slots_that_do_not_suffice_are_told_by_the_operators_that_need_them():
+    """One operator of each slot-sharing group, the one that needs most; in the model there is a resource for each choice."""
+    needed = "slots: 1 of Source: reader + 4 of parser + 4 of counter are needed, 9 in all, and the job may have 8"
+    assert stuck(8) == needed
+
+
+def test_slots_that_suffice_are_no_reason():
+    assert stuck(9, response_time=0.001).startswith("limits.response_time: 0.001 s; it is at least")
+
+
+def test_of_slots_that_were_not_examined_none_is_named():
+    """Where there was no time to find out which of them are needed."""
+    fit = fitted(FakeFlink(word_count(**GROUPS), rates=(300.0,)))
+    problem, names = advise(fit).problem, [f"slots {number} of the nodes: the nodes offer 16 in all" for number in (1, 2)]
+    assert slot_clashes(fit.observation, problem, ["limits.cost: 1", *names]) == ("limits.cost: 1", "slots: the job may have 16")
+    (told,) = slot_clashes(fit.observation, problem, names[:1])
+    assert told == "slots for Source: reader + parser + counter: the nodes offer 16 in all"
+
+
+REACTIVE = {"/jobmanager/config": [{"key": "s3.secret", "value": "xyzzy"}, {"key": "scheduler-mode", "value": "REACTIVE"}]}
+
+
+def reactive(**fields):
+    """A cluster in reactive mode, which says that its web interface cannot rescale."""
+    config = {"flink-version": "2.3.0", "features": {"web-rescale": False}}
+    return FakeFlink(instead={**REACTIVE, "/config": config}, **fields)
+
+
+def test_reactive_mode_is_said_and_nothing_is_asked_for(advised, tmp_path):
+    result = advised(reactive(rates=(180.0,)), "--out", tmp_path / "advice")
+    assert result.code == 0, result.err
+    assert "replicas follow the slots (reactive mode) and cannot be asked for" in words(result)
+    assert "until the job has 2 slots; it has 1" in words(result)
+    assert all(line.startswith("#") for line in (tmp_path / "advice" / "calls.sh").read_text().splitlines())
+
+
+def test_of_the_configuration_only_the_mode_is_asked_for_and_only_where_it_is_in_doubt(run, tmp_path):
+    capture = tmp_path / "words.zip"
+    with serving(reactive()) as address:
+        assert run("capture", "flink", "--rest", address, *QUICK, "-o", capture).code == 0
+    assert b"xyzzy" not in b"".join(zipfile.ZipFile(capture).read(name) for name in ("capture.json", "answers.jsonl"))
+    assert "reactive mode" in run("advise", "flink", capture).out
+    flink = FakeFlink()
+    with serving(flink) as address:
+        assert "replicas can change live" in run("advise", "flink", "--rest", address, *QUICK).out
+    assert "/jobmanager/config" not in [path for _, path in flink.asked]
+    guarded = reactive()
+    guarded.instead["/jobmanager/config"] = 403
+    with serving(guarded) as address:
+        assert run("advise", "flink", "--rest", address, *QUICK).code == 0
 
 
 def test_engines_have_names():
