@@ -7,10 +7,11 @@ counters and clock are read together, whereas the time of day at which an engine
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-Partitioning = Literal["forward", "hash", "rebalance"]
+Partitioning = Literal["forward", "hash", "rebalance", "broadcast"]
+"""How tuples are dealt to replicas; with "broadcast" each of these receives all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ class OperatorObservation:
     windows : in the order of time; with another number of replicas after a rescale.
     start_seconds : deploying the slowest replica, and then initialising it, which restores its state.
     state_sizes : bytes in the last checkpoint, by replica; empty where there is none.
+    names : whole names of the operators that are chained in it, as far as the engine tells them.
+    chained : number of these operators.
+    asynchronous : whether it is known to wait for answers of others while it counts as idle.
     """
 
     name: str
@@ -85,6 +89,9 @@ class OperatorObservation:
     windows: tuple[OperatorWindow, ...]
     start_seconds: tuple[float, float]
     state_sizes: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    chained: int = 1
+    asynchronous: bool = False
 
     @property
     def parallelism(self) -> int:
@@ -154,6 +161,8 @@ class Observation:
     ----------
     live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
     max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
+    finished : bounds of the replicas of operators that have finished and are left out, by the engine's identifier.
+    remarks : what limits the use of the observation, in sentences.
     """
 
     engine: str
@@ -167,3 +176,5 @@ class Observation:
     nodes: tuple[NodeObservation, ...]
     checkpoints: CheckpointObservation
     rescales: tuple[RescaleObservation, ...]
+    finished: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()

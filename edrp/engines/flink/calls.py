@@ -22,13 +22,17 @@ def _rescale(observation: Observation, plan: Deployment, root: str) -> Iterator[
     yield curl("POST", f"{root}/checkpoints", {})
     yield "# 2. wait until it is COMPLETED"
     yield curl("GET", f"{root}/checkpoints/REQUEST_ID")
-    requirements = {}
+    requirements = {key: _requirement(*bounds) for key, bounds in observation.finished.items()}  # all are asked for, or none
     for operator in observation.operators:
         replicas = plan.degree(operator.name)
         lowest = min(operator.bounds[0], replicas) if operator.bounds else replicas
-        requirements[operator.key] = {"parallelism": {"lowerBound": lowest, "upperBound": replicas}}
+        requirements[operator.key] = _requirement(lowest, replicas)
     yield "# 3. ask for the new numbers of replicas; the adaptive scheduler chooses where they run"
     yield curl("PUT", f"{root}/resource-requirements", requirements)
+
+
+def _requirement(lowest: int, most: int) -> dict[str, dict[str, int]]:
+    return {"parallelism": {"lowerBound": lowest, "upperBound": most}}
 
 
 def _redeploy(observation: Observation, plan: Deployment, address: str, root: str) -> Iterator[str]:
