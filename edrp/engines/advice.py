@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,7 +66,7 @@ class Advice:
     score, plan_score : of what runs and of the plan, price left out; None where it breaks a goal.
     price : of the downtime, as a score.
     broken : what is wrong with what runs, in words.
-    short : why operators stay busier than the goal whatever is done, by operator.
+    short : why operators stay busier than the goal whatever is done, by operator; `broken` says it, too.
     remarks : what limits the use of the fit and of the plan, in sentences.
     """
 
@@ -113,13 +113,11 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         Goals or network do not fit the job.
     """
     goals = goals or Goals()
-    short = shortages(fit, goals)
-    base = placement_problem(fit, goals, network)
-    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    model = _solved(fit, goals, network)
+    base, keyed, solution, short = model.base, model.keyed, model.solution, model.short
     problem = base if keyed is None else keyed
     assert base.current is not None
     current = base.current
-    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     running = problem.evaluate(problem.current)
     plans = [] if solution.deployment is None else list(_plans(solution.deployment, problem, current))
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
@@ -142,10 +140,47 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         score=keep.score if keep else None,
         plan_score=best.score if best else None,
         price=best.price if best else 0.0,
-        broken=tuple(_broken_goals(problem, fit, goals)) if short or not running.feasible else (),
+        broken=tuple(_broken_goals(problem, fit, goals, short)) if short or not running.feasible else (),
         short=short,
-        remarks=(*fit.remarks, *_plan_remarks(fit, plan, goals, short)),
+        remarks=(*fit.remarks, *_plan_remarks(fit, plan, goals)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The model of a job, what was found for it, and operators that stay too busy."""
+
+    base: EdrpProblem
+    keyed: RescaleProblem | None
+    solution: EdrpSolution | RescaleSolution
+    short: Mapping[str, str]
+
+
+def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
+    """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
+    short = shortages(fit, goals)
+    model = first = _solve(fit, goals, network, short, ())
+    held: list[str] = []
+    while model.solution.status == "infeasible":
+        growth = {
+            operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
+            for operator in fit.operators
+        }
+        most = max(growth, key=growth.__getitem__)
+        if growth[most] <= 0:
+            return first  # growth is not what there is no room for
+        held.append(most)
+        needed = first.base.application.by_name[most].min_replicas
+        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots"}
+        model = _solve(fit, goals, network, short, held)
+    return model
+
+
+def _solve(fit: JobFit, goals: Goals, network: Network | None, short: Mapping[str, str], held: Sequence[str]) -> _Model:
+    base = placement_problem(fit, goals, network, held)
+    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
+    return _Model(base, keyed, solution, short)
 
 
 def _verdict(fit: JobFit, chosen: Deployment | None, current: Deployment, *, feasible: bool, short: bool) -> Verdict:
@@ -157,8 +192,7 @@ def _verdict(fit: JobFit, chosen: Deployment | None, current: Deployment, *, fea
     return "unknown" if all(operator.service is None for operator in fit.operators) else "keep"
 
 
-def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals, short: Mapping[str, str]) -> Iterator[str]:
-    yield from (f"{name} stays too busy: {why}" for name, why in short.items())
+def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals) -> Iterator[str]:
     for operator in fit.operators:
         fewest = cautious_replicas(operator, goals)
         if operator.service is None or fewest == 1 or plan.degree(operator.name) != fewest:
@@ -197,7 +231,7 @@ def _fewest(base: EdrpProblem, keyed: RescaleProblem) -> Iterator[tuple[str, tup
             yield operator.name, (even, min([even, *possible_replicas(free, operator)]))
 
 
-def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
+def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals, short: Mapping[str, str]) -> Iterator[str]:
     """Faults of the deployment that runs, in terms of the goals: too busy, too few replicas, or other limits of the model."""
     told = set()
     for operator in fit.operators:
@@ -206,7 +240,8 @@ def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goa
             busy = busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
         if busy is not None and busy > goals.busy_limit:
             told.add(operator.name)
-            yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}"
+            stays = f", and stays too busy: {short[operator.name]}" if operator.name in short else ""
+            yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}{stays}"
     for sentence in problem.evaluate(problem.current).broken:
         follows = sentence.startswith("limits.response_time") and goals.response_time is None
         follows |= any(sentence.startswith((f"min_replicas of {name}:", f"{name} is overloaded")) for name in told)

@@ -152,10 +152,6 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
     )
 
 
-def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
-    return all(stream.target != operator.name for stream in observation.streams)
-
-
 class _Recent:
     """How an operator is now: sums over the last windows, by replica."""
 

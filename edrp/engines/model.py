@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
@@ -42,14 +42,14 @@ RESPONSE_TIME_FACTOR = 2.0
 """The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
 
 
-def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None) -> EdrpProblem:
+def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None, held: Collection[str] = ()) -> EdrpProblem:
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
     Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
     known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
     many replicas that none is busier than the goal; operators of unknown service rate keep theirs unless the goals bound them,
     and sources never get fewer. Where the load needs more than are allowed (`shortages`), an operator has as many as help,
-    and its waiting is left out.
+    and its waiting is left out. So it is of operators that are `held`: these keep their replicas, however busy.
 
     Raises
     ------
@@ -59,7 +59,9 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
     _refuse_unknown(fit, goals)
     slots, short = slot_resources(fit.observation.operators), shortages(fit, goals)
     operators = [
-        _operator(fitted, seen, fit, goals, slots[fitted.name]) | ({"latency": None} if fitted.name in short else {})
+        _operator(fitted, seen, fit, goals, slots[fitted.name])
+        | ({"latency": None} if fitted.name in short or fitted.name in held else {})
+        | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held else {})
         for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
     ]
     streams = [

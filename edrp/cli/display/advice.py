@@ -86,12 +86,11 @@ def verdict_sentence(advice: Advice) -> str:
     if advice.verdict == "unknown":
         return "unknown: of no operator it is known how busy it is, so that none is advised on"
     if advice.verdict == "stuck":
-        because = "; ".join(advice.solution.clashes or [f"{name}: {why}" for name, why in advice.short.items()])
-        because = because or f"{advice.solution.method} found none"
-        return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan: {because}{silent}"
+        found = "" if advice.short else f"{advice.solution.method} found none"
+        because = f": {'; '.join(advice.solution.clashes) or found}".removesuffix(": ")
+        return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan{because}{silent}"
     if advice.verdict == "repair":
-        left = f", and {', '.join(advice.short)} will still do" if advice.short else ""
-        return f"repair: what runs breaks {'; '.join(advice.broken)}{left}; {seconds:.3g} s of downtime{silent}"
+        return f"repair: what runs breaks {'; '.join(advice.broken)}; {seconds:.3g} s of downtime{silent}"
     if advice.gain is None or not advice.changes:
         return f"keep: no better plan was found{silent}"
     price = f"{advice.price:.4g} for {seconds:.3g} s of downtime"
