@@ -145,8 +145,9 @@ def _capacity(fitted: OperatorFit, replicas: int) -> float:
     divided = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
     if not fitted.broadcast:
         return divided
+    serving = CapacityCurveLatency(**_never_falling(dict(fitted.capacities))).true_rate(replicas)
     heaviest, alike = _heaviest(fitted, replicas), fitted.broadcast / fitted.load
-    return divided * heaviest / ((1.0 - alike) * heaviest + alike * replicas / _skew(fitted, replicas))
+    return heaviest / ((1.0 - alike) * heaviest / divided + alike / serving)
 
 
 def _skew(fitted: OperatorFit, replicas: int) -> float:
