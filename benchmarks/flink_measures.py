@@ -87,7 +87,7 @@ def ds2_shares(fit: JobFit, plan: Deployment) -> dict[str, float]:
     """Share of all time that the replicas of each operator have to do, by the rule of DS2: true rates add up over replicas."""
     shares = {}
     for operator, seen in zip(fit.operators, fit.observation.operators, strict=True):
-        if operator.service is not None:
+        if operator.service is not None and not operator.source:
             subtasks = [s for window in seen.windows for s in window.subtasks if window.parallelism == seen.parallelism]
             true_rate = sum(s.records_in for s in subtasks) / sum(s.busy or 0.0 for s in subtasks)
             shares[operator.name] = operator.rate / (plan.degree(operator.name) * true_rate)

@@ -52,6 +52,7 @@ class OperatorFit:
     busy : share of time that the busiest replica is busy now; None where the engine does not measure it or it says nothing: of
         asynchronous operators that are not full, and of sources that are chained with nothing, whose waiting may count as busy.
     service : tuples/s that one replica serves when it never waits, by the newest number of replicas; None as for `busy`.
+        Those of a source are tuples that it sends.
     method : where the service rate is from; None where there is none.
     capacities : tuples/s that so many replicas serve together, by their number, never falling; one entry for each number that
         was seen.
