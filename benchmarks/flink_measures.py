@@ -9,14 +9,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from edrp.core.errors import InvalidInstanceError
-from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.flink.local import LocalFlink
-from edrp.engines.flink.metadata import read_key_groups
+from edrp.engines.flink.metadata import read_key_groups, states_by_operator
 from edrp.engines.goals import Goals
 from edrp.engines.key_groups import group_sizes, held_groups
-from edrp.engines.model import placement_problem
+from edrp.engines.model import placement_problem, shortages
 from edrp.engines.observation import OperatorObservation
 from edrp.placement.deployment import Deployment
 from edrp.report.tables import markdown_table
@@ -46,10 +45,10 @@ def predicted_latency(fit: JobFit, plan: Deployment, buffer_timeout: float = 0.0
 
 def _mean_latency(fit: JobFit, plan: Deployment, end: str, share: float) -> float:
     """Mean over all tuples at sinks if replicas serve as much as one end of their intervals says, and tuples wait that share."""
-    try:
-        problem = placement_problem(replace(fit, operators=tuple(_served(op, end) for op in fit.operators)), GOALS)
-    except EngineError:  # more replicas needed than there are slots
+    served = replace(fit, operators=tuple(_served(op, end) for op in fit.operators))
+    if shortages(served, GOALS):
         return math.inf
+    problem = placement_problem(served, GOALS)
     arrived = dict.fromkeys(problem.application.topological_order, 0.0)
     for name in arrived:
         inputs = [stream for stream in fit.streams if stream.target == name]
@@ -88,7 +87,7 @@ def ds2_shares(fit: JobFit, plan: Deployment) -> dict[str, float]:
     """Share of all time that the replicas of each operator have to do, by the rule of DS2: true rates add up over replicas."""
     shares = {}
     for operator, seen in zip(fit.operators, fit.observation.operators, strict=True):
-        if operator.service is not None:
+        if operator.service is not None and not operator.source:
             subtasks = [s for window in seen.windows for s in window.subtasks if window.parallelism == seen.parallelism]
             true_rate = sum(s.records_in for s in subtasks) / sum(s.busy or 0.0 for s in subtasks)
             shares[operator.name] = operator.rate / (plan.degree(operator.name) * true_rate)
@@ -111,12 +110,7 @@ def group_states(flink: LocalFlink, run: LabRun, fit: JobFit) -> dict[str, tuple
             if attempt == ATTEMPTS - 1:
                 raise
             run.job.checkpoint()
-    return {
-        seen.name: state.sizes
-        for seen in fit.observation.operators
-        for state in states.values()
-        if state.belongs_to(seen.key, seen.name)
-    }
+    return states_by_operator(states, fit.observation)
 
 
 def predicted_moved_bytes(seen: OperatorObservation, replicas: int) -> float:

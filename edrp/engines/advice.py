@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from edrp.core.solve import solve
 from edrp.engines.downtime import DowntimeParts, predict_downtime
 from edrp.engines.estimates import Estimate
-from edrp.engines.fit import JobFit, OperatorFit
+from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
-from edrp.engines.model import busy_share, placement_problem
+from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -22,13 +22,21 @@ from edrp.placement.network import Network
 from edrp.replanning.plans import exchanged_nodes, relabelled
 from edrp.replanning.rule import PlanOption, choose_option
 
+Verdict = Literal["keep", "move", "repair", "stuck", "unknown"]
+
 ADVICE_WORK = 2.0
 """Units of work for a plan; the answer says whether it is proven."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorAdvice:
-    """One operator: replicas and where, now and proposed, and how busy the busiest replica is and would be."""
+    """One operator: replicas and where, now and proposed, and how busy the busiest replica is and would be.
+
+    Attributes
+    ----------
+    judged : whether its busy time is to be judged: not that of a source chained with nothing, whose waiting counts as busy.
+    at_least : whether it may be busier than predicted, since more may be offered to it than is known.
+    """
 
     name: str
     replicas: int
@@ -37,6 +45,8 @@ class OperatorAdvice:
     proposed_nodes: tuple[str, ...]
     busy: float | None
     predicted_busy: Estimate | None
+    judged: bool
+    at_least: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +61,13 @@ class Advice:
     fewest : replicas with which no replica of an operator is too busy, with even and with free ranges of its key groups, by
         operator; of operators whose key groups are known.
     plan : the best deployment; what runs where nothing was found.
-    verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), or "stuck" (it does, and no plan was found).
+    verdict : "keep", "move" (it pays), "repair" (what runs breaks a goal), "stuck" (it does, and no plan was found), or "unknown"
+        (of no operator it is known how busy it is).
     score, plan_score : of what runs and of the plan, price left out; None where it breaks a goal.
     price : of the downtime, as a score.
     broken : what is wrong with what runs, in words.
+    short : why operators stay busier than the goal whatever is done, by operator; `broken` says it, too.
+    remarks : what limits the use of the fit and of the plan, in sentences.
     """
 
     fit: JobFit
@@ -63,13 +76,15 @@ class Advice:
     solution: EdrpSolution | RescaleSolution
     fewest: Mapping[str, tuple[int, int]]
     plan: Deployment
-    verdict: Literal["keep", "move", "repair", "stuck"]
+    verdict: Verdict
     operators: tuple[OperatorAdvice, ...]
     downtime: DowntimeParts
     score: float | None
     plan_score: float | None
     price: float
     broken: tuple[str, ...]
+    short: Mapping[str, str]
+    remarks: tuple[str, ...]
 
     @property
     def changes(self) -> bool:
@@ -94,18 +109,15 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
 
     Raises
     ------
-    EngineError
-        The load needs more replicas than are allowed.
     InvalidInstanceError
         Goals or network do not fit the job.
     """
     goals = goals or Goals()
-    base = placement_problem(fit, goals, network)
-    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    model = _solved(fit, goals, network)
+    base, keyed, solution, short = model.base, model.keyed, model.solution, model.short
     problem = base if keyed is None else keyed
     assert base.current is not None
     current = base.current
-    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
     running = problem.evaluate(problem.current)
     plans = [] if solution.deployment is None else list(_plans(solution.deployment, problem, current))
     if fit.observation.live:  # places cannot be chosen: a plan that changes no number of replicas is none
@@ -122,14 +134,77 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         solution=solution,
         fewest={} if keyed is None else dict(_fewest(base, keyed)),
         plan=plan,
-        verdict="stuck" if chosen is None else "keep" if chosen.plan == current else "move" if keep else "repair",
-        operators=tuple(_operator(operator, current, plan, goals) for operator in fit.operators),
+        verdict=_verdict(fit, None if chosen is None else chosen.plan, current, feasible=running.feasible, short=bool(short)),
+        operators=tuple(_operators(fit, current, plan, goals)),
         downtime=predict_downtime(fit, plan, goals),
         score=keep.score if keep else None,
         plan_score=best.score if best else None,
         price=best.price if best else 0.0,
-        broken=tuple(_broken_goals(problem, fit, goals)) if not running.feasible else (),
+        broken=tuple(_broken_goals(problem, fit, goals, short)) if short or not running.feasible else (),
+        short=short,
+        remarks=(*fit.remarks, *_plan_remarks(fit, plan, goals)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The model of a job, what was found for it, and operators that stay too busy."""
+
+    base: EdrpProblem
+    keyed: RescaleProblem | None
+    solution: EdrpSolution | RescaleSolution
+    short: Mapping[str, str]
+
+
+def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
+    """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
+    short = shortages(fit, goals)
+    model = first = _solve(fit, goals, network, short, ())
+    held: list[str] = []
+    while model.solution.status == "infeasible":
+        growth = {
+            operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
+            for operator in fit.operators
+        }
+        most = max(growth, key=growth.__getitem__)
+        if growth[most] <= 0:
+            return first  # growth is not what there is no room for
+        held.append(most)
+        needed = first.base.application.by_name[most].min_replicas
+        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots"}
+        model = _solve(fit, goals, network, short, held)
+    return model
+
+
+def _solve(fit: JobFit, goals: Goals, network: Network | None, short: Mapping[str, str], held: Sequence[str]) -> _Model:
+    base = placement_problem(fit, goals, network, held)
+    keyed = rescale_problem(base, fit, goals) if any(operator.groups is not None for operator in fit.operators) else None
+    solution = solve(base, work_limit=ADVICE_WORK) if keyed is None else solve(keyed, work_limit=ADVICE_WORK)
+    return _Model(base, keyed, solution, short)
+
+
+def _verdict(fit: JobFit, chosen: Deployment | None, current: Deployment, *, feasible: bool, short: bool) -> Verdict:
+    """The verdict on what was chosen; None where there is nothing to choose."""
+    if chosen is None or (chosen == current and short):
+        return "stuck"
+    if chosen != current:
+        return "move" if feasible else "repair"
+    return "unknown" if all(operator.service is None for operator in fit.operators) else "keep"
+
+
+def _plan_remarks(fit: JobFit, plan: Deployment, goals: Goals) -> Iterator[str]:
+    for operator in fit.operators:
+        fewest = cautious_replicas(operator, goals)
+        if operator.service is None or fewest == 1 or plan.degree(operator.name) != fewest:
+            continue
+        if busy_share(operator, fewest - 1, goals.rate_factor, operator.service.value) > goals.busy_limit:
+            continue
+        if operator.unbounded:
+            yield f"{operator.name} keeps its replicas, since more may be offered to the job than is known"
+        elif fewest < operator.replicas:
+            hardly = f"{operator.busy or 0:.0%} busy does not tell what limits it, which may be answers that it waits for"
+            seen = f"a replica was seen to take {operator.highest:.4g} tuples/s at most"
+            yield f"{operator.name} gets no fewer than {fewest} in one step: {hardly}; {seen}; capture again after the step"
 
 
 def _plans(
@@ -152,11 +227,11 @@ def _fewest(base: EdrpProblem, keyed: RescaleProblem) -> Iterator[tuple[str, tup
     free = keyed.replace(ranges="free")
     for operator in free.application.operators:
         even = base.application.by_name[operator.name].min_replicas
-        if operator.tasks is not None:
+        if operator.tasks is not None and operator.latency is not None:
             yield operator.name, (even, min([even, *possible_replicas(free, operator)]))
 
 
-def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals) -> Iterator[str]:
+def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goals, short: Mapping[str, str]) -> Iterator[str]:
     """Faults of the deployment that runs, in terms of the goals: too busy, too few replicas, or other limits of the model."""
     told = set()
     for operator in fit.operators:
@@ -165,7 +240,8 @@ def _broken_goals(problem: EdrpProblem | RescaleProblem, fit: JobFit, goals: Goa
             busy = busy_share(operator, operator.replicas, goals.rate_factor, operator.service.value)
         if busy is not None and busy > goals.busy_limit:
             told.add(operator.name)
-            yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}"
+            stays = f", and stays too busy: {short[operator.name]}" if operator.name in short else ""
+            yield f"busy_limit: {operator.name} is {busy:.0%} busy against {goals.busy_limit:.0%}{stays}"
     for sentence in problem.evaluate(problem.current).broken:
         follows = sentence.startswith("limits.response_time") and goals.response_time is None
         follows |= any(sentence.startswith((f"min_replicas of {name}:", f"{name} is overloaded")) for name in told)
@@ -187,12 +263,21 @@ def _option(
     return PlanOption(plan, problem.evaluate(decision).objective, downtime, goals.policy.price(downtime), moves)
 
 
-def _operator(fitted: OperatorFit, current: Deployment, plan: Deployment, goals: Goals) -> OperatorAdvice:
-    predicted = None
-    replicas = plan.degree(fitted.name)
-    if fitted.service is not None:
-        rates = (fitted.service.value, fitted.service.high, fitted.service.low)
-        predicted = Estimate(*(busy_share(fitted, replicas, goals.rate_factor, rate) for rate in rates))
-    return OperatorAdvice(
-        fitted.name, current.degree(fitted.name), replicas, current[fitted.name], plan[fitted.name], fitted.busy, predicted
-    )
+def _operators(fit: JobFit, current: Deployment, plan: Deployment, goals: Goals) -> Iterator[OperatorAdvice]:
+    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+        predicted = None
+        name, replicas = fitted.name, plan.degree(fitted.name)
+        if fitted.service is not None:
+            rates = (fitted.service.value, fitted.service.high, fitted.service.low)
+            predicted = Estimate(*(busy_share(fitted, replicas, goals.rate_factor, rate) for rate in rates))
+        yield OperatorAdvice(
+            name=name,
+            replicas=current.degree(name),
+            proposed=replicas,
+            nodes=current[name],
+            proposed_nodes=plan[name],
+            busy=fitted.busy,
+            predicted_busy=predicted,
+            judged=not fitted.source or seen.chained > 1,
+            at_least=fitted.unbounded,
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edrp.engines.estimates import BusyPoint, Estimate, RateMethod, next_duration, service_rate
+from edrp.engines.estimates import BUSY_ENOUGH, BusyPoint, Estimate, RateMethod, next_duration, service_rate
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work
+from edrp.engines.loads import DISAGREEMENT, SATURATED, Loads, Passing, find_loads
 from edrp.engines.observation import Observation, OperatorObservation, OperatorWindow
 
 RECENT = 20.0
@@ -21,6 +22,17 @@ BACKPRESSURED = 0.1
 RECENT_RESCALES = 5
 """Newest rescales that say how long stopping takes now: virtual machines grow warm, and what else runs on the nodes changes."""
 
+FEW_GROUPS = 8
+"""Key groups per replica below which replicas receive unequal loads for the number of their key groups alone: 2 and 1 of 4, or 9
+and 8 of 128. From there on the skew of keys is larger than that."""
+
+FULL = 0.99
+"""Share of time busy of replicas that what piles up before an operator is for: one with time left has received all of its own."""
+
+UNRELATED = 2.0
+"""Tuples per busy second of a replica that has time left, over those of one that has none, from which on busy time says nothing
+before an operator is full: waiting counts as busy at most, which makes this ratio smaller than 1."""
+
 NO_TIME = Estimate(0.0, 0.0, 0.0)
 
 ASSUMED_STOP = Estimate(0.3, 0.1, 1.0)
@@ -34,9 +46,13 @@ class OperatorFit:
     Attributes
     ----------
     rate : tuples/s that all replicas receive now; of a source, that they send.
-    busy : share of time that the busiest replica is busy now; None where the engine does not measure it, and for sources,
-        whose waiting may count as busy.
+    load : tuples/s that they would receive if the operator and those before it kept up; of a broadcast, each tuple counts once.
+    broadcast : tuples/s of the load that every replica receives.
+    highest : most tuples/s that a replica received in a window.
+    busy : share of time that the busiest replica is busy now; None where the engine does not measure it or it says nothing: of
+        asynchronous operators that are not full, and of sources that are chained with nothing, whose waiting may count as busy.
     service : tuples/s that one replica serves when it never waits, by the newest number of replicas; None as for `busy`.
+        Those of a source are tuples that it sends.
     method : where the service rate is from; None where there is none.
     capacities : tuples/s that so many replicas serve together, by their number, never falling; one entry for each number that
         was seen.
@@ -44,13 +60,19 @@ class OperatorFit:
     selectivity : tuples out per tuple in.
     state_sizes : bytes by replica in the last checkpoint.
     backpressured : share of time that the replica that waits most waits for those after it.
-    groups : key groups of an operator whose input is split by keys, if their state is known; None otherwise.
+    groups : key groups of an operator whose input is split by keys, if their state is known or a replica holds few; None
+        otherwise.
+    asynchronous : whether busy time says nothing before all time is busy.
+    unbounded : whether more may be offered to it than its load, since a source cannot send more.
     """
 
     name: str
     source: bool
     replicas: int
     rate: float
+    load: float
+    broadcast: float
+    highest: float
     busy: float | None
     service: Estimate | None
     method: RateMethod | None
@@ -60,6 +82,12 @@ class OperatorFit:
     state_sizes: tuple[int, ...]
     backpressured: float
     groups: KeyGroups | None = None
+    asynchronous: bool = False
+    unbounded: bool = False
+
+    def received(self, replicas: int) -> float:
+        """Tuples/s that so many replicas together would receive, copies of what is broadcast included."""
+        return self.load + (replicas - 1) * self.broadcast
 
     @property
     def state_size(self) -> int:
@@ -109,52 +137,109 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
         Bytes by key group of the operators whose key groups a checkpoint tells. If there are any, every operator whose input
         is split by keys has its key groups: the load of a replica follows the state of those that it holds.
     """
-    operators = tuple(_fit_operator(operator, observation, group_states or {}) for operator in observation.operators)
+    passing = {operator.name: _passing(operator, observation) for operator in observation.operators}
+    loads = find_loads(observation, passing)
+    operators = tuple(_fit_operator(operator, observation, loads, group_states or {}) for operator in observation.operators)
     restart, restore = _restart_and_restore(observation)
+    tuple_sizes = {operator.name: _tuple_size(operator.windows[-1]) for operator in observation.operators}
     return JobFit(
         observation,
         operators,
-        tuple(_streams(observation, {operator.name: operator for operator in operators})),
+        tuple(StreamFit(s.source, s.target, rate, tuple_sizes[s.target]) for s, rate in loads.streams.items()),
         restart,
         restore,
         next_duration(observation.checkpoints.durations),
-        tuple(_remarks(observation, operators)),
+        tuple(_remarks(observation, operators, "follow their state" if group_states else "be even")),
     )
 
 
+class _Recent:
+    """How an operator is now: sums over the last windows, by replica."""
+
+    def __init__(self, operator: OperatorObservation, *, source: bool) -> None:
+        self._windows, self._source = _recent(operator.windows), source
+        self._replicas = range(self._windows[-1].parallelism)
+        self.received = [sum(window.subtasks[u].records_in for window in self._windows) for u in self._replicas]
+        self.sent = sum(subtask.records_out for window in self._windows for subtask in window.subtasks)
+        clocks = [sum(window.subtasks[u].clock for window in self._windows) for u in self._replicas]
+        busy = [sum(window.subtasks[u].busy or 0.0 for window in self._windows) for u in self._replicas]
+        waits = [sum(window.subtasks[u].backpressured for window in self._windows) for u in self._replicas]
+        self.shares = [part / clock if clock > 0 else None for part, clock in zip(busy, clocks, strict=True)]
+        self.backpressured = max((part / clock for part, clock in zip(waits, clocks, strict=True) if clock > 0), default=0.0)
+
+    @property
+    def rate(self) -> float:
+        """Tuples/s that all replicas receive; of a source, that they send."""
+        weight = sum(map(_weight, self._windows))
+        total = sum(_total_rate(window, out=self._source) * _weight(window) for window in self._windows)
+        return total / weight if weight else 0.0
+
+    @property
+    def selectivity(self) -> float:
+        """Tuples out per tuple in; what a source sends is its rate."""
+        total = sum(self.received)
+        return 1.0 if self._source else self.sent / total if total else 0.0
+
+    @property
+    def busy(self) -> float | None:
+        """Share of time that the busiest replica is busy."""
+        return max((share for share in self.shares if share is not None), default=None)
+
+    def own(self, growth: float, broadcast: float) -> list[float]:
+        """Tuples of each replica alone: with those that wait for the replicas that are full, without those that all receive."""
+        total, rate = sum(self.received), self.rate
+        full = [share is not None and share >= FULL for share in self.shares]
+        waiting = total * (growth - 1.0) / max(1, sum(full))
+        alike = total * broadcast / rate if rate else 0.0
+        return [max(0.0, received + waiting * late - alike) for received, late in zip(self.received, full, strict=True)]
+
+
+def _is_source(operator: OperatorObservation, observation: Observation) -> bool:
+    return all(stream.target != operator.name for stream in observation.streams)
+
+
+def _passing(operator: OperatorObservation, observation: Observation) -> Passing:
+    source = _is_source(operator, observation)
+    recent, chained = _Recent(operator, source=source), operator.chained > 1
+    busy = recent.busy or 0.0
+    held = source and (recent.backpressured > BACKPRESSURED or (chained and busy >= SATURATED))
+    return Passing(recent.rate, recent.rate * recent.selectivity, busy, operator.parallelism, held)
+
+
 def _fit_operator(
-    operator: OperatorObservation, observation: Observation, group_states: Mapping[str, Sequence[int]]
+    operator: OperatorObservation, observation: Observation, loads: Loads, group_states: Mapping[str, Sequence[int]]
 ) -> OperatorFit:
-    source = all(stream.target != operator.name for stream in observation.streams)
-    recent = _recent(operator.windows)
-    received = sum(_total_rate(window, out=source) * _weight(window) for window in recent)
-    weight = sum(map(_weight, recent))
-    service, method = (None, None) if source else _service(operator.windows, recent[-1].parallelism)
-    loads = [sum(window.subtasks[u].records_in for window in recent) for u in range(recent[-1].parallelism)]
-    clocks = [sum(window.subtasks[u].clock for window in recent) for u in range(recent[-1].parallelism)]
-    busy = [sum(window.subtasks[u].busy or 0.0 for window in recent) for u in range(recent[-1].parallelism)]
-    waits = [sum(window.subtasks[u].backpressured for window in recent) for u in range(recent[-1].parallelism)]
-    shares = [part / clock for part, clock in zip(busy, clocks, strict=True) if clock > 0]
+    source = _is_source(operator, observation)
+    recent = _Recent(operator, source=source)
+    service = None if source and operator.chained == 1 else _Service(operator, out=source)
+    growth, broadcast = loads.growth[operator.name], loads.broadcast[operator.name]
     hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
-    sent = sum(subtask.records_out for window in recent for subtask in window.subtasks)
+    own = recent.own(growth, broadcast)
+    few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
+    estimate, method = service.now if service else (None, None)
     return OperatorFit(
         name=operator.name,
         source=source,
         replicas=operator.parallelism,
-        rate=received / weight if weight else 0.0,
-        busy=max(shares) if shares and not source else None,
-        service=service,
+        rate=recent.rate,
+        load=max(broadcast, recent.rate * growth - (operator.parallelism - 1) * broadcast),
+        broadcast=broadcast,
+        highest=_highest(operator.windows, out=source),
+        busy=recent.busy if service and service.says_busy(recent.busy) else None,
+        service=estimate,
         method=method,
-        capacities=() if source else tuple(_capacities(operator.windows)),
-        skew=max(loads) * len(loads) / sum(loads) if hashed and sum(loads) > 0 else 1.0,
-        selectivity=1.0 if source else sent / sum(loads) if sum(loads) else 0.0,
+        capacities=tuple(service.capacities()) if service else (),
+        skew=max(own) * len(own) / sum(own) if hashed and sum(own) > 0 else 1.0,
+        selectivity=recent.selectivity,
         state_sizes=operator.state_sizes,
-        backpressured=max((part / clock for part, clock in zip(waits, clocks, strict=True) if clock > 0), default=0.0),
-        groups=_key_groups(operator, loads, group_states) if hashed and group_states else None,
+        backpressured=recent.backpressured,
+        groups=_key_groups(operator, own, group_states) if hashed and (group_states or few) else None,
+        asynchronous=service is not None and service.asynchronous,
+        unbounded=operator.name in loads.unbounded,
     )
 
 
-def _key_groups(operator: OperatorObservation, loads: Sequence[int], group_states: Mapping[str, Sequence[int]]) -> KeyGroups:
+def _key_groups(operator: OperatorObservation, loads: Sequence[float], group_states: Mapping[str, Sequence[int]]) -> KeyGroups:
     groups = operator.max_parallelism
     sizes = group_states.get(operator.name) or group_sizes(operator.state_sizes or [0], groups)
     return KeyGroups(tuple(group_work(loads, groups, sizes)), tuple(map(float, sizes)))
@@ -184,49 +269,69 @@ def _total_rate(window: OperatorWindow, *, out: bool) -> float:
     return sum(count / time for count, time in zip(records, seconds, strict=True) if time > 0)
 
 
-def _points(windows: Sequence[OperatorWindow], replicas: int) -> list[BusyPoint]:
-    """How busy each of so many replicas was in each window."""
-    return [
-        BusyPoint(subtask.records_in / subtask.clock, subtask.busy / subtask.clock, replica)
+def _highest(windows: Sequence[OperatorWindow], *, out: bool) -> float:
+    """Most tuples/s that a replica took in, or that a source sent, in a window."""
+    counts = (
+        (subtask.records_out if out else subtask.records_in, subtask.clock or window.seconds)
         for window in windows
-        if window.parallelism == replicas
-        for replica, subtask in enumerate(window.subtasks)
-        if subtask.busy and subtask.records_in >= MIN_RECORDS
-    ]
+        for subtask in window.subtasks
+    )
+    return max((count / seconds for count, seconds in counts if seconds > 0), default=0.0)
 
 
-def _service(windows: Sequence[OperatorWindow], replicas: int) -> tuple[Estimate | None, RateMethod | None]:
-    points = _points(windows, replicas)
-    return service_rate(points) if points else (None, None)
+class _Service:
+    """What replicas of an operator serve, by how busy each was in each window; of a source, what it sends counts."""
 
+    def __init__(self, operator: OperatorObservation, *, out: bool) -> None:
+        self._windows, self._out = operator.windows, out
+        self._replicas = operator.windows[-1].parallelism
+        points = [point for replicas in self._numbers for point in self._points(replicas)]
+        full = [point.rate for point in points if point.busy >= SATURATED]
+        idle = [point.rate / point.busy for point in points if point.busy < BUSY_ENOUGH]
+        related = not full or not idle or max(idle) <= UNRELATED * max(full)
+        self.asynchronous = operator.asynchronous or not related
 
-def _capacities(windows: Sequence[OperatorWindow]) -> Iterator[tuple[int, float]]:
-    """Capacity of each number of replicas that was seen; where more replicas seem to serve less, as much as fewer."""
-    reached = 0.0
-    for replicas in sorted({window.parallelism for window in windows}):
-        service, _ = _service(windows, replicas)
-        if service is not None:
-            reached = max(reached, replicas * service.value)
-            yield replicas, reached
+    @property
+    def now(self) -> tuple[Estimate | None, RateMethod | None]:
+        """What one of as many replicas as there are serves; where waiting is not busy, one of any number."""
+        numbers = self._numbers if self.asynchronous else [self._replicas]
+        points = [point for replicas in numbers for point in self._usable(replicas)]
+        return service_rate(points) if points else (None, None)
 
+    def says_busy(self, busy: float | None) -> bool:
+        """Whether such a share of time busy says something."""
+        return not self.asynchronous or (busy or 0.0) >= SATURATED
 
-def _streams(observation: Observation, fits: dict[str, OperatorFit]) -> Iterator[StreamFit]:
-    """Rates of streams: what a target receives where it has one input, else what the source sends; the rest is split evenly."""
-    inputs = {name: [stream for stream in observation.streams if stream.target == name] for name in fits}
-    outputs = {name: [stream for stream in observation.streams if stream.source == name] for name in fits}
-    sent = {name: fit.rate * fit.selectivity for name, fit in fits.items()}
-    tuple_sizes = {operator.name: _tuple_size(operator.windows[-1]) for operator in observation.operators}
-    for stream in observation.streams:
-        others = [other for other in inputs[stream.target] if other != stream]
-        if not others:
-            rate = fits[stream.target].rate
-        elif len(outputs[stream.source]) == 1:
-            rate = sent[stream.source]
-        else:
-            known = [other for other in others if len(outputs[other.source]) == 1]
-            left = fits[stream.target].rate - sum(sent[other.source] for other in known)
-            rate = max(0.0, left) / (len(others) + 1 - len(known))
-        yield StreamFit(stream.source, stream.target, rate, tuple_sizes[stream.target])
+    def capacities(self) -> Iterator[tuple[int, float]]:
+        """Capacity of each number of replicas that was seen; where more replicas seem to serve less, as much as fewer."""
+        reached = 0.0
+        for replicas in self._numbers:
+            points = self._usable(replicas)
+            if points:
+                reached = max(reached, replicas * service_rate(points)[0].value)
+                yield replicas, reached
+
+    @property
+    def _numbers(self) -> list[int]:
+        return sorted({window.parallelism for window in self._windows})
+
+    def _usable(self, replicas: int) -> list[BusyPoint]:
+        """How busy each was, without what says nothing."""
+        return [point for point in self._points(replicas) if self.says_busy(point.busy)]
+
+    def _points(self, replicas: int) -> list[BusyPoint]:
+        """How busy each of so many replicas was in each window."""
+        counted = (
+            (subtask.records_out if self._out else subtask.records_in, subtask, replica)
+            for window in self._windows
+            if window.parallelism == replicas
+            for replica, subtask in enumerate(window.subtasks)
+        )
+        return [
+            BusyPoint(count / subtask.clock, subtask.busy / subtask.clock, replica)
+            for count, subtask, replica in counted
+            if subtask.busy and count >= MIN_RECORDS
+        ]
 
 
 def _tuple_size(window: OperatorWindow) -> float:
@@ -245,20 +350,45 @@ def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
     return restart, restoring
 
 
-def _remarks(observation: Observation, operators: Sequence[OperatorFit]) -> Iterator[str]:
-    for operator in operators:
-        if operator.method == "understated":
-            busy = f"{operator.busy or 0:.0%}"
-            yield f"capacity of {operator.name} is probably understated: it was {busy} busy; capture at a higher load"
-        if operator.source and operator.backpressured > BACKPRESSURED:
-            yield f"{operator.name} waits for those after it: more is offered than the {operator.rate:.6g} tuples/s that it sends"
-        if not operator.source and operator.service is None:
-            yield f"service rate of {operator.name} is not known: it received too little, or has no busy time; its replicas stay"
+def _remarks(observation: Observation, operators: Sequence[OperatorFit], spread: str) -> Iterator[str]:
+    yield from observation.remarks
+    for seen, operator in zip(observation.operators, operators, strict=True):
+        yield from _service_remarks(operator, chained=seen.chained > 1)
+        yield from _load_remarks(operator)
         if operator.groups is not None:
-            yield f"work of the key groups of {operator.name} that a replica holds is taken to follow their state"
+            yield f"work of the key groups of {operator.name} that a replica holds is taken to {spread}"
         elif operator.skew > 1 and operator.replicas > 1:
             yield f"the busiest replica of {operator.name} receives {operator.skew:.3g} times the mean; that is taken to stay so"
     if any(window.since_start for operator in observation.operators for window in operator.windows):
         yield "there is one round of counters only, so that rates are means since the start; capture for more --seconds"
     if not any(rescale.stopped is not None for rescale in observation.rescales):
         yield "no rescale is remembered (web.adaptive-scheduler.rescale-history.size, from 2.3 on): the time to stop is assumed"
+
+
+def _service_remarks(operator: OperatorFit, *, chained: bool) -> Iterator[str]:
+    name = operator.name
+    waits = f"{name} is asynchronous: it waits without being busy until it is full"
+    if operator.asynchronous and operator.service is not None:
+        yield f"{waits}; its service rate is that of replicas that were full"
+    elif operator.method == "understated":
+        yield f"capacity of {name} is probably understated: it was {operator.busy or 0:.0%} busy; capture at a higher load"
+    elif operator.service is None and (chained or not operator.source):
+        why = "it received too little" if operator.busy is not None else "the engine gives no busy time of it"
+        yield f"service rate of {name} is not known: {waits if operator.asynchronous else why}; its replicas stay"
+
+
+def _load_remarks(operator: OperatorFit) -> Iterator[str]:
+    name, rate = operator.name, f"{operator.rate:.6g} tuples/s"
+    full = operator.busy is not None and operator.busy >= SATURATED
+    load = operator.received(operator.replicas)
+    if operator.source and operator.backpressured > BACKPRESSURED:
+        yield f"{name} waits for those after it: more is offered than the {rate} that it sends"
+    elif operator.source and full:
+        yield (
+            f"{name} is busy all the time: its load is at least the {rate} that it sends, and probably more; more replicas help "
+            "if its input has as many parts, and not if it waits in its own code"
+        )
+    elif full and load > operator.rate * (1.0 + DISAGREEMENT):
+        yield f"{name} receives {rate}, and the rest of its load of at least {load:.6g} piles up before it"
+    if operator.broadcast:
+        yield f"every replica of {name} receives the {operator.broadcast:.6g} tuples/s that are broadcast, however many there are"

@@ -49,7 +49,7 @@ def group_sizes(state_sizes: Sequence[int], groups: int) -> list[float]:
     return _spread([float(size) for size in state_sizes], groups)
 
 
-def group_work(loads: Sequence[int], groups: int, sizes: Sequence[float] = ()) -> list[float]:
+def group_work(loads: Sequence[float], groups: int, sizes: Sequence[float] = ()) -> list[float]:
     """Work of each key group by what its replica receives; equal where nothing was received.
 
     Engines do not count tuples by key group. Within a replica work follows the state of its key groups where their sizes are

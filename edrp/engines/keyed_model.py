@@ -7,8 +7,9 @@ from typing import Any
 
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.engines.fit import JobFit
-from edrp.engines.goals import Goals, ReplicaBounds
+from edrp.engines.goals import Goals
 from edrp.engines.key_groups import held_groups
+from edrp.engines.model import replica_floor
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange, Replica
 from edrp.migration.rescale.documents import KeyedApplication, KeyedOperator, KeyedTasks, RescaleNetwork
 from edrp.migration.rescale.problem import RescaleLimits, RescaleProblem, RescaleWeights
@@ -37,8 +38,9 @@ def rescale_problem(problem: EdrpProblem, fit: JobFit, goals: Goals) -> RescaleP
         groups = fitted.groups
         fields: dict[str, Any] = {name: getattr(operator, name) for name in Operator.model_fields}
         if groups is not None:
-            floor = goals.operators.get(operator.name, ReplicaBounds()).min_replicas
-            fewest = operator.min_replicas if fitted.service is None else min(floor, operator.min_replicas)
+            fewest = operator.min_replicas
+            if operator.latency is not None:  # ranges tell by themselves how many are enough
+                fewest = min(replica_floor(fitted, goals), fewest)
             tasks = KeyedTasks(work=groups.work, state_size=groups.state_size)
             fields |= {"tasks": tasks, "state_size": 0.0, "min_replicas": fewest}
         operators.append(KeyedOperator(**fields))

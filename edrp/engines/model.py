@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
-from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.observation import Observation, OperatorObservation
+from edrp.engines.observation import Observation, OperatorObservation, StreamObservation
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
@@ -29,34 +28,45 @@ MAX_SLOT_RULES = 64
 MAX_REPLICAS_FACTOR = 2
 """Most replicas in the model, as a multiple of the fewest that carry the load, unless more run now."""
 
+NEARLY_LOWEST = 1.05
+"""Share of time busy over the lowest that is possible, up to which fewer replicas will do where none are enough."""
+
+STEP, SMALL_STEP = 2.0, 1.5
+"""Most tuples/s that a replica gets where its service rate is extrapolated, as a multiple of the most that one was seen to take:
+replicas are halved at most, and an operator that is hardly busy loses a third at most, since something else may limit it."""
+
+HARDLY_BUSY = 0.1
+"""Share of time busy below which busy time says little about what limits an operator, such as answers that it waits for."""
+
 RESPONSE_TIME_FACTOR = 2.0
 """The response time is normalised by so many times that of the fewest replicas allowed, where the goals name no limit."""
 
 
-def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None) -> EdrpProblem:
+def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None, held: Collection[str] = ()) -> EdrpProblem:
     """The job as a problem of kind `edrp`: fewest replicas that are not too busy, and a short response time.
 
     Service rates are those of the busiest replica: what all serve together is divided by the skew, but where key groups are
     known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
-    many replicas that none is busier than the goal; sources, and operators of unknown service rate, keep theirs unless the
-    goals bound them.
+    many replicas that none is busier than the goal; operators of unknown service rate keep theirs unless the goals bound them,
+    and sources never get fewer. Where the load needs more than are allowed (`shortages`), an operator has as many as help,
+    and its waiting is left out. So it is of operators that are `held`: these keep their replicas, however busy.
 
     Raises
     ------
-    EngineError
-        The load needs more replicas than are allowed.
     InvalidInstanceError
         The network is not that of the nodes, or the goals name an unknown operator.
     """
     _refuse_unknown(fit, goals)
-    slots = slot_resources(fit.observation.operators)
+    slots, short = slot_resources(fit.observation.operators), shortages(fit, goals)
     operators = [
         _operator(fitted, seen, fit, goals, slots[fitted.name])
+        | ({"latency": None} if fitted.name in short or fitted.name in held else {})
+        | (dict.fromkeys(("min_replicas", "max_replicas"), fitted.replicas) if fitted.name in held else {})
         for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
     ]
     streams = [
         {"source": stream.source, "target": stream.target, "rate": stream.rate * goals.rate_factor, "partitioning": how}
-        for stream, how in zip(fit.streams, (stream.partitioning for stream in fit.observation.streams), strict=True)
+        for stream, how in zip(fit.streams, map(_all_to_all, fit.observation.streams), strict=True)
     ]
     placed = _network(fit, network, sorted({name for names in slots.values() for name in names}), goals.delay_factor)
     weight = goals.response_time_weight
@@ -74,6 +84,11 @@ def placement_problem(fit: JobFit, goals: Goals, network: Network | None = None)
         current={operator.name: operator.nodes for operator in fit.observation.operators},
         reconfiguration="storm",
     )
+
+
+def _all_to_all(stream: StreamObservation) -> str:
+    """The partitioning in documents, which know no broadcast: capacities hold what comes of it."""
+    return "rebalance" if stream.partitioning == "broadcast" else stream.partitioning
 
 
 def latency_aware_problem(problem: EdrpProblem, deployment: Deployment) -> LatencyAwareProblem:
@@ -114,8 +129,7 @@ def migration_problem(fitted: OperatorFit, seen: OperatorObservation, replicas: 
 def busy_share(fitted: OperatorFit, replicas: int, factor: float, service: float) -> float:
     """Share of time that the busiest of so many replicas is busy, if one serves `service` tuples/s as things are now."""
     assert fitted.service is not None
-    capacity = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
-    return fitted.rate * factor * _heaviest(fitted, replicas) * fitted.service.value / (capacity * service)
+    return fitted.load * factor * _heaviest(fitted, replicas) * fitted.service.value / (_capacity(fitted, replicas) * service)
 
 
 def _heaviest(fitted: OperatorFit, replicas: int) -> float:
@@ -123,17 +137,38 @@ def _heaviest(fitted: OperatorFit, replicas: int) -> float:
     return 1.0 if fitted.groups is None else replicas * fitted.groups.heaviest_share(replicas)
 
 
+def _capacity(fitted: OperatorFit, replicas: int) -> float:
+    """Tuples/s of its load that so many replicas take in before the busiest has enough.
+
+    What is broadcast does not divide by the number of replicas: the busiest one gets all of it besides its part of the rest.
+    """
+    divided = CapacityCurveLatency(**_capacity_points(fitted)).capacity(replicas)
+    if not fitted.broadcast:
+        return divided
+    serving = CapacityCurveLatency(**_never_falling(dict(fitted.capacities))).true_rate(replicas)
+    heaviest, alike = _heaviest(fitted, replicas), fitted.broadcast / fitted.load
+    return heaviest / ((1.0 - alike) * heaviest / divided + alike / serving)
+
+
+def _skew(fitted: OperatorFit, replicas: int) -> float:
+    """Load of the busiest of so many replicas over the mean, as far as capacities hold it; a single one has none."""
+    return fitted.skew if replicas > 1 and fitted.groups is None else 1.0
+
+
 def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
-    """Tuples/s that so many replicas take in before the busiest has enough, by their number.
+    """Tuples/s that so many replicas take in before the busiest has enough, by their number, with nothing broadcast.
 
     What replicas serve together is divided by the skew, but for a single one, which has none. Where key groups are known,
     each number of replicas has a skew of its own, and this is what all serve together.
     """
     assert fitted.service is not None
-    skew = 1.0 if fitted.groups is not None else fitted.skew
-    points = {replicas: capacity / (skew if replicas > 1 else 1.0) for replicas, capacity in fitted.capacities}
-    if skew > 1:
+    points = {replicas: capacity / _skew(fitted, replicas) for replicas, capacity in fitted.capacities}
+    if _skew(fitted, 2) > 1:
         points.setdefault(1, min(fitted.service.value, *points.values()))
+    return _never_falling(points)
+
+
+def _never_falling(points: Mapping[int, float]) -> dict[str, list[Any]]:
     capacities: list[float] = []
     for replicas in sorted(points):
         capacities.append(max([points[replicas], *capacities[-1:]]))
@@ -141,46 +176,89 @@ def _capacity_points(fitted: OperatorFit) -> dict[str, list[Any]]:
 
 
 def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
-    """Fewest and most replicas: none busier than the goal, no more than the engine and slots allow that no other job holds.
+    """Fewest and most replicas: none busier than the goal, no more than engine and slots allow, and no large step down.
 
-    Raises
-    ------
-    EngineError
-        The load needs more than are allowed.
+    Where the load needs more than are allowed, both are the fewest that come nearest to the goal, and no fewer than run.
     """
-    bounds = goals.operators.get(fitted.name)
-    if fitted.service is None and bounds is None:
+    if fitted.service is None and fitted.name not in goals.operators:
         return fitted.replicas, fitted.replicas
-    bounds = bounds or ReplicaBounds()
-    slots = sum(fit.observation.open_slots.values())
-    most = min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
+    most = _most_replicas(fitted, seen, fit, goals)
+    floor = min(replica_floor(fitted, goals), most)
     if fitted.service is None:
-        return min(bounds.min_replicas, most), most
-    service = fitted.service.value
-    needed = next(
-        (
-            n
-            for n in range(bounds.min_replicas, most + 1)
-            if busy_share(fitted, n, goals.rate_factor, service) <= goals.busy_limit
-        ),
-        None,
-    )
-    if needed is None:
-        raise EngineError(f"operator {fitted.name}", _why_too_few(fitted, most, goals))
-    return needed, most
+        return floor, most
+    needed = (n for n in range(floor, most + 1) if _share(fitted, n, goals) <= goals.busy_limit)
+    fewest = next(needed, None)
+    if fewest is not None:
+        return fewest, most
+    shares = {n: _share(fitted, n, goals) for n in range(floor, most + 1)}
+    nearly = NEARLY_LOWEST * min(shares.values())
+    best = max(min(fitted.replicas, most), next(n for n, share in shares.items() if share <= nearly))
+    return best, best
 
 
-def _why_too_few(fitted: OperatorFit, most: int, goals: Goals) -> str:
-    """Why the most replicas that are allowed do not carry the load, with the remedy."""
+def _share(fitted: OperatorFit, replicas: int, goals: Goals) -> float:
+    """Share of time busy at the load to plan for."""
     assert fitted.service is not None
+    return busy_share(fitted, replicas, goals.rate_factor, fitted.service.value)
+
+
+def shortages(fit: JobFit, goals: Goals) -> dict[str, str]:
+    """Operators that are busier than the goal with any number of replicas that is allowed, and why, with the remedy."""
+    short = {}
+    for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
+        if fitted.service is None:
+            continue
+        best, _ = replica_bounds(fitted, seen, fit, goals)
+        if _share(fitted, best, goals) > goals.busy_limit:
+            short[fitted.name] = _why_too_few(fitted, best, _most_replicas(fitted, seen, fit, goals), goals)
+    return short
+
+
+def replica_floor(fitted: OperatorFit, goals: Goals) -> int:
+    """Fewest replicas that the goals and caution allow, however little they would be busy; without a goal a source keeps its."""
+    bounds = goals.operators.get(fitted.name)
+    least = bounds.min_replicas if bounds else fitted.replicas if fitted.source else 1
+    return max(least, cautious_replicas(fitted, goals))
+
+
+def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
+    """Fewest replicas in one step, where it is not known what a replica serves.
+
+    None are taken away while more may be offered than is known. Where the service rate is extrapolated from a low load, a
+    replica gets at most so many times what one was seen to take, with one replica less allowed in any case.
+    """
+    if fitted.unbounded:
+        return fitted.replicas
+    if fitted.method == "ratio":
+        return 1
+    step = SMALL_STEP if (fitted.busy or 0.0) < HARDLY_BUSY else STEP
+    allowed = (n for n in range(1, fitted.replicas) if fitted.received(n) * goals.rate_factor <= n * step * fitted.highest)
+    return next(allowed, max(1, fitted.replicas - 1))
+
+
+def _most_replicas(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> int:
+    bounds = goals.operators.get(fitted.name, ReplicaBounds())
+    slots = sum(fit.observation.open_slots.values())
+    return min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
+
+
+def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str:
+    """Why no number of replicas that is allowed carries the load, with the remedy."""
+    assert fitted.service is not None
+    goal = f"against {goals.busy_limit:.0%}"
     if fitted.groups is not None:
-        load = fitted.rate * goals.rate_factor * fitted.groups.heaviest_share(len(fitted.groups.work))
+        load = fitted.load * goals.rate_factor * fitted.groups.heaviest_share(len(fitted.groups.work))
         alone = load / fitted.service.value
         if alone > goals.busy_limit:
-            why = f"its busiest key group alone would keep a replica {alone:.0%} busy against {goals.busy_limit:.0%}"
+            why = f"its busiest key group alone would keep a replica {alone:.0%} busy {goal}"
             return f"{why}, however many there are; split its keys, or raise busy_limit in the goals"
-    share = busy_share(fitted, most, goals.rate_factor, fitted.service.value)
-    why = f"{most} replica{'s' * (most != 1)}, the most allowed, would be {share:.0%} busy against {goals.busy_limit:.0%}"
+    alike = fitted.broadcast * goals.rate_factor / fitted.service.value
+    if alike > goals.busy_limit:
+        why = f"what is broadcast to it alone would keep every replica {alike:.0%} busy {goal}, however many there are"
+        return f"{why}; broadcast less, or raise busy_limit in the goals"
+    share = _share(fitted, best, goals)
+    among = "the most allowed" if best == most else f"and hardly less with up to {most}, the most allowed"
+    why = f"{best} replica{'s' * (best != 1)}, {among}, would be {share:.0%} busy {goal}"
     return f"{why}; add slots, or raise max_replicas or busy_limit in the goals"
 
 
@@ -248,9 +326,9 @@ def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals
     most = min(most, max(MAX_REPLICAS_FACTOR * fewest, fitted.replicas))
     return {
         "name": fitted.name,
-        "latency": _latency(fitted),
-        "external_rate": fitted.rate * goals.rate_factor if fitted.source else 0.0,
-        "selectivity": fitted.selectivity,
+        "latency": _latency(fitted, most),
+        "external_rate": fitted.load * goals.rate_factor if fitted.source else 0.0,
+        "selectivity": fitted.selectivity * (fitted.received(fitted.replicas) / fitted.load if fitted.load else 1.0),
         "state_size": float(fitted.state_size),
         "resources": dict.fromkeys(slots, 1.0),
         "cost": goals.replica_cost,
@@ -259,11 +337,13 @@ def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals
     }
 
 
-def _latency(fitted: OperatorFit) -> dict[str, Any] | None:
+def _latency(fitted: OperatorFit, most: int) -> dict[str, Any] | None:
     """A replica as a queue, whose service rate is that by which the busiest one has enough."""
     if fitted.service is None:
         return None
     points = _capacity_points(fitted)
+    if fitted.broadcast:
+        points = _never_falling({replicas: _capacity(fitted, replicas) for replicas in range(1, most + 1)})
     if len(points["replicas"]) == 1:
         return {"model": "mm1", "service_rate": points["capacities"][0] / points["replicas"][0]}
     return {"model": "capacity-curve", **points}
@@ -306,14 +386,14 @@ def _response_time_scale(
 
     `heaviest` are loads of the busiest replica of each operator over the mean.
     """
-    received: dict[str, float] = {}
+    received = {fields["name"]: fields["external_rate"] for fields in operators}
     for stream in streams:
-        received[stream["target"]] = received.get(stream["target"], 0.0) + stream["rate"]
+        received[stream["target"]] += stream["rate"]
     total = 0.0
     for fields, times in zip(operators, heaviest, strict=True):
         operator = Operator(**fields)
         if operator.latency is not None:
-            load = times * received.get(operator.name, 0.0) / operator.min_replicas
+            load = times * received[operator.name] / operator.min_replicas
             total += operator.latency.at(load, operator.min_replicas)
     delays = [link.delay for link in (*network.links, *network.classes)]
     return RESPONSE_TIME_FACTOR * (total + max(delays, default=0.0) * len(streams)) or 1.0

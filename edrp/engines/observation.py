@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-Partitioning = Literal["forward", "hash", "rebalance"]
+Partitioning = Literal["forward", "hash", "rebalance", "broadcast"]
+"""How tuples are dealt to replicas; with "broadcast" each of these receives all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,9 @@ class OperatorObservation:
     windows : in the order of time; with another number of replicas after a rescale.
     start_seconds : deploying the slowest replica, and then initialising it, which restores its state.
     state_sizes : bytes in the last checkpoint, by replica; empty where there is none.
+    names : whole names of the operators that are chained in it, as far as the engine tells them.
+    chained : number of these operators.
+    asynchronous : whether it is known to wait for answers of others while it counts as idle.
     """
 
     name: str
@@ -86,6 +90,9 @@ class OperatorObservation:
     windows: tuple[OperatorWindow, ...]
     start_seconds: tuple[float, float]
     state_sizes: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    chained: int = 1
+    asynchronous: bool = False
 
     @property
     def parallelism(self) -> int:
@@ -156,6 +163,8 @@ class Observation:
     live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
     max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
     follows_slots : whether the engine itself gives the job as many replicas as there are slots, and refuses other numbers.
+    finished : bounds of the replicas of operators that have finished and are left out, by the engine's identifier.
+    remarks : what limits the use of the observation, in sentences.
     """
 
     engine: str
@@ -170,6 +179,8 @@ class Observation:
     checkpoints: CheckpointObservation
     rescales: tuple[RescaleObservation, ...]
     follows_slots: bool = False
+    finished: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def own_slots(self) -> dict[str, int]:

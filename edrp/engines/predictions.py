@@ -8,11 +8,9 @@ from statistics import fmean, stdev
 
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import BACKPRESSURED, JobFit, OperatorFit
+from edrp.engines.loads import SATURATED
 from edrp.engines.model import busy_share
 from edrp.placement.deployment import Deployment
-
-SATURATED = 0.98
-"""Share of time busy from which on an operator has nothing to spare."""
 
 FULL = 0.95
 """Share of time busy that is measured of an operator that has more to do than it can."""
@@ -78,7 +76,7 @@ def throughput(fit: JobFit) -> float:
 def is_waiting(fit: JobFit) -> bool:
     """Whether the job does not keep up with its load."""
     return any(
-        operator.backpressured > BACKPRESSURED if operator.source else (operator.busy or 0.0) >= SATURATED
+        (operator.source and operator.backpressured > BACKPRESSURED) or (operator.busy or 0.0) >= SATURATED
         for operator in fit.operators
     )
 
@@ -103,7 +101,7 @@ def predict(fit: JobFit, plan: Deployment, widths: Mapping[str, float], downtime
     return Prediction(
         replicas={name: plan.degree(name) for name in plan},
         throughput=widen(processed, widths.get(THROUGHPUT, 1.0)),
-        rates={operator.name: operator.rate * share.value for operator in fit.operators},
+        rates={operator.name: operator.received(plan.degree(operator.name)) * share.value for operator in fit.operators},
         busy={name: widen(shares.scaled(share.value), widths.get(name, 1.0)) for name, shares in busy.items()},
         downtime=None if downtime is None else widen(downtime, widths.get(DOWNTIME, 1.0)),
     )

@@ -19,6 +19,8 @@ from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
 RIGHT = ("replicas", "proposed", "busy now", "predicted", "autoscaler")
+UNKNOWN = "unknown"
+
 DOWNTIME = ("downtime", "seconds (90 % interval)")
 
 
@@ -28,7 +30,7 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     Parameters
     ----------
     rule, rule_name
-        Number of replicas of each operator by what scales the engine's jobs today, and its name.
+        Number of replicas by what scales the engine's jobs today, of each operator that it can judge, and its name.
     """
     yield job_sentence(advice)
     yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)
@@ -38,7 +40,7 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     yield proof_sentence(advice)
     yield rule_sentence(advice, rule, rule_name)
     yield from free_sentences(advice)
-    yield from (f"• {remark}" for remark in advice.fit.remarks)
+    yield from (f"• {remark}" for remark in advice.remarks)
     if advice.changes and advice.verdict in ("move", "repair"):
         yield "The calls that carry it out:"
         yield from (Text(f"  {line}", no_wrap=True, overflow="ignore") for line in calls)  # which are copied as they are
@@ -56,11 +58,14 @@ def operator_rows(advice: Advice, rule: Mapping[str, int]) -> list[tuple[str, ..
     live = advice.fit.observation.live
     rows: list[tuple[str, ...]] = []
     for operator in advice.operators:
-        now = "" if operator.busy is None else f"{operator.busy:.0%}"
-        then = "" if operator.predicted_busy is None else _percent(operator.predicted_busy)
+        unknown = UNKNOWN if operator.judged else ""
+        now = unknown if operator.busy is None else f"{operator.busy:.0%}"
+        then = unknown if operator.predicted_busy is None else _percent(operator.predicted_busy)
+        then = f"≥ {then}" if operator.at_least and operator.predicted_busy is not None else then
         where = counted(operator.nodes if live else operator.proposed_nodes)
         where = "the scheduler chooses" if live and operator.proposed != operator.replicas else where
-        rows.append((operator.name, str(operator.replicas), str(operator.proposed), now, then, where, str(rule[operator.name])))
+        replicas = str(operator.replicas), str(operator.proposed)
+        rows.append((operator.name, *replicas, now, then, where, str(rule.get(operator.name, UNKNOWN))))
     return rows
 
 
@@ -80,19 +85,27 @@ def downtime_rows(downtime: DowntimeParts) -> list[tuple[str, str]]:
 def verdict_sentence(advice: Advice) -> str:
     """The verdict and its reasons."""
     seconds = advice.downtime.silence.value
+    unknown = [operator.name for operator in advice.operators if operator.judged and operator.predicted_busy is None]
+    silent = f"; how busy {', '.join(unknown)} will be is not known" if unknown else ""
+    if advice.verdict == "unknown":
+        return "unknown: of no operator it is known how busy it is, so that none is advised on"
     if advice.verdict == "stuck":
         clashes = slot_clashes(advice.fit.observation, advice.problem, advice.solution.clashes)
-        because = "; ".join(clashes) or f"{advice.solution.method} found none"
-        return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan: {because}"
+        found = "" if advice.short else f"{advice.solution.method} found none"
+        because = f": {'; '.join(clashes) or found}".removesuffix(": ")
+        return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan{because}{silent}"
     if advice.verdict == "repair":
-        return f"repair: what runs breaks {'; '.join(advice.broken)}; {seconds:.3g} s of downtime"
+        return f"repair: what runs breaks {'; '.join(advice.broken)}; {seconds:.3g} s of downtime{silent}"
     if advice.gain is None or not advice.changes:
-        return "keep: no better plan was found"
-    return f"{advice.verdict}: a gain of {advice.gain:.4g} at a price of {advice.price:.4g} for {seconds:.3g} s of downtime"
+        return f"keep: no better plan was found{silent}"
+    price = f"{advice.price:.4g} for {seconds:.3g} s of downtime"
+    return f"{advice.verdict}: a gain of {advice.gain:.4g} at a price of {price}{silent}"
 
 
 def proof_sentence(advice: Advice) -> str:
     """Whether the plan is proven."""
+    if advice.verdict == "unknown":
+        return "Nothing is proven: the model knows no service rate."
     method = advice.solution.method.removeprefix("auto: ")
     if advice.solution.status == "optimal":
         return f"The plan is the best of the model, as {method} has proven."
@@ -109,15 +122,19 @@ def _how_far(solution: Solution) -> str:
 
 def rule_sentence(advice: Advice, rule: Mapping[str, int], name: str) -> str:
     """How the plan differs from what scales the engine's jobs today."""
-    ours, theirs = sum(operator.proposed for operator in advice.operators), sum(rule.values())
+    judged = [operator for operator in advice.operators if operator.name in rule]
+    if not any(operator.judged for operator in judged):
+        return f"The rule of {name} needs busy times, too, and says nothing."
+    ours, theirs = sum(operator.proposed for operator in judged), sum(rule.values())
     differing = ", ".join(
         f"{operator.name} {operator.proposed} against {rule[operator.name]}"
-        for operator in advice.operators
+        for operator in judged
         if rule[operator.name] != operator.proposed
     )
+    among = "" if len(judged) == len(advice.operators) else " where it can tell"
     if not differing:
-        return f"The rule of {name} gives the same numbers of replicas."
-    return f"The rule of {name} differs: {differing}; {ours} replicas in all against {theirs}."
+        return f"The rule of {name} gives the same numbers of replicas{among}."
+    return f"The rule of {name} differs: {differing}; {ours} replicas in all against {theirs}{among}."
 
 
 def free_sentences(advice: Advice) -> Iterator[str]:

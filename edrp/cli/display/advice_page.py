@@ -37,7 +37,7 @@ def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: 
         sections.append(Section("What the change costs", (), tables=(parts,)))
         sections.append(Section("Calls", ("None of them has been sent.",), code="\n".join(calls)))
     fitted = Table("Fitted", FITTED, tuple(map(_fitted_row, advice.fit.operators)), FITTED[1:], open=True)
-    sections.append(Section("What was measured", tuple(map(_sentence, advice.fit.remarks)), tables=(fitted,)))
+    sections.append(Section("What was measured", tuple(map(_sentence, advice.remarks)), tables=(fitted,)))
     title = f"Advice on job {advice.fit.observation.job}"
     return render(Page(title, job_sentence(advice), (_sentence(verdict_sentence(advice)),), sections, datetime.now(UTC)))
 

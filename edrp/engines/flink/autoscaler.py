@@ -19,18 +19,19 @@ MAX_SCALE_DOWN = 0.6
 
 
 def autoscaler_replicas(fit: JobFit, rate_factor: float = 1.0) -> dict[str, int]:
-    """Number of replicas of each operator by the autoscaler's rule; sources stay.
+    """Number of replicas by the autoscaler's rule, of each operator whose busy time is known; sources stay.
 
     The busiest replica counts (`metrics.busy-time.aggregator` MAX). Tuples that pile up during the restart are left out.
     """
     return {
         fitted.name: _replicas(fitted, seen, rate_factor, fit)
         for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True)
+        if fitted.source or fitted.busy is not None
     }
 
 
 def _replicas(fitted: OperatorFit, seen: OperatorObservation, factor: float, fit: JobFit) -> int:
-    if not fitted.busy:
+    if fitted.source or not fitted.busy:
         return fitted.replicas
     busy = fitted.busy * factor
     if TARGET - BOUNDARY <= busy <= TARGET + BOUNDARY:

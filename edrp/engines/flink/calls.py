@@ -31,11 +31,11 @@ def _rescale(observation: Observation, plan: Deployment, root: str) -> Iterator[
     """The requirements first, then checkpoints: Flink rescales right after the next complete one."""
     if observation.checkpoints.completed_at is None:
         yield "# no complete checkpoint is known, without which the job would begin with nothing: wait for one before this"
-    requirements = {}
+    requirements = {key: _requirement(*bounds) for key, bounds in observation.finished.items()}  # all are asked for, or none
     for operator in observation.operators:
         replicas = plan.degree(operator.name)
         lowest = min(operator.bounds[0], replicas) if operator.bounds else replicas
-        requirements[operator.key] = {"parallelism": {"lowerBound": lowest, "upperBound": replicas}}
+        requirements[operator.key] = _requirement(lowest, replicas)
     yield "# 1. ask for the new numbers of replicas; the adaptive scheduler chooses where they run"
     yield curl("PUT", f"{root}/resource-requirements", requirements)
     yield "# 2. trigger a checkpoint, right after which Flink rescales, and again until the job runs with these numbers,"
@@ -61,6 +61,10 @@ def _change_slots(observation: Observation, plan: Deployment) -> Iterator[str]:
     yield "reactive mode: every operator has as many replicas as there are slots for its slot-sharing group; Flink refuses"
     yield "(HTTP 500) to be asked for other numbers. To have as many as the busiest operator needs, start or stop TaskManagers"
     yield f"until the job has {needed} slots; it has {sum(observation.own_slots.values())}"
+
+
+def _requirement(lowest: int, most: int) -> dict[str, dict[str, int]]:
+    return {"parallelism": {"lowerBound": lowest, "upperBound": most}}
 
 
 def _redeploy(observation: Observation, plan: Deployment, address: str, root: str) -> Iterator[str]:

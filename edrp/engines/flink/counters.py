@@ -41,11 +41,16 @@ def counters_ran_back(rounds: Sequence[Any]) -> bool:
 
 
 def _read_round(answer: Any) -> CounterRound | None:
-    """The counters of all subtasks; None where one does not run yet or a counter is missing."""
+    """The counters of all subtasks; None where one does not run yet or a counter is missing.
+
+    A subtask that has finished before others stands still, and has no clock any more.
+    """
     samples = []
     for subtask in sorted(answer["subtasks"], key=lambda subtask: subtask["subtask"]):
         metrics = subtask["metrics"]
-        if subtask["status"] != "RUNNING" or not all(metrics.get(f"{name}-complete", False) for name in COUNTERS):
+        finished = subtask["status"] == "FINISHED"
+        counts = finished or subtask["status"] == "RUNNING"
+        if not counts or not all(metrics.get(f"{name}-complete", False) for name in COUNTERS):
             return None
         started = int(subtask.get("start-time", subtask.get("start_time", 0)))
         reads, writes, bytes_in, bytes_out = (int(metrics[name]) for name in COUNTERS)
@@ -55,7 +60,7 @@ def _read_round(answer: Any) -> CounterRound | None:
                 started * MILLISECONDS,
                 str(subtask["taskmanager-id"]),
                 (reads, writes, bytes_in, bytes_out),
-                _seconds(metrics.get("accumulated-busy-time")),
+                None if finished else _seconds(metrics.get("accumulated-busy-time")),
                 _seconds(metrics.get("accumulated-idle-time")) or 0.0,
                 _seconds(metrics.get("accumulated-backpressured-time")) or 0.0,
             )

@@ -8,7 +8,7 @@ Flink's own classes read the same from the same files (`tests/edrp/engines/key_g
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +47,6 @@ class OperatorState:
     max_parallelism: int
     sizes: tuple[int, ...]
 
-    def belongs_to(self, vertex: str, name: str) -> bool:
-        """Whether the operator is that of a vertex: by identifier, or by a name that the vertex's name contains."""
-        return bool(self.sizes) and (self.key == vertex or bool(self.name and self.name in name))
-
 
 def read_key_groups(path: str | Path) -> dict[str, OperatorState]:
     """State of each operator by its identifier.
@@ -81,20 +77,42 @@ def job_key_groups(path: str | Path, observation: Observation) -> dict[str, tupl
     EngineError
         In one line: as for `read_key_groups`, or the file is of another job or of other key groups.
     """
-    states = read_key_groups(path).values()
-    sizes: dict[str, tuple[int, ...]] = {}
+    states = states_by_operator(read_key_groups(path), observation)
     for operator in observation.operators:
-        state = next((state for state in states if state.belongs_to(operator.key, operator.name)), None)
-        if state is None:
-            continue
-        if len(state.sizes) != operator.max_parallelism:
-            why = f"has {len(state.sizes)} key groups of {operator.name}, which has {operator.max_parallelism} now"
+        state = states.get(operator.name)
+        if state is not None and len(state) != operator.max_parallelism:
+            why = f"has {len(state)} key groups of {operator.name}, which has {operator.max_parallelism} now"
             raise EngineError(str(path), f"{why}; give the metadata of a checkpoint made since")
-        sizes[operator.name] = state.sizes
-    if not sizes:
+    if not states:
         why = f"holds no keyed state of an operator of job {observation.job}; give the metadata of one of its checkpoints"
         raise EngineError(str(path), why)
-    return sizes
+    return states
+
+
+def states_by_operator(states: Mapping[str, OperatorState], observation: Observation) -> dict[str, tuple[int, ...]]:
+    """Bytes of each key group by operator of a job; of those chained in it that have the same key groups, together.
+
+    State belongs to the operator of its identifier. State whose identifier none has, since it is not the first of its chain,
+    belongs to the only operator in which one of its whole name is chained; a part of a name tells nothing.
+    """
+    keys = {operator.key for operator in observation.operators}
+    found: dict[str, list[OperatorState]] = {}
+    keyed = [state for state in states.values() if state.sizes]
+    for state in keyed:
+        named = [seen.name for seen in observation.operators if state.name and state.name in seen.names]
+        same = [other for other in keyed if other.name == state.name and other.key not in keys]
+        owners = [seen.name for seen in observation.operators if seen.key == state.key]
+        if not owners and len(named) == len(same) == 1:
+            owners = named
+        if owners:
+            found.setdefault(owners[0], []).append(state)
+    return {name: _summed(own) for name, own in found.items()}
+
+
+def _summed(states: Sequence[OperatorState]) -> tuple[int, ...]:
+    """Bytes by key group of all that have as many key groups as the first."""
+    sizes = [state.sizes for state in states if len(state.sizes) == len(states[0].sizes)]
+    return tuple(map(sum, zip(*sizes, strict=True)))
 
 
 class _Reader:

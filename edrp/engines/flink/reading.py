@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -22,8 +24,22 @@ from edrp.engines.observation import (
 
 MILLISECONDS = 1e-3
 
-PARTITIONINGS: dict[str, Partitioning] = {"HASH": "hash", "FORWARD": "forward"}
+PARTITIONINGS: dict[str, Partitioning] = {"HASH": "hash", "FORWARD": "forward", "BROADCAST": "broadcast"}
 """Ship strategies with a partitioning of their own; all others send from all to all."""
+
+OLDEST, NEWEST = (1, 20), (2, 3)
+"""Versions of Flink between which this was tested."""
+
+TESTED = " to ".join(f"{major}.{minor}" for major, minor in (OLDEST, NEWEST))
+
+BRANCH = re.compile(r"(?::  |   )*[+:]- ")
+"""Stands before every operator but the first in the description of a chain."""
+
+ASYNCHRONOUS = re.compile(r"(?<![a-z])async(?!=\[false)", re.IGNORECASE)
+"""In names of operators that wait for answers: "async wait operator" is what Flink calls one, lookup joins have `async=[…]`."""
+
+FINISHED = "FINISHED"
+"""Status of a replica that has come to the end of its input."""
 
 
 def read_observation(capture: Capture) -> Observation:
@@ -39,7 +55,7 @@ def read_observation(capture: Capture) -> Observation:
     try:
         return _Reader(capture).observation()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        why = f"lacks what Flink 1.20 to 2.3 answer ({type(error).__name__}: {error}); capture again"
+        why = f"lacks what Flink {TESTED} answer ({type(error).__name__}: {error}); capture again"
         raise EngineError(capture.source, why) from None
 
 
@@ -55,25 +71,41 @@ class _Reader:
         if self._job is None:
             raise EngineError(capture.source, "describes no job; capture again")
         self._names = self._operator_names()
+        self._plan = (self._job.get("plan") or capture.last(f"{self._root}/plan")["plan"])["nodes"]
+        self._finished = {vertex["id"] for vertex in self._job["vertices"] if self._has_finished(vertex)}
 
     def observation(self) -> Observation:
         config = self._capture.last("/config") or self._capture.last("/overview") or {}
         limits = self._capture.last(f"{self._root}/rescales/config") or {}
         delay = limits.get("maximumDelayForTriggeringRescaleInMillis")
+        version = str(config.get("flink-version", "unknown"))
+        running = [vertex for vertex in self._job["vertices"] if vertex["id"] not in self._finished]
+        if not running:
+            raise EngineError(self._capture.source, "all operators of the job have finished; only a running job is advised on")
         return Observation(
             engine="flink",
-            version=str(config.get("flink-version", "unknown")),
+            version=version,
             job=str(self._job["name"]),
             key=self._capture.job,
             live=self._live,
             max_delay=None if delay is None else delay * MILLISECONDS,
-            operators=tuple(self._operator(vertex) for vertex in self._job["vertices"]),
+            operators=tuple(self._operator(vertex) for vertex in running),
             streams=tuple(self._streams()),
             nodes=tuple(self._nodes()),
             checkpoints=self._checkpoints(),
             rescales=tuple(self._rescales()),
             follows_slots=self._reactive,
+            finished={key: bounds for key in sorted(self._finished) if (bounds := self._bounds(key)) is not None},
+            remarks=tuple(self._remarks(version)),
         )
+
+    def _remarks(self, version: str) -> Iterator[str]:
+        number = re.match(r"(\d+)\.(\d+)", version)
+        if number is None or not OLDEST <= (int(number[1]), int(number[2])) <= NEWEST:
+            yield f"Flink {version} is outside {TESTED}, the versions that this was tested with"
+        for vertex in self._job["vertices"]:
+            if vertex["id"] in self._finished:
+                yield f"{self._names[vertex['id']]} has finished and is left out"
 
     @property
     def _live(self) -> bool:
@@ -107,6 +139,17 @@ class _Reader:
             names[vertex["id"]] = name if seen[name] == 1 else f"{name} ({seen[name]})"
         return names
 
+    def _has_finished(self, vertex: Any) -> bool:
+        """Whether all replicas have come to the end of their input, as those of a table that is read once."""
+        rounds = self._capture.all(f"{self._root}/vertices/{vertex['id']}")
+        subtasks = rounds[-1].answer["subtasks"] if rounds else ()
+        return bool(subtasks) and all(subtask["status"] == FINISHED for subtask in subtasks)
+
+    def _bounds(self, key: str) -> tuple[int, int] | None:
+        """Fewest and most replicas that are asked for."""
+        asked = (self._requirements or {}).get(key)
+        return (asked["parallelism"]["lowerBound"], asked["parallelism"]["upperBound"]) if asked else None
+
     def _operator(self, vertex: Any) -> OperatorObservation:
         key, name = vertex["id"], self._names[vertex["id"]]
         rounds = self._capture.all(f"{self._root}/vertices/{key}")
@@ -121,21 +164,24 @@ class _Reader:
             why = f"metrics of operator {name!r} are missing; they come seconds after a start: capture again, for more --seconds"
             raise EngineError(self._capture.source, why)
         subtasks = sorted(rounds[-1].answer["subtasks"], key=lambda subtask: subtask["subtask"])
-        waiting = [subtask["subtask"] for subtask in subtasks if subtask["status"] != "RUNNING"]
+        waiting = [subtask["subtask"] for subtask in subtasks if subtask["status"] not in ("RUNNING", FINISHED)]
         if waiting:
             why = f"replica {waiting[0]} of operator {name!r} was {subtasks[waiting[0]]['status']} at the end; capture again"
             raise EngineError(self._capture.source, why)
-        asked = (self._requirements or {}).get(key)
+        names, chained = _chained(next((node for node in self._plan if node["id"] == key), {}), str(vertex["name"]))
         return OperatorObservation(
             name=name,
             key=key,
             nodes=tuple(str(subtask["taskmanager-id"]) for subtask in subtasks),
             max_parallelism=int(vertex.get("maxParallelism", 128)),
-            bounds=(asked["parallelism"]["lowerBound"], asked["parallelism"]["upperBound"]) if asked else None,
+            bounds=self._bounds(key),
             slot_group=str(vertex.get("slotSharingGroupId", "default")),
             windows=windows,
             start_seconds=_start_seconds(subtasks),
             state_sizes=self._state_sizes(key),
+            names=names,
+            chained=chained,
+            asynchronous=any(ASYNCHRONOUS.search(name) for name in names),
         )
 
     def _state_sizes(self, key: str) -> tuple[int, ...]:
@@ -148,11 +194,11 @@ class _Reader:
         return tuple(int(subtask.get("state_size", 0)) for subtask in subtasks)
 
     def _streams(self) -> Iterator[StreamObservation]:
-        plan = self._capture.last(f"{self._root}/plan")
-        nodes = (self._job.get("plan") or plan["plan"])["nodes"]
         seen = set()
-        for node in nodes:
+        for node in self._plan:
             for origin in node.get("inputs", ()):
+                if self._finished & {origin["id"], node["id"]}:
+                    continue
                 ends = self._names[origin["id"]], self._names[node["id"]]
                 if ends not in seen:
                     yield StreamObservation(*ends, PARTITIONINGS.get(origin.get("ship_strategy", ""), "rebalance"))
@@ -191,6 +237,30 @@ class _Reader:
                 before={key: change["preRescaleParallelism"] or 0 for key, change in changes.items()},
                 after={key: change["postRescaleParallelism"] or 0 for key, change in changes.items()},
             )
+
+
+def _chained(node: Any, name: str) -> tuple[tuple[str, ...], int]:
+    """Whole names of the operators in a vertex, from its name and what the plan says of it, and how many they are.
+
+    A description in form of a tree has a line for each operator. Arrows in the name of the vertex separate operators if there
+    are as many lines, or if there is no tree to tell: the name of an operator may hold an arrow, too.
+
+    >>> _chained({"description": "count<br/>+- Sink: store<br/>"}, "count -> Sink: store")
+    (('count', 'Sink: store'), 2)
+    >>> _chained({"description": "a -&gt; b<br/>"}, "a -> b"), _chained({}, "a -> b")
+    ((('a -> b',), 1), (('a', 'b'), 2))
+    """
+    text = str(node.get("description") or "")
+    described: list[str] = []
+    for line in text.removesuffix("<br/>").split("<br/>") if text.endswith("<br/>") else ():
+        branch = BRANCH.match(line)
+        if described and branch is None:  # the name of the operator goes on in another line
+            described[-1] += f"\n{html.unescape(line)}"
+        else:
+            described.append(html.unescape(line[branch.end() if branch else 0 :]))
+    parts = name.split(" -> ")
+    told = [*described, *(parts if len(parts) == len(described) or not described else ())]
+    return tuple(dict.fromkeys(told)), len(described or parts)
 
 
 def _start_seconds(subtasks: list[Any]) -> tuple[float, float]:

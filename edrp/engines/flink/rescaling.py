@@ -62,6 +62,7 @@ def _compared(seen: Observation, steps: FlinkSteps) -> dict[str, Any]:
     """The requirements now, which must be those that were observed."""
     now: dict[str, Any] = steps.get(f"{steps.root}/resource-requirements")
     observed = {operator.key: operator.bounds for operator in seen.operators if operator.bounds is not None}
+    observed |= seen.finished if observed else {}
     if observed and _bounds(now) != observed:
         why = "the resource requirements are not those observed: somebody else changes the job; nothing was changed"
         raise EngineError(steps.client.address, why)
@@ -75,7 +76,7 @@ def _bounds(requirements: dict[str, Any]) -> dict[str, tuple[int, int]]:
 def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
     """The requirements of the plan; lower bounds stay where they can."""
     lowest = {key: bounds[0] for key, bounds in _bounds(old).items()}
-    new = {}
+    new = {key: old[key] for key in change.observation.finished if key in old}
     for operator in change.observation.operators:
         replicas = change.plan.degree(operator.name)
         bound = min(lowest.get(operator.key, replicas), replicas)

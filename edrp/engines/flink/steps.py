@@ -193,7 +193,7 @@ class FlinkSteps:
             self.running_for = min(
                 self.running_for, *(_running_seconds(subtask, vertex["now"]) for subtask in subtasks), math.inf
             )
-            if not subtasks or any(subtask["status"] != "RUNNING" for subtask in subtasks):
+            if not subtasks or any(subtask["status"] not in ("RUNNING", "FINISHED") for subtask in subtasks):
                 return None
             nodes[operator.name] = tuple(str(subtask["taskmanager-id"]) for subtask in subtasks)
         return nodes

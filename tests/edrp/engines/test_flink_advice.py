@@ -224,4 +224,4 @@ def test_either_a_capture_or_an_address(run):
 )
 def test_a_plan_says_how_far_it_may_be_from_the_best(status, stopped, gap, said):
     solution = SimpleNamespace(kind="edrp-solution", method="auto: highs", status=status, stopped_because=stopped, gap=gap)
-    assert said in proof_sentence(SimpleNamespace(keyed=None, solution=solution))
+    assert said in proof_sentence(SimpleNamespace(keyed=None, verdict="move", solution=solution))

@@ -5,13 +5,12 @@ from fake_flink import FakeFlink, FakeOperator, serving, word_count
 from test_flink_reading import answered_folder, observed
 
 from edrp.engines.downtime import predict_downtime
-from edrp.engines.errors import EngineError
 from edrp.engines.estimates import Estimate
 from edrp.engines.fit import fit_job
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
-from edrp.engines.model import busy_share, placement_problem
+from edrp.engines.model import busy_share, placement_problem, shortages
 from edrp.engines.predictions import Prediction, judge, predict, throughput
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
@@ -175,10 +174,14 @@ def test_slots_of_other_jobs_are_none_of_this_one():
     assert observation.own_slots == {"tm-a": 2, "tm-b": 2}  # by group: a counter and a parser, and two counters
 
 
-def test_a_load_that_no_slots_can_carry_is_refused():
+def test_an_operator_that_no_slots_can_carry_is_named_and_does_not_stop_the_others():
     goals = Goals(busy_limit=0.5, rate_factor=2.0)
-    with pytest.raises(EngineError, match="operator parser: 1 replica, the most allowed, would be 75% busy against 50%"):
-        placement_problem(fitted(FakeFlink(rates=(150.0,), slots=1, managers=("tm-a",))), goals)
+    fit = fitted(FakeFlink(rates=(150.0,), slots=1, managers=("tm-a",)))
+    short = shortages(fit, goals)
+    assert short["parser"].startswith("1 replica, the most allowed, would be 75% busy against 50%; add slots")
+    problem = placement_problem(fit, goals)
+    assert problem.evaluate(problem.current).feasible
+    assert problem.application.by_name["parser"].latency is None
 
 
 def test_real_service_rates(shared_data):
