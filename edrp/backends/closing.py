@@ -24,27 +24,24 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Arrays
 from edrp.core.solution import resolution
-from edrp.core.tolerances import FEASIBILITY_TOLERANCE, SUM_ROUNDING
+from edrp.core.tolerances import (
+    FEASIBILITY_TOLERANCE,
+    IMPLIED_BOUND_ROOM,
+    REFINED_REDUCED_COST,
+    SMALL_REDUCED_COST,
+    SUM_ROUNDING,
+)
 
 EPS = float(np.finfo(float).eps)
 
 STEPS = 4
 """Steps of iterative refinement: each adds about ten digits to multipliers, of which twenty are enough."""
 
-NOTHING = 2.0**-80
-"""Reduced cost after refinement that is 0: multipliers with reduced costs of 0 exist within that distance."""
-
-SMALL = 1e-9
-"""Share of the terms of a reduced cost up to which it is next to nothing, and of the largest multiplier."""
-
 MAX_DENSE = 10**6
 """Entries of the system of equations by which multipliers are refined, at most."""
 
 ROUNDS = 10
 """Rounds in which rows imply bounds of columns."""
-
-ROOM = 1e-6
-"""Share by which implied bounds are wider than computed, so that rounding never cuts anything off."""
 
 AIM = 2.0**-10
 """Size that the tolerance gets by the scale of the objective, unless its largest cost becomes more than `MAX_COST`."""
@@ -85,7 +82,8 @@ class Closing(Tree):
     def __init__(self, arrays: Arrays, target: float | None, tolerance: float) -> None:
         wide = widened(arrays, FEASIBILITY_TOLERANCE if target is None else SUM_ROUNDING)
         super().__init__(with_implied_bounds(wide, target), target, tolerance)
-        self.target, self.point = target, None
+        self.target = target
+        self.point: Floats | None = None
         self._program, self._tolerance = arrays, tolerance
         self._sizes = abs(self._transposed)
         self._entries = np.diff(self._transposed.indptr) + 2
@@ -154,9 +152,9 @@ class Closing(Tree):
         arrays = self.arrays
         cost = arrays.objective if costs else np.zeros_like(arrays.objective)
         side = np.where(y > 0, arrays.row_lower, arrays.row_upper)
-        y = np.where(np.isfinite(side) & (np.abs(y) > SMALL * np.abs(y).max(initial=0.0)), y, 0.0)
+        y = np.where(np.isfinite(side) & (np.abs(y) > SMALL_REDUCED_COST * np.abs(y).max(initial=0.0)), y, 0.0)
         rows = np.flatnonzero(y)
-        small = np.abs(cost - self._transposed @ y) <= SMALL * (np.abs(cost) + self._sizes @ np.abs(y))
+        small = np.abs(cost - self._transposed @ y) <= SMALL_REDUCED_COST * (np.abs(cost) + self._sizes @ np.abs(y))
         columns = np.flatnonzero(small)
         if rows.size * columns.size > MAX_DENSE:
             return -math.inf
@@ -170,7 +168,11 @@ class Closing(Tree):
             reduced = self._reduced(cost, exact)
         total = Fraction(arrays.constant) if costs else Fraction(0)
         ends = [(exact[row], arrays.row_lower[row], arrays.row_upper[row]) for row in rows]
-        ends += [(0 if small[j] and abs(worth) < NOTHING else worth, box[0][j], box[1][j]) for j, worth in enumerate(reduced)]
+        settled = [
+            Fraction(0) if near and abs(worth) < REFINED_REDUCED_COST else worth
+            for near, worth in zip(small, reduced, strict=True)
+        ]
+        ends += zip(settled, *box, strict=True)
         for worth, low, high in ends:
             end = float(low if worth > 0 else high)
             if worth and not math.isfinite(end):
@@ -226,7 +228,7 @@ def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
             usable = (free[row] - np.isinf(ends) == 0) & np.isfinite(side[row]) & (value != 0)
             limit = (sign * side[row] - (total[row] - parts))[usable] / (sign * value[usable])
             at, up = column[usable], sign * value[usable] > 0
-            room = ROOM * np.maximum(1.0, np.abs(limit))
+            room = IMPLIED_BOUND_ROOM * np.maximum(1.0, np.abs(limit))
             for bounds, chosen, way in ((upper, up, 1.0), (lower, ~up, -1.0)):
                 best = np.full(bounds.size, way * np.inf)
                 pick = np.minimum if way > 0 else np.maximum
@@ -345,4 +347,3 @@ def point_of(arrays: Arrays) -> Floats | None:
     except BetterPointError as error:
         return error.point
     return None
-
