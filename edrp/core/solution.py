@@ -220,20 +220,36 @@ def write_json(path: Path, document: dict[str, Any], *, replace: bool = True) ->
     write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", replace=replace)
 
 
+def resolution(objective: float) -> float:
+    """The difference of objectives that counts as none: `SAME_VALUE`, relative to the objective, or absolute below 1.
+
+    >>> resolution(0.0), resolution(-2000.0)
+    (1e-09, 2e-06)
+    """
+    return SAME_VALUE * max(1.0, abs(objective))
+
+
 def relative_gap(objective: float, bound: float) -> float:
-    """(objective − bound) / |objective|, at least 0."""
-    if objective <= bound:
+    """(objective − bound) / |objective|, 0 where the difference is within the resolution of objectives.
+
+    Relative to the bound where the objective itself counts as 0.
+
+    >>> relative_gap(100.0, 99.0), relative_gap(0.0, -8e-15), relative_gap(0.0, -3.0)
+    (0.01, 0.0, 1.0)
+    """
+    if objective - bound <= resolution(objective):
         return 0.0
-    return (objective - bound) / max(abs(objective), 1e-12)
+    size = abs(objective)
+    return (objective - bound) / (size if size > SAME_VALUE else max(size, abs(bound)))
 
 
 def within_gap(objective: float, bound: float, gap: float) -> bool:
-    """Whether an objective is as near to its bound as a relative gap asks for, up to rounding.
+    """Whether an objective is as near to its bound as a relative gap asks for, up to the resolution of objectives.
 
     >>> within_gap(100.0, 99.0, 0.01), within_gap(100.0, 98.0, 0.01)
     (True, False)
     """
-    return objective - bound <= gap * abs(objective) + SAME_VALUE * max(1.0, abs(objective))
+    return objective - bound <= gap * abs(objective) + resolution(objective)
 
 
 @cache
