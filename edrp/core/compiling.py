@@ -11,7 +11,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
@@ -25,6 +25,9 @@ from edrp.core.budget import clock, compiles_patiently
 from edrp.core.errors import OutOfTimeError
 
 STILL_COMPILING = "kernels were still being compiled when time was up; `edrp warm-up` compiles them, once and for all"
+
+HEARD = 0.2
+"""Seconds within which Ctrl-C ends waiting for the compiler."""
 
 
 compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
@@ -67,13 +70,14 @@ def compiled_apart(function: Callable[..., Any], signature: Any) -> bool:
         _children[task] = child = Popen(command, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
         assert child.stdin is not None
         child.stdin.write(task)  # it ends when this process does, and its end of the pipe
-    try:
-        with compilation.waiting():
-            child.wait(max(0.0, seconds))
-    except TimeoutExpired:
+    with compilation.waiting():
+        while child.poll() is None and (seconds := clock().seconds_left()) > 0:
+            with suppress(TimeoutExpired):
+                child.wait(min(seconds, HEARD))
+    if child.poll() is None:
         compilation.given_up += 1
         os.setpriority(os.PRIO_PROCESS, child.pid, 10)
-        raise OutOfTimeError(STILL_COMPILING) from None
+        raise OutOfTimeError(STILL_COMPILING)
     _children.pop(task).communicate()
     return True
 

@@ -71,6 +71,7 @@ class PeakSearch:
         self.proof: Proof = "own algorithm, not certified"
         high = float(compiled.limit[metric])
         self.ranges = [PeakRange(min(least_peak(compiled, metric), high), high, 0.0)]
+        self.in_hand: list[PeakRange] = []
         self._hold(options.start)
         self._hold(problem.current)
 
@@ -83,7 +84,9 @@ class PeakSearch:
                 break
             part = min(open_ranges, key=self._bound)
             self.ranges.remove(part)
+            self.in_hand = [part]
             answer = self._work(part)
+            self.in_hand = []
             if answer is not None and answer.stopped_because == "interrupted":
                 stopped = "interrupted"
                 break
@@ -92,7 +95,7 @@ class PeakSearch:
     @property
     def bound(self) -> float:
         """Proven for all placements."""
-        return min([self.closed, *map(self._bound, self.ranges)])
+        return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
     @property
     def _cutoff(self) -> float:
