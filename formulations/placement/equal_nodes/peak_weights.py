@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Proof, StoppedBecause
@@ -85,7 +86,11 @@ class PeakSearch:
             part = min(open_ranges, key=self._bound)
             self.ranges.remove(part)
             self.in_hand = [part]
-            answer = self._work(part)
+            try:
+                answer = self._work(part)
+            except OutOfTimeError:
+                stopped = "time_limit"
+                break
             self.in_hand = []
             if answer is not None and answer.stopped_because == "interrupted":
                 stopped = "interrupted"
