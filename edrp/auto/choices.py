@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edrp.auto.portfolio import Portfolio, Stage
-from edrp.core.errors import UnsupportedProblemError
+from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
 from edrp.core.solution import Answer
@@ -109,9 +109,12 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     """
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
-    if _is_small(problem, compile_problem(problem)):
-        return get_method("highs", problem.kind)
-    return _portfolio(problem, *proofs(problem))
+    try:
+        if _is_small(problem, compile_problem(problem)):
+            return get_method("highs", problem.kind)
+        return _portfolio(problem, *proofs(problem))
+    except ProblemTooLargeError:  # to tell whether its nodes are equal
+        return _searches(problem)
 
 
 def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:

@@ -11,7 +11,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
@@ -31,6 +31,8 @@ NOT_KEPT = (
     "kernels are compiled again in every process: no folder can be written that would keep them; NUMBA_CACHE_DIR may name one"
 )
 """Note of an answer that waited for the compiler."""
+HEARD = 0.2
+"""Seconds within which Ctrl-C ends waiting for the compiler."""
 
 compiling_begins: ContextVar[Callable[[], object]] = ContextVar("compiling_begins", default=lambda: None)
 """Called whenever a kernel is to be waited for."""
@@ -97,14 +99,15 @@ def compiled_apart(function: Callable[..., Any], signature: Any, folder: str) ->
         _children[task] = child = Popen(command, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
         assert child.stdin is not None
         child.stdin.write(task)  # it ends when this process does, and its end of the pipe
-    try:
-        with compilation.waiting():
-            child.wait(max(0.0, seconds))
-    except TimeoutExpired:
+    with compilation.waiting():
+        while child.poll() is None and (seconds := clock().seconds_left()) > 0:
+            with suppress(TimeoutExpired):
+                child.wait(min(seconds, HEARD))
+    if child.poll() is None:
         compilation.given_up += 1
         compilation.folder = folder
         os.setpriority(os.PRIO_PROCESS, child.pid, 10)
-        raise OutOfTimeError(STILL_COMPILING.format(folder)) from None
+        raise OutOfTimeError(STILL_COMPILING.format(folder))
     _children.pop(task).communicate()
     return True
 

@@ -175,7 +175,8 @@ def solve(
     start
         Decision to start from, such as a deployment; plain dicts and lists will do.
     progress
-        Called now and then with (seconds, incumbent objective, bound).
+        Called now and then with (seconds, incumbent objective, bound). It may raise `KeyboardInterrupt`, which ends the run as
+        Ctrl-C does: with the best decision and the best bound so far, "interrupted".
     certify
         Whether to write a certificate of an optimum, or of infeasibility, for `solution.certificate`, and have it checked, in
         what remains of the limits and at most 60 units of work; where there is none, a note says why.
@@ -195,7 +196,8 @@ def solve(
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
-        options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
+        told = None if progress is None else _interrupting(progress, run)
+        options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)
         answer, evaluation = _answer(method, problem, options)
         answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
         seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
@@ -206,6 +208,18 @@ def solve(
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
         certified: SolutionType = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
         return certified
+
+
+def _interrupting(progress: Progress, run: Clock) -> Progress:
+    """Progress as a method is to tell it: an interrupt that it raises is one of the run, which ends as at Ctrl-C."""
+
+    def told(seconds: float, incumbent: float | None, bound: float | None) -> None:
+        try:
+            progress(seconds, incumbent, bound)
+        except KeyboardInterrupt:
+            run.interrupt()
+
+    return told
 
 
 def check_limits(**limits: float | None) -> None:
@@ -236,7 +250,9 @@ def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compi
     """The answer; which limit has stopped the method, whether it counted any work, and what is to be said of the compiler."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
-    if stopped == "time_limit" and options.work_limit is not None and not run.over:
+    if run.interrupted and answer.status not in PROVEN:
+        stopped = "interrupted"
+    elif stopped == "time_limit" and options.work_limit is not None and not run.over:
         stopped = "work_limit"
     elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
         notes = (*notes, UNCOUNTED)

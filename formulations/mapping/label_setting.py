@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edrp.core.budget import memory_limit, spend
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import CLOSED_GAP, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
@@ -210,6 +211,8 @@ class LabelSetting(Method):
         interrupted = False
         try:
             search.run()
+        except OutOfTimeError:
+            pass  # with what was found and proven until then
         except KeyboardInterrupt:
             interrupted = True
         return _answer(problem, tables, search, options, build_seconds, interrupted)

@@ -266,7 +266,8 @@ class _Search:
     def _report(self) -> None:
         if self.options.progress is not None:
             objective = None if self.deployment is None else self.incumbent.objective
-            self.options.progress(self.options.seconds, objective, min(self.bound, self.incumbent.objective))
+            bound = min(self.bound, self.incumbent.objective)
+            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         """The answer, and what it rests on."""

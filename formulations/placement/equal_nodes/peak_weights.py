@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Proof, StoppedBecause
@@ -71,6 +72,7 @@ class PeakSearch:
         self.proof: Proof = "own algorithm, not certified"
         high = float(compiled.limit[metric])
         self.ranges = [PeakRange(min(least_peak(compiled, metric), high), high, 0.0)]
+        self.in_hand: list[PeakRange] = []
         self._hold(options.start)
         self._hold(problem.current)
 
@@ -83,7 +85,13 @@ class PeakSearch:
                 break
             part = min(open_ranges, key=self._bound)
             self.ranges.remove(part)
-            answer = self._work(part)
+            self.in_hand = [part]
+            try:
+                answer = self._work(part)
+            except OutOfTimeError:
+                stopped = "time_limit"
+                break
+            self.in_hand = []
             if answer is not None and answer.stopped_because == "interrupted":
                 stopped = "interrupted"
                 break
@@ -92,7 +100,7 @@ class PeakSearch:
     @property
     def bound(self) -> float:
         """Proven for all placements."""
-        return min([self.closed, *map(self._bound, self.ranges)])
+        return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
     @property
     def _cutoff(self) -> float:
