@@ -31,6 +31,7 @@ NOT_KEPT = (
     "kernels are compiled again in every process: no folder can be written that would keep them; NUMBA_CACHE_DIR may name one"
 )
 """Note of an answer that waited for the compiler."""
+
 HEARD = 0.2
 """Seconds within which Ctrl-C ends waiting for the compiler."""
 

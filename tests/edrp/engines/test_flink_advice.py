@@ -145,22 +145,26 @@ def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
 GROUPS = {"parser": {"group": "p"}, "counter": {"group": "c", "service_rate": 400.0}, "Sink: writer": {"group": "c"}}
 
 
-def stuck(slots, **goals):
-    """Why there is no plan for four times the load on one node: four parsers and four counters are needed."""
+def on_one_node(slots, **goals):
+    """Advice for four times the load: four parsers and four counters are needed."""
     flink = FakeFlink(word_count(**GROUPS), rates=(300.0,), slots=slots, managers=("tm-a",))
-    advice = advise(fitted(flink), Goals(rate_factor=4.0, **goals))
-    assert advice.verdict == "stuck"
-    return verdict_sentence(advice).partition("there is no plan: ")[2]
+    return advise(fitted(flink), Goals(rate_factor=4.0, **goals))
 
 
 def test_slots_that_do_not_suffice_are_told_by_the_operators_that_need_them():
     """One operator of each slot-sharing group, the one that needs most; in the model there is a resource for each choice."""
+    advice = on_one_node(8)
     needed = "slots: 1 of Source: reader + 4 of parser + 4 of counter are needed, 9 in all, and the job may have 8"
-    assert stuck(8) == needed
+    assert needed in advice.short["parser"]
+    assert advice.verdict == "repair"
+    assert {operator.name: operator.proposed for operator in advice.operators}["counter"] == 4
 
 
 def test_slots_that_suffice_are_no_reason():
-    assert stuck(9, response_time=0.001).startswith("limits.response_time: 0.001 s; it is at least")
+    advice = on_one_node(9, response_time=0.001)
+    assert advice.verdict == "stuck"
+    assert "there is no plan: limits.response_time: 0.001 s; it is at least" in verdict_sentence(advice)
+    assert not advice.short
 
 
 def test_of_slots_that_were_not_examined_none_is_named():
