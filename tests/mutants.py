@@ -108,7 +108,7 @@ ENGINE_TESTS = {
     "capture": ("flink_capture", "flink_reading"),
     "downtime": ("flink_fit", "flink_rescale"),
     "estimates": ("intervals", "flink_fit"),
-    "fit": ("fit", "flink_fit"),
+    "fit": ("fit", "flink_fit", "flink_key_groups"),
     "key_groups": ("flink_key_groups", "flink_metadata"),
     "keyed_model": ("flink_key_groups",),
     "model": ("flink_fit", "flink_advice"),
@@ -172,7 +172,7 @@ PARTS = {
         ("--interpreted",),
     ),
     "journal": Part(("edrp/batch/journal.py", "edrp/batch/parts.py"), ("tests/edrp/batch/test_journal.py",), 150),
-    "fit": Part(("edrp/engines/fit.py",), engine_tests("fit", "flink_fit"), 80, options=ENGINE_OPTIONS),
+    "fit": Part(("edrp/engines/fit.py",), engine_tests("fit", "flink_fit", "flink_key_groups"), 80, options=ENGINE_OPTIONS),
     "engines": Part(
         ("edrp/engines/*.py", "edrp/engines/flink/*.py"),
         engine_tests("flink_advice", "flink_watch", "flink_rescale"),

@@ -6,6 +6,7 @@ import pytest
 from fake_flink import FakeFlink, FakeOperator
 from test_flink_reading import observed
 
+from edrp.engines.estimates import Estimate, next_duration
 from edrp.engines.fit import ASSUMED_STOP, BACKPRESSURED, MIN_RECORDS, RECENT, RECENT_RESCALES, fit_job
 
 
@@ -85,6 +86,7 @@ def test_only_an_input_that_is_split_by_keys_can_be_skewed(job):
     uneven = [(700, 5.0, 10.0), (300, 5.0, 10.0)]
     assert fitted(job, "counter", uneven).skew == pytest.approx(1.4)
     assert fitted(job, "parser", uneven).skew == 1.0
+    assert fitted(job, "Sink: writer", uneven).skew == 1.0
     assert fitted(job, "counter", [(0, 0.0, 10.0)] * 2).skew == 1.0
     both = fitted(job, "counter", uneven, [(300, 5.0, 10.0), (300, 5.0, 10.0)])
     assert both.skew == pytest.approx(1.25), "of both rounds together"
@@ -139,7 +141,11 @@ def test_a_restart_takes_as_long_as_the_operator_that_takes_longest(job):
     operators = tuple(replace(one, start_seconds=times[one.name]) for one in job.operators)
     fit = fit_job(replace(job, operators=operators))
     assert (fit.restart.value, fit.restore.value) == pytest.approx((0.2 + 0.3, 0.4))
-    assert fit.restart.low < fit.restart.value < fit.restart.high
+    stopping, deploying = next_duration([0.2]), next_duration([0.3])
+    assert fit.restart.low == pytest.approx(stopping.low + deploying.low)
+    assert fit.restart.high == pytest.approx(stopping.high + deploying.high)
+    stateless = fit_job(replace(job, operators=tuple(replace(one, start_seconds=(0.3, 0.0)) for one in job.operators)))
+    assert stateless.restore == Estimate(0.0, 0.0, 0.0)
 
 
 def joined(*operators):
@@ -172,6 +178,7 @@ def test_inputs_that_cannot_be_told_apart_are_taken_for_equal():
         ("log", {"inputs": (("Source: one", "REBALANCE"), ("Source: two", "REBALANCE"))}),
         ("join", {"inputs": (("Source: one", "HASH"), ("Source: two", "HASH"), ("filter", "HASH"))}),
     )
+    assert streams["Source: one", "log"].rate == pytest.approx(80.0, rel=1e-2)
     assert streams["Source: one", "join"].rate == pytest.approx(80.0, rel=1e-2)
     assert streams["Source: two", "join"].rate == pytest.approx(80.0, rel=1e-2)
     assert streams["filter", "join"].rate == pytest.approx(20.0, rel=1e-2)
