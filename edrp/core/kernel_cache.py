@@ -75,12 +75,13 @@ class Place(NamedTuple):
 def kernel_places(source: Path) -> Iterator[Place]:
     """Where the kernels of a source file are looked for, in this order; what is new is kept in the first that can be written.
 
-    `NUMBA_CACHE_DIR`; beside the sources; and, for installations that cannot be written, the user's cache (`~/.cache/edrp`,
-    below `XDG_CACHE_HOME`, or what is usual on the system).
+    Beside the sources, and, for installations that cannot be written, in the user's cache (`~/.cache/edrp`, below
+    `XDG_CACHE_HOME`, or what is usual on the system); where `NUMBA_CACHE_DIR` names a folder, there and nowhere else.
     """
     own = UserProvidedCacheLocator.get_suitable_cache_subpath(str(source))
     if config.CACHE_DIR:
         yield Place(Path(config.CACHE_DIR) / own, config.CACHE_DIR)
+        return
     if source.is_file():  # not in an archive, nor typed in
         yield Place(source.parent / "__pycache__", "the folders __pycache__ beside the sources")
     users = Path(AppDirs("edrp", appauthor=False).user_cache_dir)
