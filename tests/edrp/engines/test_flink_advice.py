@@ -195,7 +195,7 @@ def test_of_the_configuration_only_the_mode_is_asked_for_and_only_where_it_is_in
         assert run("capture", "flink", "--rest", address, *QUICK, "-o", capture).code == 0
     assert b"xyzzy" not in b"".join(zipfile.ZipFile(capture).read(name) for name in ("capture.json", "answers.jsonl"))
     assert "reactive mode" in run("advise", "flink", capture).out
-    flink = FakeFlink()
+    flink = FakeFlink(instead={"/config": {"flink-version": "2.3.0", "features": {"web-rescale": True}}})
     with serving(flink) as address:
         assert "replicas can change live" in run("advise", "flink", "--rest", address, *QUICK).out
     assert "/jobmanager/config" not in [path for _, path in flink.asked]
