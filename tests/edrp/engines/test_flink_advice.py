@@ -1,5 +1,6 @@
 """`edrp advise flink`: what to change, what it brings and costs, and the calls that do it."""
 
+import io
 import json
 import re
 import zipfile
@@ -9,10 +10,12 @@ import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
-from edrp.cli.display.advice import proof_sentence, verdict_sentence
+from edrp.cli.display.advice import advice_parts, proof_sentence, verdict_sentence
+from edrp.cli.terminal import SafeConsole, show
 from edrp.engines.advice import advise
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.autoscaler import autoscaler_replicas
+from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
 from edrp.engines.model import slot_clashes
 from edrp.engines.protocol import get_engine
@@ -46,6 +49,17 @@ def test_an_operator_that_is_too_busy_gets_a_replica(advised):
     assert {method for method, _ in flink.asked} == {"GET"}
     body = re.search(r"-X PUT .* -d '(.*)' http", result.out)[1]
     assert json.loads(body)[flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
+
+
+def test_calls_are_never_broken_into_lines():
+    """On a narrow terminal: a line that is copied is a whole command."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    advice = advise(fit)
+    calls = plan_calls(fit.observation, advice.plan, "http://jobmanager:8081")
+    shown = io.StringIO()
+    show(SafeConsole(file=shown, force_terminal=True, width=40), advice_parts(advice, autoscaler_replicas(fit), "it", calls))
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in shown.getvalue().splitlines()]
+    assert lines[-len(calls) :] == [line.strip() for line in calls]
 
 
 def test_what_is_well_is_kept_without_calls(advised):
