@@ -4,6 +4,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,9 @@ from test_flink_fit import fitted
 from edrp.cli.display.advice import advice_parts, proof_sentence, verdict_sentence
 from edrp.cli.terminal import SafeConsole, show
 from edrp.engines.advice import advise
+from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
+from edrp.engines.estimates import Estimate
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
@@ -88,6 +91,14 @@ def test_downtime_is_the_sum_of_its_parts():
     restarted = advise(fitted(FakeFlink(rates=(180.0,), scheduler="Default"))).downtime
     assert not restarted.live
     assert restarted.silence.value > restarted.restart.value + restarted.restore.value
+
+
+def test_a_checkpoint_that_comes_too_late_lets_all_since_the_last_be_replayed():
+    """Flink waits 10 s for it and then rescales; the last one was up to 5 s, the interval, before the request."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    slow = predict_downtime(replace(fit, checkpoint=Estimate(9.0, 4.0, 12.0)), advise(fit).plan, Goals())
+    assert (slow.replay.low, slow.replay.value, slow.replay.high) == pytest.approx((4.0, 9.0, 15.0))
+    assert slow.checkpoint_wait.high == 10.0
 
 
 def test_the_default_scheduler_is_restarted_with_a_savepoint_and_told_the_places(advised):
