@@ -71,7 +71,7 @@ def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
             say(console, part)
         else:
             shown = console_table(part, ruled=False) if isinstance(part, Table) else part
-            console.print(shown, highlight=False, crop=not (isinstance(part, Text) and part.no_wrap))
+            console.print(shown, highlight=False, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
 
 
 def report(error: Exception, source: str = "") -> None:

@@ -98,7 +98,7 @@ class Watcher:
             why = f"the journal is of job {self.state.job!r}, and this is {seen.job!r}; name another journal"
             raise EngineError(self._job.address, why)
         limits = asdict(self._aims.limits)
-        ways = {"live": seen.live, "follows_slots": seen.follows_slots}
+        ways = {"live": seen.live, **({"follows_slots": True} if seen.follows_slots else {})}
         self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, **ways, limits=limits)
         if self.state.unfinished:
             now = {operator.name: list(operator.nodes) for operator in seen.operators}

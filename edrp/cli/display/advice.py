@@ -43,7 +43,7 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     yield from (f"• {remark}" for remark in advice.remarks)
     if advice.changes and advice.verdict in ("move", "repair"):
         yield "The calls that carry it out:"
-        yield from (Text(f"  {line}", no_wrap=True, overflow="ignore") for line in calls)  # which are copied as they are
+        yield from (Text(f"  {line}", no_wrap=True) for line in calls)  # which are copied as they are
 
 
 def job_sentence(advice: Advice) -> str:

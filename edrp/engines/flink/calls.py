@@ -68,6 +68,7 @@ def _requirement(lowest: int, most: int) -> dict[str, dict[str, int]]:
 
 
 def _redeploy(observation: Observation, plan: Deployment, address: str, root: str) -> Iterator[str]:
+    yield "# Replace the words in capitals first, with the answers to the calls before."
     yield "# 1. stop with a savepoint; the answer holds its request-id"
     yield curl("POST", f"{root}/stop", {"drain": False, "targetDirectory": "SAVEPOINT_FOLDER"})
     yield "# 2. wait until it is COMPLETED, and note its location"

@@ -82,9 +82,9 @@ def _capture_once(client: FlinkClient, root: str, vertices: list[str]) -> None:
 
 
 def _ask_for_mode(client: FlinkClient) -> None:
-    """Ask for the mode of the scheduler, where the cluster does not show that requests change replicas: it may be reactive."""
+    """Ask for the mode of the scheduler where the cluster says that its web interface changes no replicas: it may be reactive."""
     config = next(recorded.answer for recorded in client.answers if recorded.path == "/config")
-    if not config.get("features", {}).get("web-rescale"):
+    if config.get("features", {}).get("web-rescale") is False:
         with suppress(EngineError):  # a proxy may guard the configuration
             client.get("/jobmanager/config", "scheduler-mode")
 

@@ -183,7 +183,7 @@ class FakeFlink:
         tasks = {"total": sum(operator.replicas for operator in self.operators)}
         listed = [{"jid": self.job_id, "name": "words", "state": self.state, "tasks": tasks}] if self.jobs is None else self.jobs
         fixed: dict[str, Any] = {
-            "/config": {"flink-version": self.version, "features": {"web-rescale": self.scheduler == "Adaptive"}},
+            "/config": {"flink-version": self.version},
             "/jobs/overview": {"jobs": listed},
             "/taskmanagers": {"taskmanagers": [self.manager(name) for name in self.managers]},
             f"{root}/status": {"status": self.state},

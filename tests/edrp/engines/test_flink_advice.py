@@ -1,18 +1,24 @@
 """`edrp advise flink`: what to change, what it brings and costs, and the calls that do it."""
 
+import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
-from edrp.cli.display.advice import proof_sentence, verdict_sentence
+from edrp.cli.display.advice import advice_parts, proof_sentence, verdict_sentence
+from edrp.cli.terminal import SafeConsole, show
 from edrp.engines.advice import advise
+from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
+from edrp.engines.estimates import Estimate
 from edrp.engines.flink.autoscaler import autoscaler_replicas
+from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
 from edrp.engines.model import slot_clashes
 from edrp.engines.protocol import get_engine
@@ -48,6 +54,17 @@ def test_an_operator_that_is_too_busy_gets_a_replica(advised):
     assert json.loads(body)[flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
 
 
+def test_calls_are_never_broken_into_lines():
+    """On a narrow terminal: a line that is copied is a whole command."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    advice = advise(fit)
+    calls = plan_calls(fit.observation, advice.plan, "http://jobmanager:8081")
+    shown = io.StringIO()
+    show(SafeConsole(file=shown, force_terminal=True, width=40), advice_parts(advice, autoscaler_replicas(fit), "it", calls))
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in shown.getvalue().splitlines()]
+    assert lines[-len(calls) :] == [line.strip() for line in calls]
+
+
 def test_what_is_well_is_kept_without_calls(advised):
     result = advised(FakeFlink(rates=(140.0,)))
     assert "keep: no better plan was found" in words(result)
@@ -74,6 +91,14 @@ def test_downtime_is_the_sum_of_its_parts():
     restarted = advise(fitted(FakeFlink(rates=(180.0,), scheduler="Default"))).downtime
     assert not restarted.live
     assert restarted.silence.value > restarted.restart.value + restarted.restore.value
+
+
+def test_a_checkpoint_that_comes_too_late_lets_all_since_the_last_be_replayed():
+    """Flink waits 10 s for it and then rescales; the last one was up to 5 s, the interval, before the request."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    slow = predict_downtime(replace(fit, checkpoint=Estimate(9.0, 4.0, 12.0)), advise(fit).plan, Goals())
+    assert (slow.replay.low, slow.replay.value, slow.replay.high) == pytest.approx((4.0, 9.0, 15.0))
+    assert slow.checkpoint_wait.high == 10.0
 
 
 def test_the_default_scheduler_is_restarted_with_a_savepoint_and_told_the_places(advised):
@@ -199,7 +224,7 @@ def test_of_the_configuration_only_the_mode_is_asked_for_and_only_where_it_is_in
         assert run("capture", "flink", "--rest", address, *QUICK, "-o", capture).code == 0
     assert b"xyzzy" not in b"".join(zipfile.ZipFile(capture).read(name) for name in ("capture.json", "answers.jsonl"))
     assert "reactive mode" in run("advise", "flink", capture).out
-    flink = FakeFlink()
+    flink = FakeFlink(instead={"/config": {"flink-version": "2.3.0", "features": {"web-rescale": True}}})
     with serving(flink) as address:
         assert "replicas can change live" in run("advise", "flink", "--rest", address, *QUICK).out
     assert "/jobmanager/config" not in [path for _, path in flink.asked]
