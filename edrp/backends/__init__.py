@@ -140,8 +140,9 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
         settle = _settled if settings.tiny else _solved_once
+        began = now()
         result = _within_rounding(scaled, settle(scaled, backend, settings, scale))
-        result = last_word(scaled, result, settings, scale)
+        result = last_word(scaled, result, settings, scale, now() - began)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))

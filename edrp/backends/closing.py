@@ -51,8 +51,14 @@ MAX_COST = 2.0**24
 MAX_SIZE = 50_000
 """Columns, rows and nonzeros of a program up to which it is given to the tree, whose linear programs nothing interrupts."""
 
-EVIDENCE, CLOSING = 1.0, 20.0
-"""Units of work at most for a proof that there is no point, before HiGHS is asked again, and for one that nothing is better."""
+TINY_SIZE = 60
+"""The same up to which every optimum is proven."""
+
+CLOSING = 20.0
+"""Units of work at most for a proof that nothing is better than what a solver leaves open."""
+
+SHARE, LEAST = 0.25, 0.01
+"""Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
 
 FINISHED = ("finished", "iteration_limit")
 """Why a solver stopped where no limit of the run did that."""
@@ -248,8 +254,10 @@ def scale_of(arrays: Arrays, tolerance: float) -> float:
     return 2.0 ** math.floor(math.log2(factor))
 
 
-def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float) -> ProgramResult:
+def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float) -> ProgramResult:
     """The result of a solver, its claim settled: optimal where the incumbent is, and infeasible only with evidence.
+
+    Optima of programs of up to `TINY_SIZE` are proven once more, as far as that is cheap.
 
     Parameters
     ----------
@@ -257,20 +265,26 @@ def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, sc
         The program as the solver got it, its objective divided by `scale`.
     result
         Of the solver; one that a limit has stopped is returned as it is.
+    work
+        Units of work that went into it.
     """
     if result.stopped_because not in FINISHED or result.status == "unbounded":
         return result
     if result.status in ("infeasible", "none"):
-        result = _with_evidence(arrays, result, settings, scale)
-    return _proven(arrays, result, settings, scale) if result.status == "feasible" else result
+        result = _with_evidence(arrays, result, settings, scale, max(LEAST, SHARE * work))
+    if result.status == "feasible":
+        return _proven(arrays, result, settings, scale, CLOSING)
+    if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
+        return _proven(arrays, result, settings, scale, LEAST)
+    return result
 
 
-def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float) -> ProgramResult:
+def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
     """Infeasible where our tree proves it or HiGHS, asked again in another way, agrees; else the point that was found."""
     start = None
     try:
         if arrays.size <= MAX_SIZE:
-            with deadline(now() + EVIDENCE):
+            with deadline(now() + units):
                 start = point_of(arrays)
             if start is None:
                 return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
@@ -296,7 +310,7 @@ def point_result(arrays: Arrays, point: Floats, result: ProgramResult) -> Progra
     return replace(result, status="feasible", values=point, objective=objective, bound=None)
 
 
-def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float) -> ProgramResult:
+def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
     """The same result, optimal or with a better point, where the tree ends."""
     assert result.values is not None
     assert result.objective is not None
@@ -305,7 +319,7 @@ def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scal
     if arrays.size > MAX_SIZE:
         return result
     try:
-        with deadline(now() + CLOSING):
+        with deadline(now() + units):
             best, objective = closed(arrays, result.values, tolerance)
     except (NotClosedError, OutOfTimeError):
         return result
