@@ -29,7 +29,6 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
-
 class Verdicts(NamedTuple):
     """Changes that were refused, and changes that passed and leave the claim true."""
 

@@ -26,7 +26,6 @@ class Containers(Graph):
         """A host has room for its instances, and may run them."""
         need(instances.keys() <= self.operators.keys(), f"host {name}: runs an operator that there is not")
         for operator, count in instances.items():
-            need(isinstance(count, int) and not isinstance(count, bool) and count >= 0, f"host {name}: no count of {operator}")
             allowed = self.operators[operator].get("candidates") or (kind,)
             need(not count or kind in allowed, f"host {name}: may not run {operator}")
         offered = by_resource(self.types[kind]["resources"])
@@ -101,7 +100,6 @@ def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:
     for name, host in {**{name: {**idle, "type": host["type"]} for name, host in before.items()}, **hosts}.items():
         kind, first, units, paid = host["type"], host.get("first", 0), host["units"], before.get(name, {}).get("paid_periods", 0)
         need(len(host["instances"]) == periods, f"host {name}: not one entry of instances for each period")
-        need(min(first, units) >= 0 and isinstance(first + units, int), f"host {name}: first and units are no whole numbers")
         need(name not in before or before[name]["type"] == kind, f"host {name}: is of another type")
         need(not units or first >= paid, f"host {name}: a unit begins where it is paid already")
         need(kind in model.types, f"host {name}: there is no type {kind}")

@@ -1,4 +1,4 @@
-"""What instances look like that the checker reads by itself: the fields of every place, and what each of them holds.
+"""What instances and decisions look like that the checker reads by itself: fields by place, and what each of them holds.
 
 A place is a list of `field:form`, and a form is read from its end:
 
@@ -49,6 +49,7 @@ RANGES = {
     "share": ("0", "1"),
     ">share": ("1e-9", "1"),
     "below-1": ("1e-9", "1"),
+    "amount": ("0", "1e308"),
 }
 """Smallest number above 0 and largest number, by unit; by the form with its ">" where that is another."""
 
@@ -153,6 +154,22 @@ FIELDS: dict[str, dict[str, str]] = {
     },
 }
 """Fields of instances by kind and place; a test compares them with the documents of the package."""
+
+_DEPLOYMENT, _INTERVALS = {"": "deployment:text+%!"}, {"": "intervals:#0..1000000^?+!"}
+DECISIONS: dict[str, dict[str, str]] = {
+    "edrp": _DEPLOYMENT,
+    "latency-aware": _DEPLOYMENT,
+    "migration": _INTERVALS,
+    "migration-policy": _INTERVALS,
+    "link-allocation": {"": "allocations:.*!", "allocations": "flow:text! route:text*? public_rate:amount"},
+    "mapping": {"": "nodes:text*! routes:text+*! public:flag*?!"},
+    "enactment": {"": "hosts:.*!", "hosts": FIELDS["enactment"]["current"]},
+    "leasing": {
+        "": "hosts:.*!",
+        "hosts": "name:text! type:text! first:#0..1000000 units:#0..1000000! instances:#0..1000000%*!",
+    },
+}
+"""The same for what is decided, in the solution document."""
 
 
 def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:

@@ -11,7 +11,7 @@ from .column_generation import check_column_generation
 from .containers import evaluate_enactment, evaluate_leasing
 from .deployment import evaluate_deployment
 from .eliminate import check_eliminate
-from .fields import FIELDS
+from .fields import DECISIONS, FIELDS, check_fields
 from .label_setting import check_label_setting
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import evaluate_link_allocation
@@ -110,9 +110,14 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     status = str(solution.get("status"))[:40]
     need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
     decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
-    known = header["claim"] == "infeasible" or _check_value(
-        problem, decision, fraction(solution.get("objective")), fraction(header.get("bound"))
-    )
+    known = header["claim"] == "infeasible"
+    if not known:
+        forms = DECISIONS.get(str(kind), {"": ""})
+        decided = {entry.partition(":")[0] for entry in forms[""].split()}
+        check_fields(forms, {name: solution[name] for name in decided & solution.keys()})
+        objective = solution.get("objective")
+        need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
+        known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
     said = FORMATS[header["format"]](problem, decision, header, rest)
     return said if known or not isinstance(said, Stated) else Stated(f"{said}; {UNCHECKED}")
 
