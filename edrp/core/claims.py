@@ -124,13 +124,6 @@ def _contradictory_status(answer: Answer) -> str:
     A method that has settled a problem has finished. A bound without a decision is what a search leaves that was stopped: one
     that went on to its end has found a decision or knows that there is none.
     """
-    if answer.status in SETTLED and answer.stopped_because != "finished":
-        return f"claims status {answer.status!r}, but was stopped because of {answer.stopped_because!r}"
-    if answer.bound is not None and (
-        answer.status in ("infeasible", "unbounded")
-        or (answer.status == "none" and answer.stopped_because in ("finished", "error"))
-    ):
-        return f"claims status {answer.status!r} ({answer.stopped_because}) and gives a bound, {answer.bound!r}"
     if answer.status in HOLDING:
         if answer.decision is None:
             return f"claims status {answer.status!r} without a decision"
@@ -140,6 +133,11 @@ def _contradictory_status(answer: Answer) -> str:
         return f"claims status {answer.status!r} and gives a decision"
     elif answer.objective is not None:
         return f"claims status {answer.status!r} and gives an objective, {answer.objective!r}"
+    if answer.status in SETTLED and answer.stopped_because != "finished":
+        return f"claims status {answer.status!r}, but was stopped because of {answer.stopped_because!r}"
+    may_be_bounded = answer.status in HOLDING or (answer.status == "none" and answer.stopped_because not in ("finished", "error"))
+    if answer.bound is not None and not may_be_bounded:
+        return f"claims status {answer.status!r} ({answer.stopped_because}) and gives a bound, {answer.bound!r}"
     return ""
 
 

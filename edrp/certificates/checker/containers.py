@@ -75,6 +75,7 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
     model, hosts = Containers(problem), unique((host["name"], host) for host in decision)
     for name, host in hosts.items():
         need(host["type"] in model.types, f"host {name}: there is no type {host['type']}")
+        need({*host.get("images", ())} <= model.operators.keys(), f"host {name}: has the image of an operator that there is not")
         model.check_host(name, host["type"], host.get("instances", {}))
     kinds, counts = [host["type"] for host in hosts.values()], added(host.get("instances", {}) for host in hosts.values())
     model.check_moment(1, kinds, counts)
