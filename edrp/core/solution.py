@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -47,7 +47,7 @@ class Answer:
     notes
         Sentences for the user.
     proof
-        The proof that the claim rests on, where there is one.
+        The proof that status or bound rest on; None where nothing is claimed, and of claims of our own algorithms.
     stages
         Outcomes of the stages of a problem with priorities.
     """
@@ -61,13 +61,26 @@ class Answer:
     build_seconds: float = 0.0
     method: str = ""
     notes: tuple[str, ...] = ()
-    proof: Proof = "own algorithm, not certified"
+    proof: Proof | None = None
     stages: tuple[StageOutcome, ...] = ()
 
     @property
     def claims(self) -> bool:
         """Whether something is claimed that needs a proof: an optimum, that nothing is feasible, or a bound."""
         return self.status in ("optimal", "infeasible") or self.bound is not None
+
+    @property
+    def basis(self) -> Proof | None:
+        """The proof that what is claimed rests on, or None.
+
+        >>> Answer("infeasible", "finished").basis
+        'own algorithm, not certified'
+        """
+        return (self.proof or "own algorithm, not certified") if self.claims else None
+
+    def resting_on(self, proof: Proof | None) -> Answer:
+        """The answer with this proof of what it claims, and without any where it claims nothing."""
+        return replace(self, proof=proof if self.claims else None)
 
 
 class StageOutcome(Outcome):

@@ -46,6 +46,8 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP)
     (None, "claims status 'optimal' without a decision")
     """
     wrong = contradiction(answer)
+    if not wrong and answer.status == "unbounded" and not getattr(problem, "can_be_unbounded", False):
+        wrong = f"claims status 'unbounded', but the objective of problems of kind {problem.kind!r} is bounded below"
     if wrong or answer.decision is None:
         return None, wrong
     try:
@@ -374,7 +376,7 @@ def solution_of(
         "seed": seed,
         "versions": installed_versions("highspy", "numba", "numpy"),
         "notes": answer.notes,
-        "proof": answer.proof if answer.claims else None,
+        "proof": answer.basis,
         "stages": answer.stages,
     }
     solution = problem.solution(None if answer.decision is None else problem.read_decision(answer.decision), fields)

@@ -16,11 +16,7 @@ def finish_by_program(problem: StreamPlacement, answer: Answer, options: Options
     if answer.status in ("optimal", "infeasible") or answer.stopped_because == "interrupted" or options.remaining <= 0:
         return answer
     whole = run_within(HIGHS, problem, replace(options, start=answer.decision or options.start, parameters={}, program=None))
-    return replace(
-        combined(answer, whole, options.gap),
-        size=answer.size,
-        build_seconds=answer.build_seconds,
-        method=f"{name}, {HIGHS.name}",
-        proof=whole.proof,
-        notes=(why,),
-    )
+    both = combined(answer, whole, options.gap)
+    method = f"{name}, {HIGHS.name}"
+    named = replace(both, size=answer.size, build_seconds=answer.build_seconds, method=method, notes=(why,))
+    return named.resting_on(whole.proof)

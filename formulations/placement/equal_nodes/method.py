@@ -272,7 +272,7 @@ class _Search:
     def _answer(self, stopped: StoppedBecause) -> Answer:
         """The answer, and what it rests on."""
         answer = self._claimed(stopped)
-        return replace(answer, proof="solver's word", notes=(DECIDED,)) if self.incumbent.programs else answer
+        return replace(answer, notes=(DECIDED,)).resting_on("solver's word") if self.incumbent.programs else answer
 
     def _claimed(self, stopped: StoppedBecause) -> Answer:
         size = {

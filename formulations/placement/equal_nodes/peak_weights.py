@@ -69,7 +69,7 @@ class PeakSearch:
         self.objective = np.inf
         self.closed = np.inf
         self.proofs = 0
-        self.proof: Proof = "own algorithm, not certified"
+        self.proof: Proof | None = None
         high = float(compiled.limit[metric])
         self.ranges = [PeakRange(min(least_peak(compiled, metric), high), high, 0.0)]
         self.in_hand: list[PeakRange] = []
@@ -185,10 +185,10 @@ class PeakSearch:
         if self.best is not None:
             left = self.objective - self.bound
             answer = answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
-            return replace(answer, proof=self.proof)
+            return answer.resting_on(self.proof)
         if not self.ranges:
             return Answer("infeasible", "finished", size=size, proof=self.proof)
-        return Answer("none", stopped, bound=self.bound, size=size, proof=self.proof)
+        return Answer("none", stopped, bound=self.bound, size=size).resting_on(self.proof)
 
 
 def least_peak(compiled: Compiled, metric: str) -> float:
