@@ -95,7 +95,7 @@ class Portfolio(Method):
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
         if options.limit == inf or not self.rules or self.rules[0].name == self.stages[0].method.name:
-            return Answer("none", "time_limit")
+            return Answer("none", "time_limit", method=self.stages[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _rule_asked(self.rules[0], problem, replace(options, progress=None))
 

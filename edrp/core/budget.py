@@ -261,6 +261,19 @@ def at_most(units: float) -> Iterator[None]:
         own.ceiling = before
 
 
+def expect(units: float) -> None:
+    """Give up now what `at_most` would let go on for long, because the next step alone is more than it allows.
+
+    >>> with at_most(1.0):
+    ...     expect(2.0)
+    Traceback (most recent call last):
+    edrp.core.budget.TooMuchWorkError
+    """
+    own = clock()
+    if own.work + units > own.ceiling:
+        raise TooMuchWorkError
+
+
 @contextmanager
 def counted_as(units: float) -> Iterator[None]:
     """Count a block as so many units, where what it does depends on what the process has kept from before.

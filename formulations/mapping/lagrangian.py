@@ -38,7 +38,7 @@ def fill_to_go(layers: MapLayers, prices: UsePrices, togo: ToGo, resource: int =
         When the deadline has passed.
     """
     look("costs to go")
-    spend(CELL * togo.arrived.size * layers.graph.target.size / layers.servers)
+    spend(CELL * layers.steps)
     cost_to_go(layers.graph, prices, togo, resource, togo if free is None else free)
 
 
