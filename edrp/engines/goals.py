@@ -54,7 +54,9 @@ class Goals(Document):
         json_schema_extra={"unit": "1"},
     )
     replica_cost: Positive = Field(1.0, description="price of a replica", json_schema_extra={"unit": "money/h"})
-    operators: dict[Name, ReplicaBounds] = Field({}, description="bounds by operator; without one, sources never get fewer replicas")
+    operators: dict[Name, ReplicaBounds] = Field(
+        {}, description="bounds by operator; without one, sources never get fewer replicas"
+    )
     policy: DowntimePolicy = Field(DowntimePolicy(downtime_worth=3.0), description="when a plan is worth its downtime")
 
 
