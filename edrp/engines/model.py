@@ -225,15 +225,17 @@ def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
     """Fewest replicas in one step, where it is not known what a replica serves.
 
     None are taken away while more may be offered than is known. Where the service rate is extrapolated from a low load, a
-    replica gets at most so many times what one was seen to take, with one replica less allowed in any case.
+    replica gets at most `STEP` times what one was seen to take, and if it is hardly busy, `SMALL_STEP` times, unless that is
+    less than a replica at once.
     """
     if fitted.unbounded:
         return fitted.replicas
     if fitted.method == "ratio":
         return 1
     step = SMALL_STEP if (fitted.busy or 0.0) < HARDLY_BUSY else STEP
-    allowed = (n for n in range(1, fitted.replicas) if fitted.received(n) * goals.rate_factor <= n * step * fitted.highest)
-    return next(allowed, max(1, fitted.replicas - 1))
+    steps = [*((n, step) for n in range(1, fitted.replicas)), (max(1, fitted.replicas - 1), STEP)]
+    seen = ((n, fitted.received(n) * goals.rate_factor / n, step * fitted.highest) for n, step in steps)
+    return next((n for n, load, most in seen if load <= most), fitted.replicas)
 
 
 def _most_replicas(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> int:

@@ -35,7 +35,7 @@ TESTED = " to ".join(f"{major}.{minor}" for major, minor in (OLDEST, NEWEST))
 BRANCH = re.compile(r"(?::  |   )*[+:]- ")
 """Stands before every operator but the first in the description of a chain."""
 
-ASYNCHRONOUS = re.compile(r"(?<![a-z])async(?!=\[false)", re.IGNORECASE)
+ASYNCHRONOUS = re.compile(r"async(?!=\[false)", re.IGNORECASE)
 """In names of operators that wait for answers: "async wait operator" is what Flink calls one, lookup joins have `async=[…]`."""
 
 FINISHED = "FINISHED"

@@ -9,9 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_engine import FakeEngine
 from fake_flink import FakeFlink, FakeOperator, serving, word_count
-from test_flink_fit import fitted, operator
+from test_flink_fit import operator
 from test_flink_metadata import checkpoint, metadata
+from test_flink_reading import observed
+from watching import RESCALE, puts
 
 from edrp.engines.advice import advise
 from edrp.engines.capture import read_capture
@@ -36,6 +39,10 @@ from edrp.engines.protocol import observe_capture
 from edrp.placement.deployment import Deployment
 
 CAPTURES = Path(__file__).parent / "captures"
+
+
+def fitted(flink, sizes=None):
+    return fit_job(observed(flink, 5), {} if sizes is None else {"counter": sizes})
 
 
 def found(name):
@@ -86,6 +93,18 @@ def test_extrapolated_rates_are_approached_in_steps(rates, left):
     assert replicas(advise(fit))["counter"] == left
 
 
+def test_steps_are_those_of_the_load_to_plan_for_and_never_less_than_a_replica():
+    def left(count, rate, factor=1.0, sizes=None):
+        counter = {"replicas": count, "service_rate": 200.0}
+        fit = fitted(FakeFlink(word_count(counter=counter, parser={"service_rate": 2000.0}), rates=(rate,)), sizes=sizes)
+        return replicas(advise(fit, Goals(rate_factor=factor)))["counter"]
+
+    assert left(2, 12.0) == 1  # 3 % busy; 1.5 times as much would be no step at all
+    assert left(4, 100.0, 1.25) == 3  # 12 % busy, and a quarter more to come
+    assert left(4, 100.0, 2.0) == 4  # three would get 2.7 times what one was seen to take
+    assert left(4, 100.0, sizes=[100] * 128) == 2  # so where key groups decide
+
+
 def lookup(name, **changes):
     return [
         FakeOperator("Source: reader"),
@@ -94,7 +113,7 @@ def lookup(name, **changes):
     ]
 
 
-@pytest.mark.parametrize("name", ["async wait operator", "AsyncDataStream", "LookupJoin(async=[ORDERED, 180000ms, 100])"])
+@pytest.mark.parametrize("name", ["async wait operator", "enrichAsync", "LookupJoin(async=[ORDERED, 180000ms, 100])"])
 def test_an_operator_whose_name_says_that_it_waits_keeps_its_replicas_until_it_is_full(name):
     fit = fitted(FakeFlink(lookup(name, replicas=4, service_rate=10_000.0), rates=(200.0,)))
     advice = advise(fit)
@@ -108,9 +127,9 @@ def test_an_operator_whose_name_says_that_it_waits_keeps_its_replicas_until_it_i
     assert said(full.remarks, "its service rate is that of replicas that were full")
 
 
-def test_names_that_are_not_asynchronous():
-    for name in ("LookupJoin(async=[false])", "Resync"):
-        assert not operator(fitted(FakeFlink(lookup(name, service_rate=400.0), rates=(200.0,))), name).asynchronous
+def test_a_lookup_join_that_is_not_asynchronous_says_so():
+    name = "LookupJoin(async=[false])"
+    assert not operator(fitted(FakeFlink(lookup(name, service_rate=400.0), rates=(200.0,))), name).asynchronous
 
 
 def test_a_replica_that_was_full_at_a_rate_at_which_others_are_hardly_busy_is_asynchronous():
@@ -167,6 +186,8 @@ def test_identifiers_come_before_names(tmp_path):
     """The state that is called "count" has the identifier of the operator that is called "count by day" now."""
     sizes = job_key_groups(named_states(tmp_path, (2, "count", 9)), counted("count by day", "count"))
     assert {name: set(groups) for name, groups in sizes.items()} == {"count by day": {9}}
+    sizes = job_key_groups(named_states(tmp_path, (2, "count", 9), (40, "count", 5)), counted("count by day", "count"))
+    assert {name: set(groups) for name, groups in sizes.items()} == {"count by day": {9}, "count": {5}}
 
 
 def test_state_in_the_middle_of_a_chain_belongs_to_its_vertex_and_a_name_that_two_have_to_none():
@@ -174,6 +195,8 @@ def test_state_in_the_middle_of_a_chain_belongs_to_its_vertex_and_a_name_that_tw
     state = OperatorState("ff", "count", 1, 2, (3, 4))
     assert states_by_operator({"ff": state}, observation) == {"filter -> count -> map": (3, 4)}
     assert states_by_operator({"ff": OperatorState("ff", "filter", 1, 2, (3, 4))}, observation) == {}
+    twins = {key: OperatorState(key, "count", 1, 2, (3, 4)) for key in ("fe", "ff")}
+    assert states_by_operator(twins, observation) == {}
     head = OperatorState(observation.operators[1].key, "filter", 1, 2, (10, 20))
     assert states_by_operator({"ff": state, head.key: head}, observation) == {"filter -> count -> map": (13, 24)}
 
@@ -207,7 +230,7 @@ def test_a_source_with_work_is_not_scaled_in_and_one_without_is_not_judged():
     assert replicas(advise(fitted(FakeFlink(wide))))["Source: r -> parse"] == 4
     goals = Goals(operators={"Source: r -> parse": {"max_replicas": 4}})
     assert replicas(advise(fitted(FakeFlink(wide)), goals))["Source: r -> parse"] == 2  # bounded: 10 % busy, halved
-    assert autoscaler_replicas(chained)["Source: r -> parse"] == 1
+    assert autoscaler_replicas(fitted(FakeFlink(wide)))["Source: r -> parse"] == 4
 
 
 # Broadcasts
@@ -230,9 +253,21 @@ def test_what_is_broadcast_does_not_divide():
     assert load == pytest.approx(350.0, rel=1e-3)
     for count in (1, 2, 4):
         assert load / document.latency.capacity(count) == pytest.approx(share(fit, "enrich", count)[0], rel=1e-6)
+    assert document.selectivity * load == pytest.approx(operator(fit, "enrich").selectivity * 500, rel=1e-3)
     assert predict(fit, advice.plan, {}).rates["enrich"] == pytest.approx(200 + 4 * 150, rel=2e-3)
     dear = advise(fit, Goals(busy_limit=0.6))
     assert "what is broadcast to it alone would keep every replica 62% busy" in dear.short["enrich"]
+
+
+def test_more_replicas_do_not_help_with_a_broadcast_alone():
+    operators = [
+        FakeOperator("Source: rules"),
+        FakeOperator("apply", replicas=2, service_rate=100.0, shares=(1.0, 1.0), inputs=(("Source: rules", "BROADCAST"),)),
+    ]
+    fit = fitted(FakeFlink(operators, rates=(50.0,)))
+    assert (operator(fit, "apply").rate, fit.streams[0].rate) == pytest.approx((100.0, 50.0))
+    assert [share(fit, "apply", count)[0] for count in (1, 2, 5)] == pytest.approx([0.5] * 3)
+    assert replicas(advise(fit))["apply"] == 1
 
 
 def test_skew_is_that_of_what_is_not_broadcast():
@@ -318,6 +353,21 @@ def test_a_cluster_without_a_free_slot_gets_advice_for_the_others(run, tmp_path)
     assert "counter is 90% busy against 70%, and stays too busy" in " ".join(result.out.split())
 
 
+def test_an_operator_that_no_replicas_help_keeps_them_and_its_job_is_stuck():
+    advice = advise(found("keyed4-after"))
+    assert (advice.verdict, replicas(advice)["count"]) == ("stuck", 4)
+    assert "count is 98% busy against 80%, and stays too busy" in advice.broken[0]
+    hot = [100_000] + [100] * 127
+    five = word_count(counter={"replicas": 5, "shares": (0.9, 0.025, 0.025, 0.025, 0.025)})
+    assert replicas(advise(fitted(FakeFlink(five, rates=(190.0,)), sizes=hot)))["counter"] == 5
+
+
+def test_what_is_not_for_lack_of_room_stays_stuck():
+    advice = advise(fitted(FakeFlink(rates=(180.0,))), Goals(response_time=1e-6))
+    assert advice.verdict == "stuck"
+    assert advice.solution.status == "infeasible"
+
+
 def test_where_not_all_have_room_to_grow_some_do():
     """Four slots and no sharing: one of two operators that need another replica gets it."""
     operators = word_count(parser={"group": "p", "service_rate": 200.0}, counter={"group": "c", "service_rate": 200.0})
@@ -353,18 +403,53 @@ def test_finished_operators_stay_among_the_requirements():
     assert body["0000000000000000000000000000000a"] == asked["0000000000000000000000000000000a"]
 
 
+TABLE = "0000000000000000000000000000000a"
+
+
+class Ended(FakeEngine):
+    """A cluster with an operator that has finished, whose requirements it wants to be told, too."""
+
+    def job(self):
+        job = super().job()
+        table = {"id": TABLE, "name": "Source: table", "parallelism": 1, "maxParallelism": 128, "status": "FINISHED"}
+        return {**job, "vertices": [*job["vertices"], table]}
+
+    def answer(self, path):
+        answer = super().answer(path)
+        if path.endswith(f"/vertices/{TABLE}"):
+            answer = super().vertex(self.operators[0])
+            answer["subtasks"][0]["status"] = "FINISHED"
+        if path.endswith("/resource-requirements"):
+            answer[TABLE] = {"parallelism": {"lowerBound": 1, "upperBound": 1}}
+        return answer
+
+    def respond(self, method, path, body):
+        if method == "PUT" and body.pop(TABLE, None) is None:
+            return 400
+        return super().respond(method, path, body)
+
+
+def test_a_job_with_a_finished_operator_is_rescaled(watch):
+    flink = Ended(offered=lambda seconds: 180.0)
+    result = watch(flink, *RESCALE, "--rounds", 2)
+    assert watch.steps()[-1] == "done", result.out
+    assert puts(flink) == [2]
+
+
 def test_a_replica_that_has_finished_before_the_others_stands_still():
     class Ending(FakeFlink):
         def vertex(self, operator):
             answer = super().vertex(operator)
             if operator.name == "Source: reader":
                 answer["subtasks"][1]["status"] = "FINISHED"
-                answer["subtasks"][1]["metrics"] |= {"write-records": 70, "accumulated-busy-time": 40.0}
+                last = {"write-records": 70, "accumulated-busy-time": 40.0, "accumulated-idle-time": 2000}
+                answer["subtasks"][1]["metrics"] |= last
             return answer
 
     fit = fitted(Ending(word_count(**{"Source: reader": {"replicas": 2, "shares": (1.0, 0.0)}})))
     reader = operator(fit, "Source: reader")
     assert (reader.replicas, reader.rate) == (2, pytest.approx(100.0))
+    assert not said(fit.remarks, "one round of counters only")
 
 
 # What is not known
