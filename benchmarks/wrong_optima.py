@@ -9,7 +9,7 @@ added to the time of HiGHS.
 
 With `--open` nothing is compared: problems of the families and check problems, most with another magnitude of one of their
 fields, with priorities or load scenarios where the kind has them, are solved by `highs` and, in turn, by another backend. A row
-says how many of up to `MAX_CLOSED` columns there were, how their answers ended, how many were left open although the solver had
+says how many of up to `MAX_OPEN` columns there were, how their answers ended, how many were left open although the solver had
 finished, the processor seconds of all solves, and the share that `last_word` adds to them, in sum and in the mean of solves; open
 ones are named, and written to the folder `--write`.
 
@@ -24,8 +24,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
 """Largest size of an instance, in what its families count, and methods whose decisions are handed over as starts, in turn with
 the current one."""
 
-MAX_CLOSED = 500
+MAX_OPEN = 500
 """Columns up to which a program that its solver finishes must end with a proof."""
 
 MAX_COLUMNS = 1_000
@@ -66,7 +67,7 @@ PROVEN = ("optimal", "infeasible")
 OTHERS = ("scipy", "cvxpy", "pyomo")
 """Backends that take turns next to `highs`."""
 
-CLOSED_WORK = 3.0
+OPEN_WORK = 3.0
 """Units of work that a problem gets which must not be left open."""
 
 SHARE_UNCHANGED = 0.25
@@ -158,6 +159,17 @@ def documents(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
         yield seed, problem
 
 
+def small(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
+    """Those of them that have a program of at most `MAX_OPEN` columns."""
+    for seed, problem in documents(kind, drawn):
+        try:
+            columns = formulate(problem, None).program.columns
+        except EdrpError:
+            continue
+        if columns <= MAX_OPEN:
+            yield seed, problem
+
+
 def rescaled(problem: Any, random: Any) -> Any:
     """The problem with all numbers of one field, drawn at random, at another magnitude; the same where it is refused then."""
     document = problem.model_dump(mode="json")
@@ -207,54 +219,48 @@ def read_or(problem: Any, document: Any) -> Any:
         return problem
 
 
-class LastWord:
-    """Counts the processor seconds of the last word on results of solvers."""
+@contextmanager
+def timed_last_word() -> Iterator[list[float]]:
+    """A list to which the processor seconds of every last word on a result are added inside the block."""
+    seconds: list[float] = []
+    word = backends.last_word
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._word = backends.last_word
-        backends.last_word = self
-
-    def __call__(self, *given: Any) -> Any:
+    def timed(*given: Any) -> Any:
         begun = time.process_time()
         try:
-            return self._word(*given)
+            return word(*given)
         finally:
-            self.seconds += time.process_time() - begun
+            seconds.append(time.process_time() - begun)
+
+    backends.last_word = timed
+    try:
+        yield seconds
+    finally:
+        backends.last_word = word
 
 
-def closed(kind: str, wanted: int, drawn: int, folder: Path | None, word: LastWord) -> int:
+def left_open(kind: str, wanted: int, drawn: int, folder: Path | None = None, work_limit: float = OPEN_WORK) -> int:
     """Solve so many problems of a kind, print a row, and return how many were left open although the solver had finished."""
     ends: Counter[str] = Counter()
-    left, total, before, made = 0, 0.0, word.seconds, 0
-    ratios = []
-    for seed, problem in documents(kind, drawn):
-        if made == wanted:
-            break
-        try:
-            columns = formulate(problem, None).program.columns
-        except EdrpError:
-            continue
-        if columns > MAX_CLOSED:
-            continue
-        made += 1
+    left, took, added = 0, [], []
+    for seed, problem in islice(small(kind, drawn), wanted):
         for backend in ("highs", OTHERS[seed % len(OTHERS)]):
-            begun, spent = time.process_time(), word.seconds
-            solution = edrp.solve(problem, backend, work_limit=CLOSED_WORK)
-            took, spent = time.process_time() - begun, word.seconds - spent
-            total += took
-            ratios.append(spent / max(took - spent, 1e-9))
+            begun = time.process_time()
+            with timed_last_word() as seconds:
+                solution = edrp.solve(problem, backend, work_limit=work_limit)
+            added.append(sum(seconds))
+            took.append(time.process_time() - begun - added[-1])
             limited = solution.stopped_because == "work_limit"
             ends["work limit" if limited else solution.status] += 1
             if solution.status not in PROVEN:
                 left += not limited
-                print(f"  {kind} {seed} {backend}: {columns} columns, {solution.status}, {solution.stopped_because}", flush=True)
+                print(f"  {kind} {seed} {backend}: {solution.status}, {solution.stopped_because}", flush=True)
                 if folder is not None:
                     (folder / f"{kind}-{seed}-{backend}.json").write_text(problem.model_dump_json())
     counts = ", ".join(f"{number} {status}" for status, number in sorted(ends.items()))
-    added = (word.seconds - before) / (total - word.seconds + before)
-    row = f"{counts} | {left} | {total:.0f} | {100 * added:.1f} % | {100 * float(np.mean(ratios)):.1f} %"
-    print(f"| {kind} | {made} | {row} |", flush=True)
+    shares = sum(added) / sum(took), float(np.mean(np.array(added) / took))
+    row = f"{counts} | {left} | {sum(took) + sum(added):.0f} | {100 * shares[0]:.1f} % | {100 * shares[1]:.1f} %"
+    print(f"| {kind} | {wanted} | {row} |", flush=True)
     return left
 
 
@@ -287,8 +293,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.open:
         print(OPEN_HEAD, flush=True)
-        word = LastWord()
-        sys.exit(sum(closed(kind, asked.count, asked.seed, asked.write, word) for kind in asked.kinds or KINDS) > 0)
+        sys.exit(sum(left_open(kind, asked.count, asked.seed, asked.write) for kind in asked.kinds or KINDS) > 0)
     print(HEAD, flush=True)
     guard, defects = Guard(), 0
     for kind in asked.kinds or KINDS:

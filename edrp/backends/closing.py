@@ -275,7 +275,7 @@ def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, sc
     if result.status == "feasible":
         return _proven(arrays, result, settings, scale, CLOSING)
     if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
-        return _proven(arrays, result, settings, scale, LEAST)
+        return _proven(arrays, result, settings, scale, SHARE * work)
     return result
 
 

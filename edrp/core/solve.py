@@ -22,7 +22,7 @@ from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
-from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, within_gap
+from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 from edrp.core.wording import shown
@@ -72,10 +72,10 @@ def verified(problem: Solvable[Any], answer: Answer, gap: float, method: str) ->
     return evaluation
 
 
-def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
+def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, of_problem: float) -> str:
     """How an answer with a decision disagrees with its evaluation, or an empty string."""
     objective, bound = evaluation.objective, answer.bound
-    slack = max(SAME_VALUE * max(1.0, abs(objective)), resolution)
+    slack = max(resolution(objective), of_problem)
     if answer.objective is not None and abs(answer.objective - objective) > max(slack, SAME_VALUE * abs(answer.objective)):
         return f"claimed objective {answer.objective!r}, evaluated {objective!r}"
     if not evaluation.feasible:
@@ -85,7 +85,7 @@ def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution
             return f"claimed {answer.status}, but {name} is evaluated as {value!r}"
     if bound is not None and bound > objective + slack:
         return f"bound {bound!r} above the evaluated objective {objective!r}"
-    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound + resolution, gap):
+    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound + of_problem, gap):
         return f"claimed optimal, but the bound {bound!r} is further below the evaluated {objective!r} than the gap {gap:g}"
     return ""
 

@@ -10,8 +10,8 @@ import numpy as np
 from edrp.core.budget import expect, memory_limit, spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import CLOSED_GAP, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
+from edrp.core.solution import Answer, StoppedBecause, within_gap
+from edrp.core.tolerances import MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
 from edrp.formulations.mapping.guides import build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
@@ -252,7 +252,7 @@ def _answer(
         return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
     decision = moves_to_map(tables, search.moves)
     objective = problem.evaluate(decision).objective
-    proven = search.cost - search.bound <= max(options.gap * search.cost, CLOSED_GAP)
+    proven = within_gap(search.cost, search.bound, options.gap)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,
