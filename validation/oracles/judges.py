@@ -45,7 +45,7 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
     exact methods find it.
     """
     document, problem = read(text), edrp.loads(text)
-    judge, values, field = JUDGES[problem.kind]
+    _, values, _ = JUDGES[problem.kind]
     optimum = min(values(document), default=None)
     for name in methods:
         method = edrp.methods()[name]
@@ -54,13 +54,12 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
             limit = None if exact else work_limit
             solution = edrp.solve(problem, name, work_limit=limit)
             answer = read(json.dumps(solution.to_document()))
-            said = _wrong(answer, optimum, judge, document, field, problem.resolution, exact)
+            said = _wrong(document, answer, optimum, problem.resolution, exact)
             yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in said)
 
 
-def _wrong(
-    answer: Document, optimum: Fraction | None, judge: Judge, document: Document, field: str, resolution: float, exact: bool
-) -> Iterator[str]:
+def _wrong(document: Document, answer: Document, optimum: Fraction | None, resolution: float, exact: bool) -> Iterator[str]:
+    """What an answer claims that does not hold."""
     status, value, bound = answer["status"], answer["objective"], answer["bound"]
     if exact and status != ("infeasible" if optimum is None else "optimal"):
         yield f"says {status!r}"
@@ -75,14 +74,20 @@ def _wrong(
         yield f"bound {float(bound)!r} is above the optimum"
     if value is None:
         return
+    if value < optimum - slack or (status == "optimal" and value > optimum + slack):
+        yield f"says {status!r} of {float(value)!r}"
+    yield from misjudged(document, answer)
+
+
+def misjudged(document: Document, answer: Document) -> Iterator[str]:
+    """What a solution document says otherwise than the judge about its decision: feasibility, value and metrics."""
+    judge, _, field = JUDGES[document["kind"]]
     found = judge(document, answer[field] if field else answer)
     if not found.feasible:
         yield "the decision breaks a limit"
-    if value < optimum - slack or (status == "optimal" and value > optimum + slack):
-        yield f"says {status!r} of {float(value)!r}"
     for name, metric in {**found.metrics, "objective": found.objective}.items():
-        stated = value if name == "objective" else answer["metrics"].get(name)
-        if stated is None or abs(stated - metric) > Fraction(SAME_VALUE) * max(1, abs(metric)):
+        stated = answer["objective"] if name == "objective" else answer["metrics"].get(name)
+        if stated is None or abs(stated - metric) > Fraction(SAME_VALUE) * max(Fraction(1), abs(metric)):
             yield f"{name} is {stated and float(stated)!r}, not {float(metric)!r}"
     if {*found.metrics} != {*answer["metrics"]}:
         yield f"metrics {sorted(answer['metrics'])}, not {sorted(found.metrics)}"

@@ -89,7 +89,8 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
         late += model.left(name, model.queues.get(name, 0) + rate * seconds, counts.get(name, 0), seconds)
     weights = {"host_cost": 1, "free_resources": 1, "violations": 1, **problem.get("weights", {})}
     price = sum((fraction(model.types[kind]["price"]) for kind in kinds), Fraction(0))
-    return weights["host_cost"] * price + weights["free_resources"] * sum(free) + weights["violations"] * model.penalty * late
+    terms = {"host_cost": price, "free_resources": sum(free, Fraction(0)), "violations": model.penalty * late}
+    return sum((weights[name] * term for name, term in terms.items()), Fraction(0))
 
 
 def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:

@@ -1,12 +1,16 @@
 """Leased hosts, maps and shared links: every method against judges that read the documents alone."""
 
 import json
+from contextlib import suppress
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import edrp
-from edrp.validation.oracles.judges import JUDGES, disagreements, tiny_problems
+from edrp.certificates import checker
+from edrp.core.kinds import get_kind
+from edrp.validation.oracles.judges import JUDGES, disagreements, misjudged, tiny_problems
 from edrp.validation.oracles.judging import read
 
 
@@ -57,6 +61,24 @@ def test_all_methods_agree_with_the_judges(kind):
     methods = tuple(name for name in edrp.methods(kind) if name not in ("cvxpy", "pyomo", "scipy"))
     found = {seed: list(disagreements(text, methods)) for seed, text in tiny_problems(kind, 1000, 20)}
     assert {seed: said for seed, said in found.items() if said} == {}
+
+
+FAMILIES = [(kind, family.name) for kind in JUDGES for family in get_kind(kind).families if family.kind == kind]
+
+
+@pytest.mark.parametrize(("kind", "name"), FAMILIES)
+def test_decisions_of_families_are_worth_what_judges_and_checker_say(kind, name):
+    family = next(family for family in get_kind(kind).families if family.kind == kind and family.name == name)
+    rule = {"mapping": "auto", "link-allocation": "greedy-reallocation", "enactment": "first-fit-decreasing"}
+    problem = family.make(family.least_size, np.random.default_rng(3))
+    solution = edrp.solve(problem, rule.get(kind, "highs"), work_limit=1.0)
+    text, answer = problem.model_dump_json(), json.dumps(solution.to_document())
+    assert solution.status in ("feasible", "optimal")
+    assert list(misjudged(read(text), read(answer))) == []
+    found = checker.parse(answer)
+    with suppress(checker.Unknown):  # costs of maps that are not additive
+        value = checker.EVALUATE[kind](checker.parse(text), found.get(checker.DECISION.get(kind), found))
+        assert float(value) == pytest.approx(solution.objective, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -202,10 +202,10 @@ def lease_values(document: Document) -> Iterator[Fraction]:
             ways.append(carried[key])
         for counts in product(*ways):
             late, left = Fraction(0), {name: Fraction(model.queues.get(name, 0)) for name in model.operators}
-            for load, count in zip(document["forecast"], counts, strict=True):
+            for load, running in zip(document["forecast"], counts, strict=True):
                 for name, rate in model.rate.items():
                     arriving = left[name] + load * rate * document["period"]
-                    left[name] = model.left(name, arriving, count[name], document["period"])
+                    left[name] = model.left(name, arriving, running[name], document["period"])
                     late += left[name]
             yield cost + model.penalty * late
 

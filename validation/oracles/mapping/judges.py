@@ -199,5 +199,5 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
         amount = min(most + [free for end in ends if (free := room[end]) is not None])
         for i, sign in path:
             rate[i] += sign * amount
-        for end in ends:
-            room[end] = None if room[end] is None else room[end] - amount
+        for used in ends:
+            room[used] = None if room[used] is None else room[used] - amount
