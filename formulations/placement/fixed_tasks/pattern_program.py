@@ -113,6 +113,7 @@ class _Program:
         weights[self.shared] = 1.0
         cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
         for width in (NARROW, max(NARROW, MAX_LABELS // self.tasks.operators)):
+            look("a bound")
             patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break
