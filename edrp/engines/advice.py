@@ -12,7 +12,8 @@ from edrp.engines.estimates import Estimate
 from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
-from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages, slot_clashes
+from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
+from edrp.engines.slots import slot_clashes
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
