@@ -54,6 +54,19 @@ def test_more_replicas_that_seem_to_serve_less_are_taken_to_serve_as_much_as_few
     one, two, three = [(1000, 5.0, 10.0)], [(300, 5.0, 10.0)] * 2, [(500, 5.0, 10.0)] * 3
     counter = fitted(job, "counter", three, two, one)
     assert counter.capacities == pytest.approx([(1, 200.0), (2, 200.0), (3, 300.0)])
+    assert fitted(job, "counter", [(30, 60.0, 100.0)]).capacities == pytest.approx([(1, 0.5)])
+
+
+def test_the_work_of_key_groups_without_a_record_of_their_own_follows_the_state_of_replicas(job):
+    known = {"another operator": [1] * 128}
+
+    def sizes(state_sizes):
+        operators = [replace(one, state_sizes=state_sizes) if one.name == "counter" else one for one in job.operators]
+        fit = fit_job(replace(job, operators=tuple(operators)), known)
+        return next(one.groups.state_size for one in fit.operators if one.name == "counter")
+
+    assert sum(sizes((6_400,))) == 6_400
+    assert sum(sizes(())) == 0
 
 
 def test_a_service_rate_is_that_of_the_newest_number_of_replicas(job):
@@ -86,6 +99,11 @@ def test_busy_is_the_busiest_replica_by_its_own_clock(job):
     short = fitted(job, "counter", [(50, 0.25, 0.5, 0.125)])
     assert (short.busy, short.backpressured, short.rate) == pytest.approx((0.5, 0.25, 100.0))
     assert fitted(job, "counter", [(0, 0.0, 10.0)]).busy == 0.0
+
+
+def test_a_capacity_measured_at_low_load_is_said_to_be_understated_with_the_load(job):
+    remarks = remarks_on(job, "counter", window(job, (100, 1.0, 10.0)))
+    assert "capacity of counter is probably understated: it was 10% busy; capture at a higher load" in remarks
 
 
 def test_only_an_input_that_is_split_by_keys_can_be_skewed(job):
