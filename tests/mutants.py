@@ -172,7 +172,7 @@ PARTS = {
         ("--interpreted",),
     ),
     "journal": Part(("edrp/batch/journal.py", "edrp/batch/parts.py"), ("tests/edrp/batch/test_journal.py",), 150),
-    "fit": Part(("edrp/engines/fit.py",), engine_tests("fit", "flink_fit", "flink_key_groups"), 80, options=ENGINE_OPTIONS),
+    "fit": Part(("edrp/engines/fit.py",), engine_tests("fit", "flink_fit", "flink_key_groups"), 160, options=ENGINE_OPTIONS),
     "engines": Part(
         ("edrp/engines/*.py", "edrp/engines/flink/*.py"),
         engine_tests("flink_advice", "flink_watch", "flink_rescale"),

@@ -18,7 +18,7 @@ Folder = Annotated[Path, typer.Option(help="Where finished chunks and finds are 
 
 @app.command()
 def run(
-    cases: Annotated[int, typer.Option(min=1, help="Number of cases, those that are finished already included.")] = 50_000,
+    cases: Annotated[int, typer.Option(min=1, help="Number of cases, those that are finished already included.")] = 20_000,
     processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     folder: Folder = Path("fuzz"),
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases.")] = 0,

@@ -15,12 +15,12 @@ from edrp.core.methods import Method, methods
 from edrp.core.solution import Answer
 from edrp.validation.fuzzing.bases import base_documents
 from edrp.validation.fuzzing.campaign import Campaign, run_campaign, run_chunk
-from edrp.validation.fuzzing.mutations import methods_for, mutated, places
+from edrp.validation.fuzzing.mutations import cases, methods_for, mutated, places
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 FILES = tuple(sorted(EXAMPLES.glob("*.json")))
-CASES, CHUNKS, QUICK = 500, 10, 3
+CASES, CHUNKS, QUICK = 300, 15, 3
 """Documents, and parts of them; those from `QUICK` on are for `make test-slow`."""
 
 
@@ -45,6 +45,15 @@ def test_every_kind_has_documents_to_begin_with_and_methods_to_try():
 
     draw()
     assert drawn == set(kinds())
+
+
+@given(cases(("migration",)))
+@settings(max_examples=10, database=None)
+def test_every_exact_method_solves_every_case_by_name(case):
+    exact = [name for name, method in methods("migration").items() if method.exact]
+    assert exact == ["auto", "cvxpy", "highs", "pyomo", "scipy", "ssm"]
+    assert list(case.methods[:-1]) == exact
+    assert case.methods[-1] in methods_for("migration", exact=False)
 
 
 @given(mutated(base_documents(("migration", "edrp"))))
