@@ -48,7 +48,7 @@ AIM = 2.0**-10
 
 MAX_COST = 2.0**24
 
-MAX_SIZE = 50_000
+MAX_SIZE = 10_000
 """Columns, rows and nonzeros of a program up to which it is given to the tree, whose linear programs nothing interrupts."""
 
 TINY_SIZE = 60
