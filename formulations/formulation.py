@@ -108,6 +108,10 @@ class MetricFormulation(Formulation):
         return None if start is None else np.concatenate([start, np.full(self.program.columns - start.size, np.nan)])
 
 
+ENDED = ("finished", "error")
+"""Why a search ends that goes no further: without a decision it leaves no bound."""
+
+
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
     """A backend's result as an answer about the problem."""
     program = formulation.program
@@ -128,12 +132,14 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
     if status == "infeasible" and formulation.restriction:
         status = "none"
     bounds = [bound for bound in (formulation.bound, result.bound) if bound is not None]
+    if formulation.restriction or own_terms or (decision is None and (status != "none" or result.stopped_because in ENDED)):
+        bounds = []
     answer = Answer(
         status=status,
         stopped_because=result.stopped_because,
         decision=decision,
         objective=objective if result.settled and not own_terms else None,
-        bound=None if formulation.restriction or own_terms else max(bounds, default=None),
+        bound=max(bounds, default=None),
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,

@@ -38,10 +38,11 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
             return proof
     best = answer if _value(answer) < _value(held) else held
     bounded = max((one for one in (held, answer) if one.bound is not None), key=_bound, default=best)
-    bound, proof = bounded.bound, bounded.proof
-    stopped = held.stopped_because if answer.stopped_because == "error" else answer.stopped_because
+    bound = bounded.bound
+    unfinished = best.decision is None and answer.stopped_because == "finished"  # a rule that finds nothing settles nothing
+    stopped = held.stopped_because if unfinished or answer.stopped_because == "error" else answer.stopped_because
     notes = tuple(dict.fromkeys((*best.notes, *_lasting(answer))))
-    best = replace(best, bound=bound, proof=proof, stopped_because=stopped, notes=notes)
+    best = replace(best, bound=bound, proof=bounded.proof, stopped_because=stopped, notes=notes)
     if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), CLOSED_GAP):
         return best
     return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))

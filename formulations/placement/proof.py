@@ -48,6 +48,19 @@ def answer_with_bound(
     )
 
 
+def nothing_found(stopped: StoppedBecause, bound: float, size: dict[str, int], build_seconds: float = 0.0) -> Answer:
+    """The answer of a search that holds no decision, and knows of none better than a bound.
+
+    Without a decision and without a proof that there is none a search has not finished: it has met a limit of its own.
+
+    >>> nothing_found("finished", 2.0, {}).stopped_because
+    'iteration_limit'
+    """
+    known = float(bound) if np.isfinite(bound) else None
+    why: StoppedBecause = "iteration_limit" if stopped == "finished" and known is not None else stopped
+    return Answer("none", why, bound=known, size=size, build_seconds=build_seconds)
+
+
 def worked_until_limit(options: Options, work: Callable[[], StoppedBecause]) -> StoppedBecause:
     """Do work that may take as long as the options allow, and say why it ended."""
     stopped: StoppedBecause

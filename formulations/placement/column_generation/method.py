@@ -15,7 +15,7 @@ from edrp.formulations.placement.column_generation.model import Model, build_mod
 from edrp.formulations.placement.column_generation.tree import Incumbent, Search
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import answer_with_bound
+from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -167,6 +167,6 @@ def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, bui
     if incumbent.counts is None:
         if bound >= search.target:
             return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
-        return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
+        return nothing_found(stopped, bound, size, build_seconds)
     deployment = search.model.compiled.deployment(incumbent.counts)
     return answer_with_bound(problem, deployment, incumbent.objective - bound, options.gap, stopped, size, build_seconds)

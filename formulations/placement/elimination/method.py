@@ -17,7 +17,7 @@ from edrp.formulations.placement.elimination.box import Box, Prices
 from edrp.formulations.placement.elimination.model import Model, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
 from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
-from edrp.formulations.placement.proof import answer_with_bound
+from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_configurations
 from edrp.placement.deployment import Deployment
@@ -193,7 +193,7 @@ def _answer(
     if incumbent.members is None:
         if bound >= incumbent.objective:
             return Answer("infeasible", "finished", size=size, build_seconds=build_seconds)
-        return Answer("none", stopped, bound=bound if np.isfinite(bound) else None, size=size, build_seconds=build_seconds)
+        return nothing_found(stopped, bound, size, build_seconds)
     counts = np.zeros(compiled.candidate.shape, np.int64)
     for i, members in zip(model.order, incumbent.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)

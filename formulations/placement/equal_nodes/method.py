@@ -30,7 +30,7 @@ from edrp.formulations.placement.equal_nodes.realisation import (
 from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import answer_with_bound, worked_until_limit
+from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -285,8 +285,7 @@ class _Search:
         if self.deployment is None:
             if bound >= self.incumbent.objective:
                 return Answer("infeasible", "finished", size=size, build_seconds=self.build_seconds)
-            known = bound if np.isfinite(bound) else None
-            return Answer("none", stopped, bound=known, size=size, build_seconds=self.build_seconds)
+            return nothing_found(stopped, bound, size, self.build_seconds)
         # Bounds include the tie term, which is below anything that counts.
         left = self.incumbent.objective - bound
         return answer_with_bound(self.problem, self.deployment, left, self.options.gap, stopped, size, self.build_seconds)

@@ -18,7 +18,7 @@ from edrp.core.methods import Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Proof, StoppedBecause
 from edrp.core.tolerances import EQUAL_LOADS, LIMIT_SLACK, MIN_RANGE_PEAK
-from edrp.formulations.placement.proof import answer_with_bound
+from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -188,7 +188,7 @@ class PeakSearch:
             return answer.resting_on(self.proof)
         if not self.ranges:
             return Answer("infeasible", "finished", size=size, proof=self.proof)
-        return Answer("none", stopped, bound=self.bound, size=size).resting_on(self.proof)
+        return nothing_found(stopped, self.bound, size).resting_on(self.proof)
 
 
 def least_peak(compiled: Compiled, metric: str) -> float:

@@ -100,8 +100,8 @@ def map_values(document: Document) -> Iterator[Fraction]:
     for (u, v), ways in hops.items():
         ways += [((u, v), True)] if u != v else []
     for nodes in product(names, repeat=len(task["components"])):
-        for ways in product(*(hops[pair] for pair in pairwise((task["source"], *nodes, task["delivery"])))):
-            routes, public = zip(*ways, strict=True)
+        for way in product(*(hops[pair] for pair in pairwise((task["source"], *nodes, task["delivery"])))):
+            routes, public = zip(*way, strict=True)
             value = judge_map(document, {"nodes": nodes, "routes": routes, "public": public})
             if value.feasible:
                 yield value.objective

@@ -16,7 +16,7 @@ from edrp.formulations.migration.rescale.decomposition.completion import complet
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
 from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
-from edrp.formulations.placement.proof import worked_until_limit
+from edrp.formulations.placement.proof import nothing_found, worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
@@ -224,7 +224,7 @@ class _BoundedSearch:
         if self.decision is None:
             if self.bound == np.inf or self.bound > self.ceiling:
                 return Answer("infeasible", "finished", size=size)
-            return Answer("none", stopped, bound=self.bound if np.isfinite(self.bound) else None, size=size)
+            return nothing_found(stopped, self.bound, size)
         bound = min(self.bound, self.objective) if np.isfinite(self.bound) or self.bound > 0 else None
         proven = bound is not None and within_gap(self.objective, bound, self.options.gap)
         return Answer(
