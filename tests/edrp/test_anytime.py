@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import edrp
-from edrp.core.budget import OVER, Clock, clock, look, now, passed, running
+from edrp.core.budget import OVER, Clock, clock, interruptible, look, now, passed, running
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Options, methods
@@ -145,7 +145,7 @@ def test_a_run_without_limits_is_interrupted_and_answers_what_it_was_given(monke
 
 
 def test_ctrl_c_lets_all_limits_pass():
-    with running() as run:
+    with running() as run, interruptible(run):
         options = Options()
         assert options.remaining == float("inf")
         signal.raise_signal(signal.SIGINT)
@@ -160,7 +160,7 @@ def test_ctrl_c_lets_all_limits_pass():
 
 
 def test_the_second_ctrl_c_ends_the_call():
-    with running():
+    with running() as run, interruptible(run):
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -172,7 +172,7 @@ def test_handlers_of_others_are_left_alone():
     heard = []
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
-        with running() as run:
+        with running() as run, interruptible(run):
             signal.raise_signal(signal.SIGINT)
         assert heard == [signal.SIGINT]
         assert not run.interrupted
