@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from edrp.backends import get_backend, rounded, solve_program
 from edrp.backends.base import ProgramResult
-from edrp.core.budget import running, units_left
+from edrp.core.budget import interruptible, running, units_left
 from edrp.core.errors import EdrpError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options
@@ -202,7 +202,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     limits = {name: options.pop(name, None) for name in ("time_limit", "work_limit")}
     check_limits(**limits)
     point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
-    with running(**limits):
+    with running(**limits) as run, interruptible(run):
         result = solve_program(formulation.program, backend, start=point, **options)
         answer = to_answer(formulation, result)
         seconds = perf_counter() - started + formulation.build_seconds

@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from time import perf_counter
@@ -133,8 +133,8 @@ def spend(units: float) -> None:
 
 
 @contextmanager
-def _interruptible(run: Clock) -> Iterator[None]:
-    """Have the first Ctrl-C interrupt a run; the second one raises `KeyboardInterrupt`, as does the first one elsewhere.
+def interruptible(run: Clock) -> Iterator[None]:
+    """Have the first Ctrl-C inside the block interrupt a run, which answers then; the second one raises `KeyboardInterrupt`.
 
     An exception in the midst of anything would leave halves behind: a bound that is no longer counted, a value without its
     decision. Handlers of others, and threads that no signal reaches, are left alone.
@@ -160,13 +160,13 @@ def _interruptible(run: Clock) -> Iterator[None]:
 def running(time_limit: float | None = None, work_limit: float | None = None) -> Iterator[Clock]:
     """Give what is done inside the block a clock of its own, which ends it after so many seconds or units.
 
-    A run inside another one keeps to the limits of both, and its work counts for both. Ctrl-C ends the outermost one.
+    A run inside another one keeps to the limits of both, and its work counts for both.
     """
     outer = clock()
     own = Clock(time_limit, work_limit, outer)
-    left, interruptible = (inf, _interruptible(own)) if outer is OUTSIDE else (units_left(), nullcontext())
+    left = inf if outer is OUTSIDE else units_left()
     try:
-        with setting(_clock, own), setting(_deadline, min(own.limit, left)), interruptible:
+        with setting(_clock, own), setting(_deadline, min(own.limit, left)):
             yield own
     finally:
         outer.work += own.work

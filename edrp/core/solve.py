@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from edrp.core.budget import Clock, deadline, now, running
+from edrp.core.budget import Clock, deadline, interruptible, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
@@ -196,7 +196,7 @@ def solve(
     """
     check_limits(time_limit=time_limit, work_limit=work_limit)
     decision = None if start is None else problem.read_decision(start, "start")
-    with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
+    with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
         told = None if progress is None else _interrupting(progress, run)
         options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)

@@ -136,7 +136,7 @@ class LinkArrays:
 
     def slowest_from(self, sources: Ints) -> Floats:
         """The longest delay from any of some nodes to each node, shape (nodes,)."""
-        return np.max([self.delay_from(block).max(axis=0) for block in self._telling(sources)], axis=0)
+        return np.asarray(np.max([self.delay_from(block).max(axis=0) for block in self._telling(sources)], axis=0))
 
     @cached_property
     def longest_delay(self) -> float:

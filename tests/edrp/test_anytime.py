@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import edrp
-from edrp.core.budget import OVER, Clock, clock, look, now, passed, running
+from edrp.core.budget import OVER, Clock, clock, interruptible, look, now, passed, running
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Options, methods
@@ -17,6 +17,7 @@ from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
 
 WORK_LIMIT = 0.1
+"""Units of work in which most runs end by themselves."""
 
 
 def check(kind, label):
@@ -88,6 +89,7 @@ def interrupt():
 @pytest.mark.parametrize(("method", "problem"), TABLE)
 def test_what_progress_has_told_is_kept_when_ctrl_c_comes(monkeypatch, method, problem):
     problem = problem()
+    monkeypatch.setattr("edrp.backends.highs.PROGRESS_INTERVAL", 0.0)
     whole = Run(monkeypatch, problem, method)
     assert whole.bounds
     for share in (0.3, 0.9):
@@ -100,6 +102,22 @@ def test_progress_may_interrupt_a_run(monkeypatch):
     run.check()
     assert run.solution.stopped_because == "interrupted"
     assert run.solution.bound is not None
+
+
+def test_no_bound_is_told_that_a_better_answer_refutes(monkeypatch):
+    """Of a weighted peak load the range that is being worked on counts, too."""
+    use = {"usage": {"cpu": {"per_tuple": 0.02}}, "max_replicas": 2, "latency": {"model": "mm1", "service_rate": 60.0}}
+    operators = [edrp.Operator(name=f"o{i}", external_rate=0.0 if i else 50.0, cost=1.0, **use) for i in range(2)]
+    nodes = [edrp.Node(name=f"n{u}", resources=8, capacity={"cpu": 4.0}) for u in range(3)]
+    problem = edrp.EdrpProblem(
+        application=edrp.Application(operators=operators, streams=[edrp.Stream(source="o0", target="o1")]),
+        network=edrp.Network(nodes=nodes, between_zones={"delay": 5e-4}),
+        limits=edrp.Limits(response_time=1.0, cost=60.0),
+        weights=edrp.Weights(cost=0.5, peak_load=0.5),
+    )
+    run = Run(monkeypatch, problem, "equal-nodes")
+    assert (run.solution.status, len(run.incumbents) > 1) == ("optimal", True)
+    assert max(run.bounds) <= run.solution.objective
 
 
 def test_every_method_that_tells_bounds_is_interrupted_here():
@@ -127,7 +145,7 @@ def test_a_run_without_limits_is_interrupted_and_answers_what_it_was_given(monke
 
 
 def test_ctrl_c_lets_all_limits_pass():
-    with running() as run:
+    with running() as run, interruptible(run):
         options = Options()
         assert options.remaining == float("inf")
         signal.raise_signal(signal.SIGINT)
@@ -142,7 +160,7 @@ def test_ctrl_c_lets_all_limits_pass():
 
 
 def test_the_second_ctrl_c_ends_the_call():
-    with running():
+    with running() as run, interruptible(run):
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -154,7 +172,7 @@ def test_handlers_of_others_are_left_alone():
     heard = []
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
-        with running() as run:
+        with running() as run, interruptible(run):
             signal.raise_signal(signal.SIGINT)
         assert heard == [signal.SIGINT]
         assert not run.interrupted

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import spend
+from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, price_patterns
-from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
+from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, empty_costs, set_multipliers
+from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices, cheapest_patterns, extend_labels, first_labels
 from edrp.formulations.placement.fixed_tasks.pricing_tree import PatternRows, Tree
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
@@ -23,6 +23,9 @@ LABEL, STEP = 1e-7, 2e-9
 MAX_UNITS, MAX_WORK = 64, 1_000_000
 """Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
 that the dynamic program would take more steps."""
+
+CHUNK = 20_000
+"""Labels that are made between two looks at the clock."""
 
 FOUND = 32
 """Patterns that one search returns at most."""
@@ -73,14 +76,22 @@ class Pricing:
             Patterns that cost as much are not looked for.
         width
             Labels that go on from one operator to the next.
+
+        Raises
+        ------
+        OutOfTimeError
+            When the deadline has passed.
         """
-        found = np.zeros((FOUND, self.order.size), np.int64)
-        priced = Prices(prices[self.order], weights)
+        priced, costs = Prices(prices[self.order], weights), empty_costs(self.rows)
         spend(self.work + LABEL * width * self.order.size)
-        number, bound = price_patterns(self.rows, priced, self.multipliers, cutoff, width, found)
-        patterns = np.empty((number, self.order.size), np.int64)
-        patterns[:, self.order] = found[:number]
-        return patterns, float(bound)
+        root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
+        search = first_labels(self.rows, cutoff, width)
+        while not extend_labels(self.rows, priced, costs, constant, width, search, CHUNK):
+            look("a bound")
+        found, bound = cheapest_patterns(search, cutoff, FOUND)
+        patterns = np.empty_like(found)
+        patterns[:, self.order] = found
+        return patterns, max(float(root), bound)
 
 
 def _count_units(arrays: LoadArrays, tree: Tree, upper: Floats, most: Ints, nodes: int) -> tuple[Ints, int]:

@@ -1,11 +1,11 @@
-"""Compiled: multipliers of the rows by the subgradient method, and labels at the best of them."""
+"""Compiled: multipliers of the rows by the subgradient method."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from edrp.core.kernels import inner_loop, kernel
-from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices, price_labels
+from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
 from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     PatternRows,
     TreeCosts,
@@ -19,30 +19,31 @@ ROUNDS = 60
 """Steps of the multipliers before each search."""
 
 
+def empty_costs(rows: PatternRows) -> TreeCosts:
+    """Room for costs along the tree."""
+    operators, units = rows.most.size, rows.units + 1
+    shape = (operators, int(rows.most.max(initial=0)) + 1, units)
+    single, joint = np.empty(operators), np.empty(rows.arrays.source.size)
+    return TreeCosts(single, joint, np.empty(shape), np.empty(shape), np.empty((operators, units)), np.empty((2, units)))
+
+
 @kernel
-def price_patterns(
-    rows: PatternRows, prices: Prices, multipliers: np.ndarray, cutoff: float, width: int, found: np.ndarray
-) -> tuple[int, float]:
-    """Search for patterns that cost less than a cutoff.
+def set_multipliers(rows: PatternRows, prices: Prices, multipliers: np.ndarray, costs: TreeCosts) -> tuple[float, float]:
+    """Multipliers of a high bound on the cost of every pattern, and the costs along the tree that they make.
 
     Parameters
     ----------
-    prices, cutoff, width
+    prices
         As for `Pricing.best`, with operators in the order of the tree.
     multipliers : shape (rows,)
         Multipliers of the rows to begin with; written: the best ones met.
-    found : shape (patterns, operators)
-        Written: patterns, the best last.
 
     Returns
     -------
     tuple
-        Number of patterns found, and a bound on the cost of every pattern, at most the cutoff where none was found.
+        The bound, and the cost of the multipliers alone.
     """
-    upper, operators, units = rows.upper, rows.most.size, rows.units + 1
-    shape = (operators, rows.most.max() + 1, units)
-    single, joint = np.empty(operators), np.empty(rows.arrays.source.size)
-    costs = TreeCosts(single, joint, np.empty(shape), np.empty(shape), np.empty((operators, units)), np.empty((2, units)))
+    upper, operators = rows.upper, rows.most.size
     best_multipliers, root = multipliers.copy(), -np.inf
     pattern, used = np.zeros(operators, np.int64), np.zeros((operators + 1, upper.size))
     for turn in range(ROUNDS):
@@ -58,8 +59,7 @@ def price_patterns(
     multipliers[:] = best_multipliers
     constant = _set_costs(rows, prices, multipliers, costs)
     fill_tree(rows, costs)
-    number, cost, missed = price_labels(rows, prices, costs, constant, cutoff, width, found)
-    return number, max(root, min(cost, missed))
+    return root, constant
 
 
 @inner_loop

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edrp.core.kernel_helpers import copy_vector, sort_by, value_in_place
+from edrp.core.arrays import Ints
+from edrp.core.kernel_helpers import sort_by, value_in_place
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     PatternRows,
@@ -61,29 +62,39 @@ class Prices(NamedTuple):
     loads: np.ndarray
 
 
-@kernel
-def price_labels(
-    rows: PatternRows, prices: Prices, costs: TreeCosts, constant: float, cutoff: float, width: int, found: np.ndarray
-) -> tuple[int, float, float]:
-    """Search for patterns that cost less than a cutoff.
+class LabelSearch(NamedTuple):
+    """Labels of the operators up to one, which `extend_labels` takes further.
 
-    Parameters
+    Attributes
     ----------
-    found : shape (patterns, operators)
-        Written: the patterns of least cost, the best last.
-
-    Returns
-    -------
-    tuple
-        Number of patterns found, the cost of the best, and the least cost of any that was not looked at.
+    now, then : labels that go on, and room for what becomes of them.
+    done : shape (3,), operators that are decided, labels in `now`, and in `then` after the last operator.
+    missed : shape (1,), least cost of any pattern that was not looked at.
     """
-    operators = rows.most.size
-    room = max(SPREAD * width, width + rows.most.max() + 1)
+
+    now: Labels
+    then: Labels
+    done: np.ndarray
+    missed: np.ndarray
+
+
+def first_labels(rows: PatternRows, cutoff: float, width: int) -> LabelSearch:
+    """The label of no operator."""
+    room = max(SPREAD * width, width + int(rows.most.max(initial=0)) + 1)
     now, then = _new_labels(rows, room), _new_labels(rows, room)
     now.patterns[0], now.used[0], now.costs[0], now.spent[0], now.left[0] = 0, 0.0, 0.0, 0.0, rows.units
-    count, missed = 1, cutoff
-    for i in range(operators):
-        made = 0
+    return LabelSearch(now, then, np.array([0, 1, 0]), np.array([cutoff]))
+
+
+@kernel
+def extend_labels(
+    rows: PatternRows, prices: Prices, costs: TreeCosts, constant: float, width: int, search: LabelSearch, most: int
+) -> bool:
+    """Decide one operator after the other until so many labels were made; returns whether none is left."""
+    operators, now, then = rows.most.size, search.now, search.then
+    count, missed, looked = search.done[1], search.missed[0], 0
+    while search.done[0] < operators and looked < most:
+        i, made = search.done[0], 0
         for label in range(count):
             if label == 0 or not _alike(rows, now.patterns[label], now.patterns[label - 1], i - 1):
                 set_tails(rows, costs, now.patterns[label], i)
@@ -91,6 +102,8 @@ def price_labels(
                 made, least = _thin(then, made, width)
                 missed = min(missed, constant + least)
             made = _extend(rows, prices, costs, missed - constant, i, now, label, then, made)
+        looked += made
+        search.done[0], search.done[2] = i + 1, made
         if i == operators - 1:
             break
         _set_keys(rows, then, made, i)
@@ -100,11 +113,17 @@ def price_labels(
         if count > width:
             count, least = _thin(now, count, width)
             missed = min(missed, constant + least)
-    order = _ordered(then.costs, made)
-    number = min((then.costs[:made] < cutoff).sum(), found.shape[0])
-    for p in range(number):
-        copy_vector(then.patterns[order[p]], found[number - 1 - p])
-    return number, (then.costs[order[0]] if number else np.inf), missed
+    search.done[1], search.missed[0] = count, missed
+    return search.done[0] == operators
+
+
+def cheapest_patterns(search: LabelSearch, cutoff: float, most: int) -> tuple[Ints, float]:
+    """At most so many patterns below a cutoff, the best last, and a bound on the cost of all."""
+    made = int(search.done[2])
+    costs = search.then.costs[:made]
+    order = np.argsort(costs, kind="stable")[: min(int((costs < cutoff).sum()), most)]
+    least = float(costs[order[0]]) if order.size else np.inf
+    return search.then.patterns[order[::-1]], min(least, float(search.missed[0]))
 
 
 @kernel
@@ -117,7 +136,6 @@ def _ordered(values: np.ndarray, count: int) -> np.ndarray:
     return order
 
 
-@kernel
 def _new_labels(rows: PatternRows, size: int) -> Labels:
     patterns, used = np.empty((size, rows.most.size), np.int64), np.empty((size, rows.upper.size))
     left, keys = np.empty(size, np.int64), np.empty(size, np.int64)

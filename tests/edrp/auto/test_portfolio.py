@@ -8,12 +8,13 @@ import pytest
 import edrp
 from edrp.auto.choices import choose
 from edrp.auto.portfolio import Portfolio, Stage
-from edrp.core.budget import running
+from edrp.core.budget import LOOK, running
 from edrp.core.compiling import STILL_COMPILING
-from edrp.core.errors import OutOfTimeError
+from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.kinds import get_kind
 from edrp.core.methods import Method, Options, methods
 from edrp.core.solution import Answer
+from edrp.datasets.families.mapping.platforms import mapping_problem
 from edrp.datasets.families.placement.layered import layered
 
 
@@ -184,6 +185,29 @@ def test_on_thousands_of_nodes_a_simple_rule_goes_first():
     names = [stage.method.name for stage in edrp.methods()["auto"].resolve(problem).stages]
     assert names[0] == "greedy"
     assert len(names) > 1
+
+
+@pytest.mark.parametrize("kind", ["edrp", "latency-aware", "rescale", "enactment", "link-allocation"])
+def test_a_rule_answers_where_a_small_program_has_no_time(kind):
+    problem = next(iter(get_kind(kind).check_problems().feasible().values()))
+    first, again = (edrp.solve(problem, work_limit=5 * LOOK) for _ in range(2))
+    assert (first.status, first.decision) == ("feasible", again.decision)
+
+
+def test_a_map_of_64_components_is_found_at_once():
+    """Ten milliseconds of work; a bound alone is no answer."""
+    problem = mapping_problem(64, components=64, seed=0)
+    assert edrp.solve(problem, work_limit=0.02).status == "feasible"
+
+
+def test_a_method_that_needs_too_much_memory_costs_nothing_that_is_held():
+    large = Scripted("large", error=ProblemTooLargeError("64 GiB"))
+    rule = feasible("rule", 5.0)
+    answer = Portfolio(stages(rule, large)).run(None, Options())
+    assert (answer.decision, answer.stopped_because, answer.notes) == ("rule", "time_limit", ("large: 64 GiB",))
+    assert Portfolio(stages(large), [rule]).run(Named(), Options(work_limit=100.0)).decision == "rule"
+    with pytest.raises(ProblemTooLargeError, match="64 GiB"):
+        Portfolio(stages(large)).run(None, Options())
 
 
 def test_kernels_of_methods_that_are_sooner_interpreted_are_interpreted_first():

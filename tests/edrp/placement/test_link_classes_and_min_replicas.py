@@ -12,9 +12,10 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.methods import formulate
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.placement.compilation import compile_problem
+from edrp.placement.compiled import LinkArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
-from edrp.placement.network import LinkClass, Network
+from edrp.placement.network import LinkClass, Network, Node
 
 ZONED = {
     "nodes": [
@@ -126,6 +127,33 @@ def test_compiled_tables_and_evaluation_are_those_of_listed_links(seed: int) -> 
     a, b = problem.evaluate(Deployment(drawn)), other.evaluate(Deployment(drawn))
     assert a.metrics == pytest.approx(b.metrics, rel=1e-12)
     assert len(a.broken) == len(b.broken)
+
+
+def test_what_is_read_without_tables_is_what_the_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nodes of a zone tell what all of it would, unless links are listed; blocks are as small as here on large networks."""
+    monkeypatch.setattr("edrp.placement.compiled.BLOCK", 8)
+    random = np.random.default_rng(0)
+    for seed in range(60):
+        network = with_zones(seed).network
+        zones = [None, "left"] if network.within_zone else [None, None]
+        added = tuple(Node(name=f"more{u}", zone=zones[u % 2]) for u in range(int(random.integers(4))))
+        network = network.replace(nodes=(*network.nodes, *added))
+        links = LinkArrays(network, tuple(random.permutation(list(network.by_name)).tolist()), [None, 2.0][seed % 2])
+        sources = random.permutation(len(links.nodes))[: 1 + seed % 5]
+        read = links.longest_delay, links.highest_cost, links.slowest_from(sources).tolist()
+        assert read == (links.delay.max(), links.cost.max(), links.delay[sources].max(axis=0).tolist())
+
+
+def test_greedy_places_on_sixteen_thousand_nodes_in_zones_without_tables_over_their_pairs() -> None:
+    problem = copies(3, 16_384)
+    compiled = compile_problem(problem)
+    with pytest.raises(ProblemTooLargeError, match=r"tables over the pairs of 16384 nodes need 6\.0 GiB"):
+        _ = compiled.delay
+    for rule in ("greedy", "first-fit", "even"):
+        solution = edrp.solve(problem, rule)
+        assert solution.status == "feasible", rule
+    with pytest.raises(ProblemTooLargeError, match=r"need 10\.0 GiB.*; narrow the operators' candidates, or use greedy"):
+        edrp.solve(problem, "annealing", work_limit=1.0)
 
 
 def copies(replicas: int, hosts: int, **operator: object) -> EdrpProblem:

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from edrp.core.budget import deadline, now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.formulations.placement.fixed_tasks import pricing
 from edrp.formulations.placement.fixed_tasks.exchange import first_counts
@@ -69,6 +71,22 @@ def test_few_labels_give_a_lower_bound(seed, width):
         found, bound = search.best(prices, weights, cutoff, width)
         assert bound <= costs.min() + 1e-9
         assert (found @ prices + tasks.loads(found) @ weights < cutoff).all()
+
+
+def test_the_clock_is_looked_at_between_parts_of_a_search(monkeypatch):
+    """Wherever a search is divided it finds the same, and a limit ends it there."""
+    tasks, looks = drawn(1), []
+    limits, prices, weights = np.full(2, np.inf), -np.ones(tasks.operators), np.ones(2)
+    whole, bound = Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
+    monkeypatch.setattr(pricing, "CHUNK", 1)
+    monkeypatch.setattr(pricing, "look", looks.append)
+    found, same = Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
+    assert len(looks) == tasks.operators - 1
+    assert (found.tolist(), same) == (whole.tolist(), bound)
+    monkeypatch.undo()
+    monkeypatch.setattr(pricing, "CHUNK", 1)
+    with deadline(now() - 1), pytest.raises(OutOfTimeError):
+        Pricing(tasks, limits).best(prices, weights, np.inf, WIDE)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 7, 8, 12, 15])  # whose tasks fit
