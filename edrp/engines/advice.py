@@ -160,6 +160,11 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
     """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
     short = shortages(fit, goals)
     model = first = _solve(fit, goals, network, short, ())
+    if first.solution.status == "infeasible" and goals.response_time is not None:
+        unlimited = goals.replace(response_time=None)
+        model = _solve(fit, unlimited, network, short, ())  # waiting of those that are held is left out: it would be no limit
+        if model.solution.status != "infeasible":
+            return first
     held: list[str] = []
     while model.solution.status == "infeasible":
         growth = {

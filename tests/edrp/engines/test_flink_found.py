@@ -361,9 +361,11 @@ def test_an_operator_that_no_replicas_help_keeps_them_and_its_job_is_stuck():
 
 
 def test_what_is_not_for_lack_of_room_stays_stuck():
-    advice = advise(fitted(FakeFlink(rates=(180.0,))), Goals(response_time=1e-6))
-    assert advice.verdict == "stuck"
-    assert advice.solution.status == "infeasible"
+    """The counter needs a second replica, for which there is room, and waits longer than is allowed with any number."""
+    for limit in (1e-6, 0.006):
+        advice = advise(fitted(FakeFlink(rates=(180.0,))), Goals(response_time=limit))
+        assert (advice.verdict, advice.short) == ("stuck", {})
+        assert advice.solution.clashes[0].startswith("limits.response_time")
 
 
 def test_where_not_all_have_room_to_grow_some_do():
