@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz lint types pytest clean
+.PHONY: install demo wheel check test test-slow test-timing test-flink docs mutants fuzz smoke lint types pytest clean
 
 # `make` twice is quick: nothing is installed again until pyproject.toml or setup.py changes.
 install: $(VENV)/.warm
@@ -32,6 +32,20 @@ test: $(VENV)/.installed-test
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests benchmarks
 
+# A part of the tests on the newest Python that runs on this machine, with the newest packages that pyproject.toml allows; nothing
+# where that is the Python of the other checks. No kernel is compiled.
+SMOKE := tests/datasets/enactment tests/datasets/families tests/datasets/placement tests/edrp/engines/test_fit.py \
+  tests/edrp/placement/test_metrics.py \
+  $(patsubst %,tests/edrp/core/test_%.py,bad_input files instances kinds magnitudes program solve stages verification)
+
+smoke:
+	@python=$$($(PYTHON) tests/newest_python.py); \
+	if [ -z "$$python" ]; then echo "smoke: no newer Python than that of the other checks"; exit 0; fi; \
+	"$$python" -m venv --clear $(VENV)-newest && newest=$(VENV)-newest/bin/python && \
+	if ! $$newest -m pip --quiet --disable-pip-version-check install --no-compile --only-binary :all: --editable '.[smoke]'; then \
+	  echo "smoke: no packages for $$python yet"; exit 0; fi; \
+	$$newest -m pytest -q --interpreted -m "not slow and not timing" $(SMOKE)
+
 # Promises about the clock, one at a time; on a machine that does nothing else.
 test-timing: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m timing tests/timing
@@ -46,7 +60,7 @@ test-flink: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict --site-dir site
 
-# Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Ten minutes.
+# Which small faults in the code the tests do not notice, on a sample; docs/reference/mutants.md judges what survives. Half an hour.
 mutants: $(VENV)/.installed-test
 	$(PIP) install --editable '.[mutants]'
 	$(BIN)/python tests/mutants.py
@@ -72,7 +86,7 @@ types: $(VENV)/.installed-test
 	cd build/installed && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p edrp
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
+	rm -rf $(VENV) $(VENV)-newest build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'

@@ -2,6 +2,7 @@
 
     python benchmarks/agreement.py rescale --count 300    # program, decomposition and search against brute force
     python benchmarks/agreement.py special --count 300    # rescalings without tasks against EDRP, of one operator against SSM
+    python benchmarks/agreement.py judges --count 500     # leased hosts, maps, shared links: all methods against judges
     python benchmarks/agreement.py clusters --count 1000  # proofs on clusters of equal nodes against brute force: two minutes
 
 Exit code 1 if a single answer differs.
@@ -24,6 +25,7 @@ from edrp.datasets.families.migration.random_migration import random_migration
 from edrp.datasets.families.migration.random_rescale import random_rescale
 from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.random_edrp import random_problem
+from edrp.validation.oracles.judges import JUDGES, disagreements, tiny_problems
 from edrp.validation.oracles.migration.rescale_special_cases import as_one_operator, without_tasks
 
 SHAPES = (
@@ -60,6 +62,21 @@ def rescale(
         missed += optimum is not None and objective(edrp.solve(problem, "range-annealing", runs=3)) > optimum + SAME
     console.print(f"{count} problems: {dict(sorted(statuses.items()))}; {wrong} answers differ from brute force")
     console.print(f"the search misses {missed} optima")
+    sys.exit(wrong > 0)
+
+
+@application.command()
+def judges(
+    count: Count = 500, first: First = 0, kind: Annotated[list[str] | None, typer.Option(help="Default: all.")] = None
+) -> None:
+    """All methods on tiny problems with numbers from 1e-6 to 1e6, against judges that know nothing but the documents."""
+    wrong = 0
+    for name in kind or JUDGES:
+        for seed, text in tiny_problems(name, first, count):
+            for what in disagreements(text, tuple(edrp.methods(name))):
+                wrong += 1
+                console.print(f"{name}, seed {seed}: {what}")
+        console.print(f"{name}: {count} problems, {wrong} answers so far that a judge refuses")
     sys.exit(wrong > 0)
 
 

@@ -7,6 +7,12 @@ had a start, how many claims the other solver refuted, how many of its claims Hi
 unproven, how often the guard looked at an answer again (the linear relaxation, then a search without presolve), and what that
 added to the time of HiGHS.
 
+With `--open` nothing is compared: problems of the families and check problems, most with another magnitude of one of their
+fields, with priorities or load scenarios where the kind has them, are solved by `highs` and, in turn, by another backend. A row
+says how many of up to `MAX_OPEN` columns there were, how their answers ended, how many were left open although the solver had
+finished, the processor seconds of all solves, and the share that `last_word` adds to them, in sum and in the mean of solves; open
+ones are named, and written to the folder `--write`.
+
 With `--tiny` up to three coefficients of each program are first made a hundred to ten million times smaller, without a start:
 programs as an operator leads to that needs next to nothing of a resource.
 """
@@ -16,13 +22,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import edrp
+from edrp import backends
 from edrp.backends import highs, solve_program
 from edrp.backends.base import SolverOptions, bounds_prove
 from edrp.backends.highs import solve_arrays
@@ -30,6 +41,7 @@ from edrp.core.errors import EdrpError
 from edrp.core.kinds import get_kind
 from edrp.formulations.formulation import best_feasible
 from edrp.formulations.methods import formulate
+from edrp.validation.fuzzing.mutations import places
 
 KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "edrp": (4, ("random", "greedy")),
@@ -44,10 +56,22 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
 """Largest size of an instance, in what its families count, and methods whose decisions are handed over as starts, in turn with
 the current one."""
 
+MAX_OPEN = 500
+"""Columns up to which a program that its solver finishes must end with a proof."""
+
 MAX_COLUMNS = 1_000
 """Columns beyond which a program is not small, and passed over: those of the families of clusters have tens of thousands."""
 
 PROVEN = ("optimal", "infeasible")
+
+OTHERS = ("scipy", "cvxpy", "pyomo")
+"""Backends that take turns next to `highs`."""
+
+OPEN_WORK = 3.0
+"""Units of work that a problem gets which must not be left open."""
+
+SHARE_UNCHANGED = 0.25
+"""Share of the problems whose magnitudes stay as drawn."""
 
 DIFFERENT = 1e-6
 """Relative difference of two optima beyond the tolerances of both solvers."""
@@ -63,12 +87,16 @@ HEAD = """\
 | kind | programs | with a start | wrong | other solver worse | not proven | looked at again | share of HiGHS's time |
 |---|---|---|---|---|---|---|---|"""
 
+OPEN_HEAD = """\
+| kind | problems | ended | left open | processor seconds | added by the last word | mean of ratios |
+|---|---|---|---|---|---|---|"""
 
-def formulations(kind: str, count: int, drawn: int) -> Iterator[tuple[int, Any]]:
+
+def formulations(kind: str, wanted: int, drawn: int) -> Iterator[tuple[int, Any]]:
     """Formulations of random instances, with their seeds; other ones for another `drawn`."""
     families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages]
     refuse, seed, made = get_kind(kind).refuse_formulation, 0, 0
-    while made < count:
+    while made < wanted:
         family = families[seed % len(families)]
         random = np.random.default_rng([seed, drawn])
         size = int(random.integers(family.least_size, max(family.least_size, KINDS[kind][0]) + 1))
@@ -113,6 +141,129 @@ def start(formulation: Any, seed: int) -> Any:
     return None if found is None else formulation.encode(found)
 
 
+def documents(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
+    """Small problems of a kind without end, with their seeds; most have been changed, and one in ten is a check problem."""
+    families = [f for f in get_kind(kind).families if f.kind == kind and not f.packages]
+    checks = get_kind(kind).check_problems()
+    known = [*checks.feasible().values(), *checks.infeasible().values(), *checks.degenerate().values()]
+    for seed in count():
+        random = np.random.default_rng([seed, drawn, 36])
+        if seed % 10 == 0:
+            problem = known[int(random.integers(len(known)))]
+        else:
+            family = families[int(random.integers(len(families)))]
+            size = int(random.integers(family.least_size, max(family.least_size, KINDS[kind][0]) + 1))
+            problem = family.make(size, random)
+        for change in (rescaled, in_turn, under_loads):
+            problem = change(problem, random)
+        yield seed, problem
+
+
+def small(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
+    """Those of them that have a program of at most `MAX_OPEN` columns."""
+    for seed, problem in documents(kind, drawn):
+        try:
+            columns = formulate(problem, None).program.columns
+        except EdrpError:
+            continue
+        if columns <= MAX_OPEN:
+            yield seed, problem
+
+
+def rescaled(problem: Any, random: Any) -> Any:
+    """The problem with all numbers of one field, drawn at random, at another magnitude; the same where it is refused then."""
+    document = problem.model_dump(mode="json")
+    chosen = [(place, value) for place, value in places(document) if isinstance(value, float) and value]
+    if not chosen or random.random() < SHARE_UNCHANGED:
+        return problem
+    names = sorted({field(place) for place, _ in chosen})
+    name, factor = names[int(random.integers(len(names)))], 10.0 ** random.uniform(-6, 6)
+    for place, value in chosen:
+        if field(place) == name:
+            holder = document
+            for part in place[:-1]:
+                holder = holder[part]
+            holder[place[-1]] = value * factor
+    return read_or(problem, document)
+
+
+def field(place: tuple[str | int, ...]) -> tuple[str, ...]:
+    """The names of a place without its indices."""
+    return tuple(part for part in place if isinstance(part, str))
+
+
+def in_turn(problem: Any, random: Any) -> Any:
+    """The problem with one to three priorities, one time in three, where its kind has them."""
+    if "priorities" not in type(problem).model_fields or random.random() < 2 / 3:
+        return problem
+    names = random.permutation(sorted(problem.metrics))[: int(random.integers(1, 4))]
+    chosen = [{"metric": str(name), "slack": float(random.choice([0.0, 0.01, 0.2]))} for name in names]
+    return read_or(problem, problem.model_dump(mode="json") | {"priorities": chosen})
+
+
+def under_loads(problem: Any, random: Any) -> Any:
+    """The problem with two or three load scenarios, one time in three, where its kind has them."""
+    if "scenarios" not in type(problem).model_fields or random.random() < 2 / 3:
+        return problem
+    weights = random.integers(1, 5, int(random.integers(2, 4)))
+    loads = [(float(random.choice([0.01, 0.5, 0.9, 1.05])), weight / weights.sum()) for weight in weights]
+    chosen = [{"factor": factor, "probability": float(share)} for factor, share in loads]
+    return read_or(problem, problem.model_dump(mode="json") | {"scenarios": chosen})
+
+
+def read_or(problem: Any, document: Any) -> Any:
+    """What a document describes, or the problem where it is refused."""
+    try:
+        return type(problem).model_validate(document)
+    except ValueError:
+        return problem
+
+
+@contextmanager
+def timed_last_word() -> Iterator[list[float]]:
+    """A list to which the processor seconds of every last word on a result are added inside the block."""
+    seconds: list[float] = []
+    word = backends.last_word
+
+    def timed(*given: Any) -> Any:
+        begun = time.process_time()
+        try:
+            return word(*given)
+        finally:
+            seconds.append(time.process_time() - begun)
+
+    backends.last_word = timed
+    try:
+        yield seconds
+    finally:
+        backends.last_word = word
+
+
+def left_open(kind: str, wanted: int, drawn: int, folder: Path | None = None, work_limit: float = OPEN_WORK) -> int:
+    """Solve so many problems of a kind, print a row, and return how many were left open although the solver had finished."""
+    ends: Counter[str] = Counter()
+    left, took, added = 0, [], []
+    for seed, problem in islice(small(kind, drawn), wanted):
+        for backend in ("highs", OTHERS[seed % len(OTHERS)]):
+            begun = time.process_time()
+            with timed_last_word() as seconds:
+                solution = edrp.solve(problem, backend, work_limit=work_limit)
+            added.append(sum(seconds))
+            took.append(time.process_time() - begun - added[-1])
+            limited = solution.stopped_because == "work_limit"
+            ends["work limit" if limited else solution.status] += 1
+            if solution.status not in PROVEN:
+                left += not limited
+                print(f"  {kind} {seed} {backend}: {solution.status}, {solution.stopped_because}", flush=True)
+                if folder is not None:
+                    (folder / f"{kind}-{seed}-{backend}.json").write_text(problem.model_dump_json())
+    counts = ", ".join(f"{number} {status}" for status, number in sorted(ends.items()))
+    shares = sum(added) / sum(took), float(np.mean(np.array(added) / took))
+    row = f"{counts} | {left} | {sum(took) + sum(added):.0f} | {100 * shares[0]:.1f} % | {100 * shares[1]:.1f} %"
+    print(f"| {kind} | {wanted} | {row} |", flush=True)
+    return left
+
+
 class Guard:
     """Counts how often an answer that only presolve is behind is looked at again, and the seconds that takes."""
 
@@ -137,7 +288,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=17, help="seed of the random instances (default: 17)")
     parser.add_argument("--judge", choices=JUDGES, default="scipy", help="second solver (default: scipy)")
     parser.add_argument("--tiny", action="store_true", help="make some coefficients much smaller")
+    parser.add_argument("--open", action="store_true", help="look for problems that are left open instead")
+    parser.add_argument("--write", type=Path, help="folder for those that are")
     asked = parser.parse_args()
+    if asked.open:
+        print(OPEN_HEAD, flush=True)
+        sys.exit(sum(left_open(kind, asked.count, asked.seed, asked.write) for kind in asked.kinds or KINDS) > 0)
     print(HEAD, flush=True)
     guard, defects = Guard(), 0
     for kind in asked.kinds or KINDS:

@@ -99,6 +99,22 @@ def warm_up_plans() -> Warmed:
     return Warmed("migration", "plan", process_time() - began, compilation.seconds - before)
 
 
+def folder_of_kernels() -> str:
+    """Where compiled kernels are kept, in words (docs/explanation/kernels.md).
+
+    Raises
+    ------
+    UnwritableError
+        No folder can be written, so that compiling ahead is of no use to later processes.
+    """
+    from edrp.core.kernel_cache import kernel_places, writable_place
+
+    if place := writable_place(Path(__file__)):
+        return place.name
+    tried = ", ".join(str(place.folder) for place in kernel_places(Path(__file__)))
+    raise UnwritableError(tried or "kernels", "cannot be written, so nothing would be kept; let NUMBA_CACHE_DIR name a folder")
+
+
 @contextmanager
 def kernels_for_wheel(folder: Path) -> Iterator[None]:
     """Have what is compiled inside the block written to a folder that a wheel can bring along (`edrp/compiled`).

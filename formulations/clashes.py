@@ -10,8 +10,10 @@ import numpy as np
 
 from edrp.backends import get_backend
 from edrp.backends.base import SolverOptions
+from edrp.backends.closing import last_word
 from edrp.core.arrays import Ints
-from edrp.core.budget import now
+from edrp.core.budget import deadline, now
+from edrp.core.errors import OutOfTimeError
 from edrp.core.program import Program
 from edrp.core.solve import find_clashes
 
@@ -63,7 +65,13 @@ class Question:
             row_lower=arrays.row_lower[stays],
             row_upper=arrays.row_upper[stays],
         )
-        return get_backend(self.backend).solve(asked, SolverOptions(work_limit=units)).status == "infeasible"
+        settings, began = SolverOptions(work_limit=units), now()
+        try:
+            with deadline(self.deadline):
+                result = get_backend(self.backend).solve(asked, settings)
+                return last_word(asked, result, settings, 1.0, now() - began).status == "infeasible"
+        except OutOfTimeError:
+            return False
 
     def filtered(self, candidates: Sequence[Demand]) -> list[Demand]:
         """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter)."""

@@ -128,7 +128,7 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
     if status == "infeasible" and formulation.restriction:
         status = "none"
     bounds = [bound for bound in (formulation.bound, result.bound) if bound is not None]
-    return Answer(
+    answer = Answer(
         status=status,
         stopped_because=result.stopped_because,
         decision=decision,
@@ -137,8 +137,8 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
         size={"columns": program.columns, "rows": program.rows, "nonzeros": program.nonzeros},
         build_seconds=formulation.build_seconds,
         notes=notes,
-        proof="solver's word",
     )
+    return answer.resting_on("solver's word")
 
 
 def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:

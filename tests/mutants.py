@@ -102,6 +102,43 @@ ELIMINATION_TESTS = (
 )
 """Tests of `eliminate` on problems so small that its kernels can be interpreted."""
 
+ENGINE_TESTS = {
+    "advice": ("flink_advice", "flink_key_groups"),
+    "applying": ("flink_rescale", "flink_redeploy"),
+    "capture": ("flink_capture", "flink_reading"),
+    "downtime": ("flink_fit", "flink_rescale"),
+    "estimates": ("intervals", "flink_fit"),
+    "fit": ("fit", "flink_fit", "flink_key_groups"),
+    "key_groups": ("flink_key_groups", "flink_metadata"),
+    "keyed_model": ("flink_key_groups",),
+    "model": ("flink_fit", "flink_advice"),
+    "observation": ("fit", "flink_reading"),
+    "predictions": ("flink_fit", "flink_rescale"),
+    "rounds": ("flink_reading", "flink_rescale"),
+    "flink/capturing": ("flink_reading", "flink_capture"),
+    "flink/client": ("flink_capture",),
+    "flink/counters": ("flink_reading",),
+    "flink/installation": ("local_flink",),
+    "flink/masking": ("flink_capture",),
+    "flink/metadata": ("flink_metadata",),
+    "flink/places": ("flink_redeploy", "flink_advice"),
+    "flink/reading": ("flink_reading", "flink_capture"),
+    "flink/redeploying": ("flink_redeploy",),
+    "flink/rescaling": ("flink_rescale",),
+    "flink/running": ("flink_redeploy",),
+    "flink/steps": ("flink_rescale", "flink_redeploy"),
+}
+"""Files of the engines, and the tests that should notice; for others those of advice and of watching. None has a real cluster."""
+
+ENGINE_OPTIONS = ("-m", "not slow and not timing", "-k", "not nothing_else_of_the_package and not processes_end")
+"""Without tests that read the whole package or start processes."""
+
+
+def engine_tests(*names: str) -> tuple[str, ...]:
+    """Files of tests of the engines."""
+    return tuple(f"tests/edrp/engines/test_{name}.py" for name in names)
+
+
 PARTS = {
     "core": Part(
         tuple(f"edrp/core/{name}.py" for name in CORE_TESTS),
@@ -135,6 +172,14 @@ PARTS = {
         ("--interpreted",),
     ),
     "journal": Part(("edrp/batch/journal.py", "edrp/batch/parts.py"), ("tests/edrp/batch/test_journal.py",), 150),
+    "fit": Part(("edrp/engines/fit.py",), engine_tests("fit", "flink_fit", "flink_key_groups"), 80, options=ENGINE_OPTIONS),
+    "engines": Part(
+        ("edrp/engines/*.py", "edrp/engines/flink/*.py"),
+        engine_tests("flink_advice", "flink_watch", "flink_rescale"),
+        80,
+        {f"edrp/engines/{name}.py": engine_tests(*tests) for name, tests in ENGINE_TESTS.items()},
+        ENGINE_OPTIONS,
+    ),
 }
 
 PACKAGES = ("hypothesis", "numba", "pyarrow.parquet", "pydantic", "pytest", "scipy.optimize", "scipy.sparse.csgraph")

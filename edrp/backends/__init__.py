@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from edrp.backends.base import Backend, ProgramResult, SolverOptions, bound_of_columns
+from edrp.backends.base import LET_THROUGH, UNCONFIRMED, Backend, ProgramResult, SolverOptions, bound_of_columns
+from edrp.backends.closing import last_word
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
-from edrp.backends.highs import HighsBackend, solve_arrays
+from edrp.backends.highs import HighsBackend
+from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import deadline, look, now, running
 from edrp.core.errors import BackendUnavailableError, EdrpError, OutOfTimeError
 from edrp.core.program import Arrays, Program
-from edrp.core.solution import StoppedBecause, relative_gap, within_gap
+from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 from edrp.core.wording import suggestion
 
@@ -36,12 +38,16 @@ MAX_ENTRY = 1e15
 ROUNDING_STEPS = 64
 """Relative rounding errors of the largest term of the objective that a bound may have gathered."""
 
-UNCONFIRMED = "where coefficients are tiny an optimum has to be found twice; the second run did not"
-"""Note of an answer that the first run alone calls optimal."""
-
-LET_THROUGH = "the solver's decision breaks a row by more than rounding, and there was no time or way to ask it for a better one"
-
-__all__ = ["BACKENDS", "Backend", "ProgramResult", "SolverOptions", "available_backends", "get_backend", "solve_program"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "ProgramResult",
+    "SolverOptions",
+    "available_backends",
+    "get_backend",
+    "rounded",
+    "solve_program",
+]
 
 
 def available_backends() -> tuple[str, ...]:
@@ -134,7 +140,9 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         look("the program")
         scaled, settings, scale = at_scale(arrays, replace(settings, tiny=has_tiny(arrays)))
         settle = _settled if settings.tiny else _solved_once
+        began = now()
         result = _within_rounding(scaled, settle(scaled, backend, settings, scale))
+        result = last_word(scaled, result, settings, scale, now() - began)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))
@@ -194,11 +202,11 @@ def _solved_once(arrays: Arrays, backend: Backend, settings: SolverOptions, scal
     Where they cannot be, a backend that takes no tolerances may have let its point through by a thousand times ours.
     """
     result = _run(arrays, backend, settings, scale)
-    point = _polished(arrays, result)
-    breaks_rows = result.values is not None and not _keeps_rows(arrays, result.values)
+    point = polished(arrays, result)
+    breaks_rows = result.values is not None and not keeps_rows(arrays, result.values)
     if point is None and "tolerances" not in backend.features and breaks_rows:
         return _from_start(arrays, settings.start, result)
-    return _bounded(point or _own_point(arrays, result), settings.gap, scale)
+    return bounded(point or own_point(arrays, result), settings.gap, scale)
 
 
 def _run(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
@@ -224,8 +232,8 @@ def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: f
     if result.status == "infeasible" and able:
         unconfirmed = replace(result, status="none", stopped_because="time_limit")
         return _again(arrays, backend, settings, settings.start, scale) or unconfirmed
-    point = _polished(arrays, result)
-    first = _bounded(point or _own_point(arrays, result), settings.gap, scale)
+    point = polished(arrays, result)
+    first = bounded(point or own_point(arrays, result), settings.gap, scale)
     if result.values is None or result.stopped_because == "interrupted":
         return first
     if point is not None:
@@ -250,7 +258,7 @@ def _second_opinion(arrays: Arrays, backend: Backend, settings: SolverOptions, s
     """The same with the settings of other programs, without a decision that breaks a row; None where no time is left for it."""
     try:
         result = _run(arrays, backend, replace(settings, tiny=False), scale)
-        return _polished(arrays, result) or replace(result, status="none", values=None, objective=None)
+        return polished(arrays, result) or replace(result, status="none", values=None, objective=None)
     except OutOfTimeError:
         return None
 
@@ -262,7 +270,7 @@ def _agreed(first: ProgramResult, second: ProgramResult | None, gap: float, scal
         return replace(first, status="feasible", stopped_because=stopped, bound=None, notes=(*first.notes, UNCONFIRMED))
     best = second if second.objective is not None and second.objective < float(first.objective or 0.0) else first
     both = replace(best, status="optimal", stopped_because="finished", bound=min(first.bound, second.bound))
-    proven = _bounded(both, gap, scale)
+    proven = bounded(both, gap, scale)
     return proven if proven.status == "optimal" else replace(proven, stopped_because=second.stopped_because)
 
 
@@ -273,71 +281,6 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
     if start is None or not np.isfinite(start).all():
         return replace(known, status="none", values=None, objective=None)
     return replace(known, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
-
-
-def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
-
-    Where the rounded decision is not feasible to the last digit, or finding out takes longer than the time limit allows, the
-    solver's own point is kept.
-    """
-    return _polished(arrays, result) or _own_point(arrays, result)
-
-
-def _polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
-    """The decision with integer columns rounded; None where it is not feasible then, or time is over."""
-    if result.values is None:
-        return result
-    integral = np.round(result.values[arrays.integer]) + 0.0  # no minus zero
-    point = result.values.copy()
-    point[arrays.integer] = integral
-    if arrays.integer.all():
-        if not _keeps_rows(arrays, point):
-            return None
-    else:
-        lower, upper = arrays.lower.copy(), arrays.upper.copy()
-        lower[arrays.integer] = upper[arrays.integer] = integral
-        fixed = replace(arrays, lower=lower, upper=upper, integer=np.zeros_like(arrays.integer))
-        best = solve_arrays(fixed, until=math.inf).values  # an answer that was found in time is finished
-        if best is None:
-            return None
-        point = best
-    return replace(result, values=point, objective=float(arrays.objective @ point + arrays.constant))
-
-
-def _keeps_rows(arrays: Arrays, point: Floats) -> bool:
-    """Whether a point keeps to all rows, up to what solvers are allowed."""
-    value = arrays.matrix @ point
-    slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(value))
-    return bool(((value >= arrays.row_lower - slack) & (value <= arrays.row_upper + slack)).all())
-
-
-def _own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The solver's own decision, with its objective, which only an optimum must have brought down to the decision's value."""
-    if result.values is None:
-        return result
-    settled = result.status == "optimal" or bool(arrays.integer.all())
-    return replace(result, objective=_objective(arrays, result), settled=settled)
-
-
-def _objective(arrays: Arrays, result: ProgramResult) -> float:
-    assert result.values is not None
-    return float(arrays.objective @ result.values + arrays.constant)
-
-
-def _bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
-    """The same result, optimal only where its bound says so, too.
-
-    The optimum of a continuous program, for which some solvers tell no bound, is its own.
-    """
-    if result.status != "optimal" or result.objective is None:
-        return result
-    if result.bound is None:
-        return replace(result, bound=result.objective)
-    if within_gap(scale * result.objective, scale * result.bound, gap):
-        return result
-    note = f"the solver ends with a gap of {relative_gap(result.objective, result.bound):.2g}, which its own tolerances allow"
-    return replace(result, status="feasible", notes=(*result.notes, note))
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:

@@ -43,6 +43,9 @@ HIGHS_WITH_TINY = {
 """The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
 
 
+HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
+"""The same where HiGHS is asked again about what a solver calls infeasible: with tolerances of its own, and nothing presolved."""
+
 ROOT, NODE = 1e-6, 8e-9
 """Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
 
@@ -53,6 +56,16 @@ SOLVER_PATIENCE = 0.4
 """Seconds after its time limit for which a solver is waited for."""
 
 
+LEFT_OPEN = "the solver ends with a gap, which its own tolerances allow"
+"""Note of an answer that the solver calls optimal, with a bound that does not say so."""
+
+UNCONFIRMED = "where coefficients are tiny an optimum has to be found twice; the second run did not"
+"""Note of an answer that the first run alone calls optimal."""
+
+LET_THROUGH = "the solver's decision breaks a row by more than rounding, and there was no time or way to ask it for a better one"
+"""Note of an answer whose decision cannot be had as it should be."""
+
+
 @dataclass(frozen=True, slots=True)
 class SolverOptions:
     """How to run a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
@@ -60,7 +73,8 @@ class SolverOptions:
     Seconds are limited by the run that a solver is a part of (`edrp.core.budget.running`).
 
     `start` has shape (columns,); NaN where a column is left to the solver. `tiny` says that the program
-    has tiny coefficients (`edrp.backends.conditioning`). Without `presolve` HiGHS takes the program as it is.
+    has tiny coefficients (`edrp.backends.conditioning`). Without `presolve` HiGHS takes the program as it is. With
+    `own_tolerances` it keeps to tolerances of its own, and does not presolve.
     """
 
     work_limit: float | None = None
@@ -71,10 +85,13 @@ class SolverOptions:
     progress: Progress | None = None
     tiny: bool = False
     presolve: bool = True
+    own_tolerances: bool = False
 
 
 def highs_settings(options: SolverOptions) -> dict[str, Any]:
     """Options of HiGHS that all backends share which call it."""
+    if options.own_tolerances:
+        return HIGHS_AGAIN
     settings = HIGHS_WITH_TINY if options.tiny else HIGHS_TOLERANCES
     return settings if options.presolve else settings | {"presolve": "off"}
 
@@ -226,6 +243,9 @@ def in_fresh_thread(
         try:
             left = clock().seconds_left() + patience
             finished.wait(min(0.2, max(0.0, left)))
+            if clock().interrupted and cancel is None and not finished.is_set():
+                raise OutOfTimeError("the solver was interrupted, which loses what it had found")
+            cancelled = cancelled or clock().interrupted
             if cancelled and cancel is not None:
                 cancel()  # a solver that had not begun when it was first cancelled has forgotten it
             if left <= 0 and not finished.is_set():

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, NamedTuple
 import highspy
 import numpy as np
 
-from edrp.backends.highs import hand_over, new_solver
+from edrp.backends.highs import ITERATION, hand_over, new_solver
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import look
+from edrp.core.budget import look, spend
 from edrp.core.program import Arrays
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE, INTEGRALITY
 
@@ -91,8 +91,7 @@ class Tree:
 
     def __init__(self, arrays: Arrays, target: float | None, tolerance: float = 1e-6) -> None:
         self.arrays = arrays
-        self.cutoff = math.inf if target is None else target - MARGIN * tolerance
-        self.better = -math.inf if target is None else target - tolerance
+        self.aim_at(math.inf if target is None else target, tolerance)
         self.feasibility = target is None
         self.lines: list[list[Any]] = []
         self.leaves = 0
@@ -101,6 +100,10 @@ class Tree:
         self._columns = np.arange(arrays.lower.size, dtype=np.int32)
         self._transposed = arrays.matrix.T.tocsr()
         self._groups = _groups(arrays)
+
+    def aim_at(self, target: float, tolerance: float) -> None:
+        """Prove that nothing is better than a target; leaves that are closed already are so for a lower one, too."""
+        self.cutoff, self.better = target - MARGIN * tolerance, target - tolerance
 
     def run(self) -> list[list[Any]]:
         """The tree in pre-order: lines S and G for branches, B and F for leaves.
@@ -119,12 +122,13 @@ class Tree:
             look("the certificate")
             box, solved, basis = waiting.pop()
             solved = self._solve(box, basis) if solved is None else solved
-            if solved.value >= self.cutoff:
-                self._close(box, solved)
+            if solved.value >= self.cutoff and self._closes(box, solved):
                 continue
             branch, children = self._choose(box, solved)
             if branch is None:
-                raise BetterPointError(solved.value, solved.point)
+                branch, children = self._found(box, solved), [None, None]
+            if branch is None:
+                continue
             self.lines.append([branch.kind, branch.key, branch.detail])
             boxes = self._boxes(box, branch)
             waiting += [(boxes[side], children[side], solved.basis) for side in (1, 0)]
@@ -139,12 +143,10 @@ class Tree:
         solver.changeColsBounds(self._columns.size, self._columns, *box)
         if basis is not None:
             solver.setBasis(basis)
-        solver.run()
-        status = solver.getModelStatus()
+        status = self._run()
         if status not in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kOptimal):
             solver.clearSolver()  # the basis of the parent misleads the simplex method now and then
-            solver.run()
-            status = solver.getModelStatus()
+            status = self._run()
         if status == highspy.HighsModelStatus.kInfeasible:
             _, known, ray = solver.getDualRay()
             if not known:
@@ -156,6 +158,12 @@ class Tree:
         value = 0.0 if self.feasibility else float(solver.getObjectiveValue())
         return Relaxation(value, np.array(solution.row_dual, float), np.array(solution.col_value, float), solver.getBasis())
 
+    def _run(self) -> Any:
+        """Solve the linear program, count its work, and say how it ended."""
+        self._solver.run()
+        spend(ITERATION * self.arrays.size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
+        return self._solver.getModelStatus()
+
     def _without_columns(self) -> Relaxation:
         """The relaxation where there is nothing to decide, which HiGHS calls neither optimal nor infeasible."""
         arrays = self.arrays
@@ -163,24 +171,28 @@ class Tree:
         constant = 0.0 if self.feasibility else float(arrays.constant)
         return Relaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
-    def _close(self, box: Box, solved: Relaxation) -> None:
-        """Add a leaf; a box without points by a ray, scaled until the rounding of its multipliers does not matter."""
+    def _found(self, box: Box, solved: Relaxation) -> Branch | None:
+        """What to do about a point that is better than the target."""
+        raise BetterPointError(solved.value, solved.point)
+
+    def _closes(self, box: Box, solved: Relaxation) -> bool:
+        """Add a leaf and return true; a box without points by a ray, scaled until rounding of its multipliers does not matter."""
         self.leaves += 1
         if (box[0] > box[1]).any():
             self.lines.append(["F", []])
-            return
+            return True
         if solved.value < math.inf:
             multipliers = np.round(solved.multipliers * 2.0**PLACES)
             if self._bound(multipliers, box, costs=True) < self.better:
                 raise NotClosedError("rounded multipliers do not reach the bound")
             self.lines.append(["B", _listed(multipliers)])
-            return
+            return True
         size = float(np.abs(solved.multipliers).max(initial=0.0)) or 1.0
         for sign in (1.0, -1.0):
             multipliers = np.round(sign * solved.multipliers / size * 2.0**PLACES)
             if self._bound(multipliers, box, costs=False) > 0:
                 self.lines.append(["F", _listed(multipliers)])
-                return
+                return True
         raise NotClosedError("the rounded ray of an infeasible linear program proves nothing")
 
     def _bound(self, multipliers: Floats, box: Box, costs: bool) -> float:

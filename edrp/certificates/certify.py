@@ -34,6 +34,9 @@ PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 """Writer for answers to problems of kinds that have programs, whatever method found them."""
 
 
+STATED = "the certificate proves a program that it states; that this is the program of the problem is the word of edrp"
+"""Note on certificates that the checker alone accepts with exit code 4."""
+
 SHARE = 0.6
 """Share of the time that is left for a writer where another could follow."""
 
@@ -60,7 +63,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
         try:
             with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * units_left()):
                 certificate = certificate_text(hashes, solution, writer(problem, solution))
-            checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
+            said = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:
             reasons.append(str(error))
         except checker.Refused as error:
@@ -69,7 +72,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
             look("the certificate")
             reasons.append("the proof of the method itself was not finished in time")
         else:
-            return Certified(certificate)
+            return Certified(certificate, STATED if isinstance(said, checker.Stated) else "")
     return Certified(None, "; ".join(reasons) or f"there is no certificate of answers of {solution.method}")
 
 

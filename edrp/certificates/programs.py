@@ -1,4 +1,4 @@
-"""Certificates of programs: the one that the checker builds from the instance, else the one that a backend was given."""
+"""Certificates of programs: of the one that the checker builds from the instance, or where it builds none, of a backend's."""
 
 from __future__ import annotations
 
@@ -13,49 +13,43 @@ from scipy import sparse
 
 from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
 from edrp.certificates import checker
-from edrp.core.budget import deadline, look, now, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
-from edrp.core.errors import EdrpError, OutOfTimeError, VerificationError
+from edrp.core.errors import EdrpError, VerificationError
 from edrp.core.program import Arrays
 from edrp.formulations.methods import formulate
 
-SHARE_OF_BUILT = 0.5
-"""Share of the time for a proof of the problem itself, before a proof of the backend's program is tried."""
-
 MAX_BUILT_COLUMNS = 30_000
-"""Columns of a program built by the checker beyond which the backend's program, which may be smaller, is certified."""
+"""Columns of a program built by the checker beyond which no tree over it is tried: its leaves would take minutes to check."""
 
 
 def write_program_certificate(problem: Any, solution: Any) -> RawCertificate:
-    """A certificate of the problem where the checker can build its program, else of the program that backends solve.
+    """A certificate of the problem where the checker builds its program, else of the program that backends solve.
+
+    Where the checker builds the program it takes no other: there is no certificate where that one is too large.
 
     Raises
     ------
     NotCertifiedError
-        With the reasons of both.
+        With the reason.
     VerificationError
         Where a decision was found that is better than what was called optimal.
     """
-    reasons = []
-    for write, share in ((_built, SHARE_OF_BUILT), (_stated, 1.0)):
+    document = checker.parse(problem.model_dump_json())
+    try:
+        if not checker.is_built(document):
+            return _stated(problem, solution)
         try:
-            with deadline(now() + share * units_left() if units_left() < math.inf else math.inf):
-                return write(problem, solution)
-        except (checker.Refused, NotClosedError, NotCertifiedError) as error:
-            reasons.append(str(error))
-        except OutOfTimeError:
-            look("the certificate")
-            reasons.append("the tree of the problem itself was not finished in time")
-        except BetterPointError as error:
-            reasons.append(str(error))
-    raise NotCertifiedError("; ".join(dict.fromkeys(reasons)))
+            return _built(document, solution)
+        except BetterPointError:
+            _stated(problem, solution)  # which tells whether a decision belongs to the point
+            raise
+    except (checker.Refused, NotClosedError, BetterPointError) as error:
+        raise NotCertifiedError(str(error)) from None
 
 
-def _built(problem: Any, solution: Any) -> RawCertificate:
-    """A proof of the problem itself."""
-    if problem.kind not in checker.PROGRAMS:
-        raise NotCertifiedError(f"the checker builds no program of problems of kind {problem.kind!r}")
-    program = checker.PROGRAMS[problem.kind](checker.parse(problem.model_dump_json()))
+def _built(document: Any, solution: Any) -> RawCertificate:
+    """A proof of the problem itself, of which this is the document."""
+    program = checker.PROGRAMS[document["kind"]](document)
     if len(program.cost) > MAX_BUILT_COLUMNS:
         raise NotCertifiedError(f"the program of the problem has {len(program.cost)} columns, more than {MAX_BUILT_COLUMNS}")
     return RawCertificate("program", _tree(program, solution), {"program": "built"})

@@ -11,13 +11,16 @@ from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.core.instances import loads, loads_solution
 from edrp.core.tolerances import SAME_VALUE
 
+VOUCHED = "edrp finds that this is the program of the instance, and the decision what the solution says"
+
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
     """Say what a certificate proves of a solution, given the paths of the files.
 
-    A certificate may state the program that it is about. That this is the program of the instance, and that the decision is
-    feasible and worth what the solution says, is what the checker cannot know then; here both are looked at. For all
-    certificates instance and solution must be documents that the package reads.
+    A certificate may state the program that it is about. That this is the program of the instance, and for some kinds that the
+    decision is feasible and worth what the solution says, is what the checker cannot know then; here both are looked at, and the
+    verdict, which still is one about a stated program only, says so. For all certificates instance and solution must be
+    documents that the package reads.
 
     Raises
     ------
@@ -35,6 +38,7 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
         header = checker.parse(first)
         if header["format"] == "program" and header["program"] != "built":
             _check_program(problem, answer, header["program"])
+            said = checker.Stated(f"{said.removesuffix(f'; {checker.UNCHECKED}')}; {VOUCHED}")
     except InvalidInstanceError as error:
         raise checker.Refused(f"{error.source}: {error.faults[0]}") from None
     except EdrpError as error:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from edrp.cli.app import ExitCode
 from edrp.cli.terminal import output, say
 from edrp.core.files import naming_errors, read_whole, write_whole
 
@@ -52,10 +51,13 @@ def check_files(
     solution: Annotated[Path, typer.Argument(help="Solution document of the instance.", show_default=False)],
     certificate: Annotated[Path, typer.Argument(help="Certificate of the solution.", show_default=False)],
 ) -> None:
-    """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold."""
+    """Check a certificate in exact arithmetic and print what it proves, or the first statement that does not hold.
+
+    Exit codes: 0 proven, 4 proven about a stated program only, 2 not proven.
+    """
     from edrp.certificates import checker, verification
 
     said = checker.verdict(verification.check_files, str(file), str(solution), str(certificate))
-    proven = said.startswith("proven: ")
-    say(output(), said, "green" if proven else "red")
-    raise typer.Exit(ExitCode.SOLVED if proven else ExitCode.BAD_INPUT)
+    code = checker.exit_code(said)
+    say(output(), said, {0: "green", 4: "yellow"}.get(code, "red"))
+    raise typer.Exit(code)

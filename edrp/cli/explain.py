@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ def explain_file(
     explain = get_kind(problem.kind).explain
     if explain is None:
         explained = " and ".join(repr(name) for name, kind in kinds().items() if kind.has("explain"))
-        why = f"only solutions of kinds {explained} are explained; `edrp solve {file}` shows all of this one"
+        why = f"only solutions of kinds {explained} are explained; `edrp solve {shlex.quote(str(file))}` shows all of this one"
         raise UnsupportedProblemError(why)
     if solution_file is not None:
         solution = read_solution(problem, solution_file)

@@ -65,12 +65,13 @@ def say(console: Console, text: str, style: str = "") -> None:
 
 
 def show(console: Console, parts: Iterable[Table | Text | str]) -> None:
-    """Print tables and texts one after the other."""
+    """Print tables and texts one after the other; those with `no_wrap` are to be copied, and not broken into lines."""
     for part in parts:
         if isinstance(part, str):
             say(console, part)
         else:
-            console.print(console_table(part, ruled=False) if isinstance(part, Table) else part, highlight=False)
+            shown = console_table(part, ruled=False) if isinstance(part, Table) else part
+            console.print(shown, highlight=False, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
 
 
 def report(error: Exception, source: str = "") -> None:

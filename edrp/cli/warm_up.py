@@ -11,7 +11,7 @@ import typer
 
 from edrp.cli.terminal import errors, output, say
 from edrp.report.progress import Count, counting
-from edrp.warm_up import kernels_for_wheel, warm_up, warm_up_tasks
+from edrp.warm_up import folder_of_kernels, kernels_for_wheel, warm_up, warm_up_tasks
 
 
 def compile_kernels(
@@ -22,6 +22,7 @@ def compile_kernels(
     ] = None,
 ) -> None:
     """Compile the kernels of all methods once, so that later runs do not wait for compilation."""
+    where = str(for_wheel) if for_wheel else folder_of_kernels()
     began, worked = perf_counter(), 0.0
     with kernels_for_wheel(for_wheel) if for_wheel else nullcontext(), counting(errors(), "compiling kernels, once") as tell:
         total = len(warm_up_tasks())
@@ -29,4 +30,4 @@ def compile_kernels(
         for done, warmed in enumerate(warm_up(jobs), 1):
             worked += warmed.seconds
             tell(Count(done, total, f"{warmed.method} for {warmed.kind}"))
-    say(output(), f"all kernels are ready: {worked:.0f} processor seconds in {perf_counter() - began:.0f} s")
+    say(output(), f"all kernels are ready in {where}: {worked:.0f} processor seconds in {perf_counter() - began:.0f} s")

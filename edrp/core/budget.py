@@ -3,19 +3,23 @@
 A unit of work is about a second of an idle core of the usual kind. Kernels and loops say what they have done (`spend`), solvers
 by counters of their own, so that the clock advances alike at any load and in any process, and everything that asks it decides
 alike. Seconds end a run, where a time limit says so, and decide nothing else: when they are over the clock jumps beyond every
-limit. Phases that only prepare look at the clock, and are given up when the limit has passed; what memory cannot hold is
-refused before any of it is allocated.
+limit. So it does at Ctrl-C, which therefore ends a run like a time limit: whatever was found and proven is kept. Phases that
+only prepare look at the clock, and are given up when the limit has passed; what memory cannot hold is refused before any of it
+is allocated.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from math import inf
 from time import perf_counter
+from types import FrameType
 from typing import TypeVar
 
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
@@ -51,23 +55,34 @@ class Clock:
 
     def __init__(self, time_limit: float | None = None, work_limit: float | None = None, outer: Clock | None = None) -> None:
         self.work, self.ceiling, self.over = 0.0, inf, False
+        self._outer, self._interrupted = outer, False
         end = inf if time_limit is None else perf_counter() + time_limit
         self._end: float = end if outer is None else min(end, outer._end)
         self._most = time_limit * SATURATION if time_limit is not None and work_limit is None else inf
         self.limit = min(inf if time_limit is None else time_limit, inf if work_limit is None else work_limit)
 
     def read(self) -> float:
-        """Units of work so far; `OVER` from the moment at which the time limit has passed."""
+        """Units of work so far; `OVER` from the moment at which the time limit has passed, or the run was interrupted."""
         self.over = self.over or self.seconds_left() <= 0
         return OVER if self.over else min(self.work, self._most)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user wants the run, or one that it is a part of, to end now."""
+        return self._interrupted or (self._outer is not None and self._outer.interrupted)
+
+    def interrupt(self) -> None:
+        """Let all limits pass now, those that were never set included."""
+        self._interrupted = True
 
     def extend(self, seconds: float) -> None:
         """Let the time limit pass so much later."""
         self._end += seconds
 
     def seconds_left(self) -> float:
-        """Seconds until the time limit, infinite without one; no clock is read then."""
-        return inf if self._end == inf else self._end - perf_counter()
+        """Seconds until the time limit, infinite without one, where no clock is read; none once the run is interrupted."""
+        left = inf if self._end == inf else self._end - perf_counter()
+        return min(left, 0.0) if self.interrupted else left
 
 
 OUTSIDE = Clock()
@@ -118,16 +133,40 @@ def spend(units: float) -> None:
 
 
 @contextmanager
+def _interruptible(run: Clock) -> Iterator[None]:
+    """Have the first Ctrl-C interrupt a run; the second one raises `KeyboardInterrupt`, as does the first one elsewhere.
+
+    An exception in the midst of anything would leave halves behind: a bound that is no longer counted, a value without its
+    decision. Handlers of others, and threads that no signal reaches, are left alone.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if run.interrupted:
+            signal.default_int_handler(number, frame)
+        run.interrupt()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def running(time_limit: float | None = None, work_limit: float | None = None) -> Iterator[Clock]:
     """Give what is done inside the block a clock of its own, which ends it after so many seconds or units.
 
-    A run inside another one keeps to the limits of both, and its work counts for both.
+    A run inside another one keeps to the limits of both, and its work counts for both. Ctrl-C ends the outermost one.
     """
     outer = clock()
     own = Clock(time_limit, work_limit, outer)
-    left = inf if outer is OUTSIDE else units_left()
+    left, interruptible = (inf, _interruptible(own)) if outer is OUTSIDE else (units_left(), nullcontext())
     try:
-        with setting(_clock, own), setting(_deadline, min(own.limit, left)):
+        with setting(_clock, own), setting(_deadline, min(own.limit, left)), interruptible:
             yield own
     finally:
         outer.work += own.work
@@ -168,8 +207,18 @@ def deadline(moment: float) -> Iterator[None]:
 
 
 def units_left() -> float:
-    """Units until the deadline, infinite without one; negative once it has passed."""
-    return _deadline.get() - now()
+    """Units until the deadline, infinite without one; negative once it has passed, or the run was interrupted."""
+    moment = now()
+    return -OVER if clock().interrupted else _deadline.get() - moment
+
+
+def passed(moment: float) -> bool:
+    """Whether the clock has passed a moment, perhaps an infinite one, which an interrupt passes, too.
+
+    >>> passed(now() - 1), passed(inf)
+    (True, False)
+    """
+    return now() >= moment or clock().interrupted
 
 
 def look(subject: str, expected: float = 0.0) -> None:
@@ -210,6 +259,19 @@ def at_most(units: float) -> Iterator[None]:
         yield
     finally:
         own.ceiling = before
+
+
+def expect(units: float) -> None:
+    """Give up now what `at_most` would let go on for long, because the next step alone is more than it allows.
+
+    >>> with at_most(1.0):
+    ...     expect(2.0)
+    Traceback (most recent call last):
+    edrp.core.budget.TooMuchWorkError
+    """
+    own = clock()
+    if own.work + units > own.ceiling:
+        raise TooMuchWorkError
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class CertificateRequest(NamedTuple):
 
 
 class Certified(NamedTuple):
-    """A checked certificate, or None and why there is none."""
+    """A checked certificate and what it leaves open, or None and why there is none."""
 
     certificate: str | None
     why: str = ""
@@ -79,7 +79,8 @@ def with_certificate(problem: Any, solution: Any, request: CertificateRequest, u
         found = Certified(None, str(error))
     if found.certificate is None:
         return _changed(solution, notes=(*solution.notes, f"not certified: {found.why}"))
-    certified = _changed(solution, proof="checked certificate")
+    notes = (*solution.notes, found.why) if found.why else solution.notes
+    certified = _changed(solution, proof="checked certificate", notes=notes)
     certified._certificate = found.certificate
     return certified
 

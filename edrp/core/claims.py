@@ -18,6 +18,9 @@ from edrp.core.tolerances import CONTRADICTION
 HOLDING: Final = ("optimal", "feasible")
 """Statuses that claim a decision; every other one claims that there is none."""
 
+SETTLED: Final = ("optimal", "infeasible", "unbounded")
+"""Statuses that leave nothing to be decided: no limit, no interrupt and no error has stopped what claims them."""
+
 CERTIFIED: Final = "checked certificate"
 """Proof that no method claims by itself: the checker gives it."""
 
@@ -84,9 +87,11 @@ def _wrong_word(answer: Answer) -> str:
         ("proof", answer.proof, Proof),
     )
     for name, value, known in words:
-        if value not in get_args(known):
+        if value not in get_args(known) and not (name == "proof" and value is None):
             return f"{name} must be one of {', '.join(get_args(known))}, not {value!r}"
-    return f"claims a {CERTIFIED}, which only the checker gives" if answer.proof == CERTIFIED else ""
+    if answer.proof == CERTIFIED:
+        return f"claims a {CERTIFIED}, which only the checker gives"
+    return f"gives {answer.proof!r} as proof and claims nothing" if answer.proof and not answer.claims else ""
 
 
 def _wrong_number(answer: Answer) -> str:
@@ -114,6 +119,11 @@ def _wrong_record(answer: Answer) -> str:
 
 
 def _contradictory_status(answer: Answer) -> str:
+    """What in an answer does not go with its status, or an empty string.
+
+    A method that has settled a problem has finished. A bound without a decision is what a search leaves that was stopped: one
+    that went on to its end has found a decision or knows that there is none.
+    """
     if answer.status in HOLDING:
         if answer.decision is None:
             return f"claims status {answer.status!r} without a decision"
@@ -123,6 +133,11 @@ def _contradictory_status(answer: Answer) -> str:
         return f"claims status {answer.status!r} and gives a decision"
     elif answer.objective is not None:
         return f"claims status {answer.status!r} and gives an objective, {answer.objective!r}"
+    if answer.status in SETTLED and answer.stopped_because != "finished":
+        return f"claims status {answer.status!r}, but was stopped because of {answer.stopped_because!r}"
+    may_be_bounded = answer.status in HOLDING or (answer.status == "none" and answer.stopped_because not in ("finished", "error"))
+    if answer.bound is not None and not may_be_bounded:
+        return f"claims status {answer.status!r} ({answer.stopped_because}) and gives a bound, {answer.bound!r}"
     return ""
 
 

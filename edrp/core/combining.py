@@ -37,9 +37,11 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
         if proof.status in PROVEN:
             return proof
     best = answer if _value(answer) < _value(held) else held
-    bound = max((one.bound for one in (held, answer) if one.bound is not None), default=None)
+    bounded = max((one for one in (held, answer) if one.bound is not None), key=_bound, default=best)
+    bound, proof = bounded.bound, bounded.proof
     stopped = held.stopped_because if answer.stopped_because == "error" else answer.stopped_because
-    best = replace(best, bound=bound, stopped_because=stopped, notes=tuple(dict.fromkeys((*best.notes, *_lasting(answer)))))
+    notes = tuple(dict.fromkeys((*best.notes, *_lasting(answer))))
+    best = replace(best, bound=bound, proof=proof, stopped_because=stopped, notes=notes)
     if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), CLOSED_GAP):
         return best
     return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))
@@ -47,6 +49,10 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
 
 def _value(answer: Answer) -> float:
     return float("inf") if answer.objective is None else answer.objective
+
+
+def _bound(answer: Answer) -> float:
+    return -float("inf") if answer.bound is None else answer.bound
 
 
 def _lasting(answer: Answer) -> tuple[str, ...]:

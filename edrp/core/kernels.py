@@ -35,6 +35,16 @@ def interpreting(yes: bool = True) -> Iterator[None]:
         yield
 
 
+def is_interpreting() -> bool:
+    """Whether Python runs the kernels here.
+
+    >>> with interpreting():
+    ...     is_interpreting()
+    True
+    """
+    return bool(_interpreted.get())
+
+
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that runs its kernels in another thread as they would be run in this one."""
     context = copy_context()

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edrp.core import budget
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, OutOfTimeError, UnsupportedProblemError
-from edrp.core.kernels import interpreted_first
+from edrp.core.kernels import interpreted_first, is_interpreting
 from edrp.core.plugins import added, own
 from edrp.core.solution import Answer
 from edrp.core.tolerances import OPTIMALITY_GAP
@@ -151,7 +151,9 @@ class Options:
 
     @property
     def remaining(self) -> float:
-        """Units left, infinite without a limit, never below 0; to ask counts as a look at the clock."""
+        """Units left, infinite without a limit, never below 0; none once interrupted; to ask is a look at the clock."""
+        if budget.clock().interrupted:
+            return 0.0
         if self.limit == inf:
             return inf
         budget.spend(budget.LOOK)
@@ -332,11 +334,21 @@ def run_method(method: Method, problem: Any, options: Options) -> Answer:
     if budget.clock() is budget.OUTSIDE:
         with budget.running(options.time_limit, options.work_limit):
             return run_method(method, problem, replace(options, started=0.0))
+    if not method.interpreted_first:
+        return run_within(method, problem, options)
+    answer: Answer = interpreted_first(lambda: run_within(method, problem, _quiet_if_interpreting(options)))
+    return answer
+
+
+def run_within(method: Method, problem: Any, options: Options) -> Answer:
+    """The answer of a method within the limits of its options; one that was still preparing then has nothing to say."""
     try:
         with budget.deadline(options.started + options.limit):
-            if not method.interpreted_first:
-                return method.run(problem, options)
-            answer: Answer = interpreted_first(lambda: method.run(problem, options))
-            return answer
-    except OutOfTimeError as error:  # while it was still preparing
+            return method.run(problem, options)
+    except OutOfTimeError as error:
         return Answer("none", "time_limit", notes=(str(error),))
+
+
+def _quiet_if_interpreting(options: Options) -> Options:
+    """Options without progress where kernels are interpreted: what would be told there may never be reached again."""
+    return replace(options, progress=None) if is_interpreting() else options

@@ -153,6 +153,8 @@ class Problem(Document):
     """
 
     decision_type: ClassVar[Any] = Any
+    can_be_unbounded: ClassVar[bool] = False
+    """Whether the objective of feasible decisions may have no least value; an answer that claims this of others is refused."""
 
     kind: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -47,7 +47,7 @@ class Answer:
     notes
         Sentences for the user.
     proof
-        The proof that the claim rests on, where there is one.
+        The proof that status or bound rest on; None where nothing is claimed, and of claims of our own algorithms.
     stages
         Outcomes of the stages of a problem with priorities.
     """
@@ -61,13 +61,26 @@ class Answer:
     build_seconds: float = 0.0
     method: str = ""
     notes: tuple[str, ...] = ()
-    proof: Proof = "own algorithm, not certified"
+    proof: Proof | None = None
     stages: tuple[StageOutcome, ...] = ()
 
     @property
     def claims(self) -> bool:
         """Whether something is claimed that needs a proof: an optimum, that nothing is feasible, or a bound."""
         return self.status in ("optimal", "infeasible") or self.bound is not None
+
+    @property
+    def basis(self) -> Proof | None:
+        """The proof that what is claimed rests on, or None.
+
+        >>> Answer("infeasible", "finished").basis
+        'own algorithm, not certified'
+        """
+        return (self.proof or "own algorithm, not certified") if self.claims else None
+
+    def resting_on(self, proof: Proof | None) -> Answer:
+        """The answer with this proof of what it claims, and without any where it claims nothing."""
+        return replace(self, proof=proof if self.claims else None)
 
 
 class StageOutcome(Outcome):
@@ -220,20 +233,36 @@ def write_json(path: Path, document: dict[str, Any], *, replace: bool = True) ->
     write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", replace=replace)
 
 
+def resolution(objective: float) -> float:
+    """The difference of objectives that counts as none: `SAME_VALUE`, relative to the objective, or absolute below 1.
+
+    >>> resolution(0.0), resolution(-2000.0)
+    (1e-09, 2e-06)
+    """
+    return SAME_VALUE * max(1.0, abs(objective))
+
+
 def relative_gap(objective: float, bound: float) -> float:
-    """(objective − bound) / |objective|, at least 0."""
-    if objective <= bound:
+    """(objective − bound) / |objective|, 0 where the difference is within the resolution of objectives.
+
+    Relative to the bound where the objective itself counts as 0.
+
+    >>> relative_gap(100.0, 99.0), relative_gap(0.0, -8e-15), relative_gap(0.0, -3.0)
+    (0.01, 0.0, 1.0)
+    """
+    if objective - bound <= resolution(objective):
         return 0.0
-    return (objective - bound) / max(abs(objective), 1e-12)
+    size = abs(objective)
+    return (objective - bound) / (size if size > SAME_VALUE else max(size, abs(bound)))
 
 
 def within_gap(objective: float, bound: float, gap: float) -> bool:
-    """Whether an objective is as near to its bound as a relative gap asks for, up to rounding.
+    """Whether an objective is as near to its bound as a relative gap asks for, up to the resolution of objectives.
 
     >>> within_gap(100.0, 99.0, 0.01), within_gap(100.0, 98.0, 0.01)
     (True, False)
     """
-    return objective - bound <= gap * abs(objective) + SAME_VALUE * max(1.0, abs(objective))
+    return objective - bound <= gap * abs(objective) + resolution(objective)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from numbers import Real
@@ -16,13 +16,13 @@ from edrp.core.budget import Clock, deadline, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
-from edrp.core.compiling import STILL_COMPILING, compilation
+from edrp.core.compiling import compilation
 from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
 from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
-from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, within_gap
+from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
 from edrp.core.wording import shown
@@ -46,6 +46,8 @@ def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP)
     (None, "claims status 'optimal' without a decision")
     """
     wrong = contradiction(answer)
+    if not wrong and answer.status == "unbounded" and not getattr(problem, "can_be_unbounded", False):
+        wrong = f"claims status 'unbounded', but the objective of problems of kind {problem.kind!r} is bounded below"
     if wrong or answer.decision is None:
         return None, wrong
     try:
@@ -70,10 +72,10 @@ def verified(problem: Solvable[Any], answer: Answer, gap: float, method: str) ->
     return evaluation
 
 
-def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution: float) -> str:
+def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, of_problem: float) -> str:
     """How an answer with a decision disagrees with its evaluation, or an empty string."""
     objective, bound = evaluation.objective, answer.bound
-    slack = max(SAME_VALUE * max(1.0, abs(objective)), resolution)
+    slack = max(resolution(objective), of_problem)
     if answer.objective is not None and abs(answer.objective - objective) > max(slack, SAME_VALUE * abs(answer.objective)):
         return f"claimed objective {answer.objective!r}, evaluated {objective!r}"
     if not evaluation.feasible:
@@ -83,7 +85,7 @@ def _disagreement(answer: Answer, evaluation: Evaluation, gap: float, resolution
             return f"claimed {answer.status}, but {name} is evaluated as {value!r}"
     if bound is not None and bound > objective + slack:
         return f"bound {bound!r} above the evaluated objective {objective!r}"
-    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound + resolution, gap):
+    if answer.status == "optimal" and bound is not None and not within_gap(objective, bound + of_problem, gap):
         return f"claimed optimal, but the bound {bound!r} is further below the evaluated {objective!r} than the gap {gap:g}"
     return ""
 
@@ -175,7 +177,8 @@ def solve(
     start
         Decision to start from, such as a deployment; plain dicts and lists will do.
     progress
-        Called now and then with (seconds, incumbent objective, bound).
+        Called now and then with (seconds, incumbent objective, bound). It may raise `KeyboardInterrupt`, which ends the run as
+        Ctrl-C does: with the best decision and the best bound so far, "interrupted".
     certify
         Whether to write a certificate of an optimum, or of infeasibility, for `solution.certificate`, and have it checked, in
         what remains of the limits and at most 60 units of work; where there is none, a note says why.
@@ -195,9 +198,10 @@ def solve(
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
-        options = Options(time_limit, gap, seed, threads, program, decision, progress, parameters, work_limit)
+        told = None if progress is None else _interrupting(progress, run)
+        options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)
         answer, evaluation = _answer(method, problem, options)
-        answer = _about_limits(answer, run, method, options, compilation.given_up > compiled.given_up)
+        answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
         seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
         clashes = _clashes(problem, options) if answer.status == "infeasible" else ()
         solution = solution_of(problem, answer, evaluation, seconds, seed, clashes)
@@ -206,6 +210,18 @@ def solve(
         request = certify if isinstance(certify, CertificateRequest) else CertificateRequest()
         certified: SolutionType = with_certificate(problem, solution, request, min(MAX_WORK, options.remaining))
         return certified
+
+
+def _interrupting(progress: Progress, run: Clock) -> Progress:
+    """Progress as a method is to tell it: an interrupt that it raises is one of the run, which ends as at Ctrl-C."""
+
+    def told(seconds: float, incumbent: float | None, bound: float | None) -> None:
+        try:
+            progress(seconds, incumbent, bound)
+        except KeyboardInterrupt:
+            run.interrupt()
+
+    return told
 
 
 def check_limits(**limits: float | None) -> None:
@@ -232,17 +248,17 @@ def check_limits(**limits: float | None) -> None:
         raise InvalidInstanceError(faults)
 
 
-def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: bool) -> Answer:
-    """The answer; which limit has stopped the method, whether it counted any work, whether kernels were not ready in time."""
+def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:
+    """The answer; which limit has stopped the method, whether it counted any work, and what is to be said of the compiler."""
     run.read()
     stopped, notes, method = answer.stopped_because, answer.notes, find_method(name)
-    if stopped == "time_limit" and options.work_limit is not None and not run.over:
+    if run.interrupted and answer.status not in PROVEN:
+        stopped = "interrupted"
+    elif stopped == "time_limit" and options.work_limit is not None and not run.over:
         stopped = "work_limit"
     elif options.work_limit is not None and method is not None and not is_ours(type(method)) and not run.work:
         notes = (*notes, UNCOUNTED)
-    if compiling and STILL_COMPILING not in notes:
-        notes = (*notes, STILL_COMPILING)
-    return replace(answer, stopped_because=stopped, notes=notes)
+    return replace(answer, stopped_because=stopped, notes=tuple(dict.fromkeys((*notes, *compiling))))
 
 
 def _answer(name: str, problem: Any, options: Options) -> tuple[Answer, Evaluation | None]:
@@ -360,7 +376,7 @@ def solution_of(
         "seed": seed,
         "versions": installed_versions("highspy", "numba", "numpy"),
         "notes": answer.notes,
-        "proof": answer.proof if answer.claims else None,
+        "proof": answer.basis,
         "stages": answer.stages,
     }
     solution = problem.solution(None if answer.decision is None else problem.read_decision(answer.decision), fields)

@@ -90,7 +90,7 @@ def solve_in_stages(problem: StagedProblem, options: Options, solver: Solver) ->
         if answer.decision is None:
             if done and answer.status == "infeasible":
                 raise VerificationError(f"stage {stage.metric}: claimed infeasible, but its start is feasible", answer, None)
-            return replace(answer, bound=None, stages=tuple(done))
+            return replace(answer, bound=None, stages=tuple(done)).resting_on(answer.proof)
         decision = answer.decision
         done.append(_outcome(stage, answer, options.seconds - began))
     answer = replace(answer, stopped_because=next(iter(reasons), "finished"), notes=tuple(notes), build_seconds=build_seconds)
@@ -125,7 +125,7 @@ def _outcome(stage: Stage, answer: Answer, seconds: float) -> StageOutcome:
         proven=answer.status == "optimal",
         limit=None if stage.limit is None else stage.limit(answer.objective),
         method=answer.method or "given",
-        proof=answer.proof if answer.claims else None,
+        proof=answer.basis,
         seconds=seconds,
     )
 
@@ -135,10 +135,11 @@ def _whole(problem: StagedProblem, answer: Answer, last: Stage, done: list[Stage
     finished = len(done) == problem.stage_count
     proven = finished and all(outcome.proven for outcome in done)
     bound = answer.bound if finished and last.objective_factor is not None else None
-    return replace(
+    whole = replace(
         answer,
         status="optimal" if proven else "feasible",
         objective=None,
         bound=None if bound is None or last.objective_factor is None else last.objective_factor * bound,
         stages=tuple(done),
     )
+    return whole.resting_on(answer.proof)

@@ -110,6 +110,15 @@ INTEGRALITY = 1e-6
 UNCOVERED_OPERATORS = 1e-6
 """Sum of the artificial columns of a master program below which patterns cover all operators; as `INTEGRALITY`."""
 
+SMALL_REDUCED_COST = 1e-9
+"""Share of its terms up to which a reduced cost may be meant to be 0; as `FEASIBILITY_TOLERANCE`, to which a solver knows it."""
+
+REFINED_REDUCED_COST = 1e-24
+"""Reduced cost that is 0 once multipliers have been refined with fractions: others, for which it is 0, are as near as that."""
+
+IMPLIED_BOUND_ROOM = 1e-6
+"""Share, absolute below 1, by which bounds that rows imply are widened: far more than rounding makes, so that nothing is lost."""
+
 EXACT_FEASIBILITY = 1e-12
 """Share of the largest row by which a point may break a program that it proves feasible: rounding of a sum and no more."""
 

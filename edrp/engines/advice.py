@@ -13,6 +13,7 @@ from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
+from edrp.engines.slots import slot_clashes
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -160,23 +161,20 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
     """The model and its solution; where not all have room to grow, without the growth of those that would grow most."""
     short = shortages(fit, goals)
     model = first = _solve(fit, goals, network, short, ())
-    if first.solution.status == "infeasible" and goals.response_time is not None:
-        unlimited = goals.replace(response_time=None)
-        model = _solve(fit, unlimited, network, short, ())  # waiting of those that are held is left out: it would be no limit
-        if model.solution.status != "infeasible":
-            return first
     held: list[str] = []
     while model.solution.status == "infeasible":
+        clashes = slot_clashes(fit.observation, model.base, model.solution.clashes)
+        slots = next((clash for clash in clashes if clash.startswith("slots")), None)
         growth = {
             operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
             for operator in fit.operators
         }
         most = max(growth, key=growth.__getitem__)
-        if growth[most] <= 0:
+        if slots is None or growth[most] <= 0:
             return first  # growth is not what there is no room for
         held.append(most)
         needed = first.base.application.by_name[most].min_replicas
-        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots"}
+        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots ({slots})"}
         model = _solve(fit, goals, network, short, held)
     return model
 

@@ -18,14 +18,18 @@ SLOW_STORE = 100e6
 be the reason: with 10, 100 and 400 MB on a local disk a job stood still for 0.8, 0.8 and 1.0 s."""
 
 
+SLOT_SECONDS = 0.3
+"""Seconds from a request for other numbers of replicas until their slots are there, from when on a checkpoint counts for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class DowntimeParts:
     """Seconds of a change.
 
     Attributes
     ----------
-    checkpoint_wait : until a checkpoint is there to start from. The job goes on meanwhile, unless it is stopped with a
-        savepoint, which counts as downtime.
+    checkpoint_wait : until a checkpoint is there to start from, which is triggered after the request. The job goes on
+        meanwhile, unless it is stopped with a savepoint, which counts as downtime.
     restart : stopping all replicas and deploying them.
     restore : restoring the state of the slowest replica.
     replay : of input that is processed a second time.
@@ -55,15 +59,19 @@ def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimePar
     if not seen.live:
         parts = DowntimeParts(duration, fit.restart, restore, NOTHING, NOTHING, live=False)
     else:
-        interval = seen.checkpoints.interval
+        waits = [SLOT_SECONDS + seconds for seconds in (duration.value, duration.low, duration.high)]
         delay = math.inf if seen.max_delay is None else seen.max_delay
-        wait = min(math.inf if interval is None else interval, delay)
-        wait = 0.0 if math.isinf(wait) else wait
-        # A rescale that no checkpoint comes to repeats all since the last one, which was triggered just before.
-        repeated = 0.0 if interval is not None and interval <= delay else wait
-        replay = Estimate(duration.value, duration.low, duration.high + repeated)
-        parts = DowntimeParts(Estimate(wait / 2, 0.0, wait), fit.restart, restore, replay, NOTHING, live=True)
+        replay = Estimate(*(_replayed(fit, wait, delay) for wait in waits))
+        wait = Estimate(*(min(wait, delay) for wait in waits))
+        parts = DowntimeParts(wait, fit.restart, restore, replay, NOTHING, live=True)
     return replace(parts, catch_up=_catch_up(fit, plan, goals, parts))
+
+
+def _replayed(fit: JobFit, wait: float, delay: float) -> float:
+    """Seconds of input that are processed twice: those of the checkpoint, or, where that comes too late, all since the last."""
+    if wait <= delay:
+        return wait - SLOT_SECONDS
+    return delay + (fit.observation.checkpoints.interval or 0.0)
 
 
 def _restore(fit: JobFit, plan: Deployment) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -61,7 +62,7 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
         given = operators.get(operator.name)
         if limits.mode is not None and operator.service is not None and (given is None or given.max_replicas is None):
             why = "has no floor and ceiling, which --apply needs"
-            remedy = f"give --replicas '{operator.name}=1:4', or --replicas 1:4 for all"
+            remedy = f"give --replicas {shlex.quote(f'{operator.name}=1:4')}, or --replicas 1:4 for all"
             raise EngineError(f"operator {operator.name}", f"{why}; {remedy}")
     return goals.replace(operators=operators)
 
@@ -88,7 +89,7 @@ def objections(advice: Advice, prediction: Prediction, limits: Limits, state: Wa
     live = advice.fit.observation.live
     if limits.mode == "rescale" and not live:
         yield "the scheduler of this job cannot rescale it live; use --apply redeploy"
-    if limits.mode == "redeploy" and live:
+    if limits.mode == "redeploy" and live and not advice.fit.observation.follows_slots:
         yield "the adaptive scheduler ignores demands for places; use --apply rescale, or run the job with the default scheduler"
     yield from _too_busy(advice, prediction)
 

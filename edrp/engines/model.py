@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any, TypeVar
 
 from edrp.core.errors import Fault, InvalidInstanceError
@@ -11,7 +10,8 @@ from edrp.core.wording import suggestion
 from edrp.engines.fit import JobFit, OperatorFit
 from edrp.engines.goals import Goals, ReplicaBounds
 from edrp.engines.key_groups import KeyGroups, group_sizes, group_work, held_groups
-from edrp.engines.observation import NodeObservation, OperatorObservation, StreamObservation
+from edrp.engines.observation import OperatorObservation, StreamObservation
+from edrp.engines.slots import slot_resources
 from edrp.migration.single_step import MigrationProblem
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment
@@ -21,9 +21,6 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.placement.network import LinkClass, Network
 
 LinkOrClass = TypeVar("LinkOrClass", bound=LinkClass | None)
-
-MAX_SLOT_RULES = 64
-"""Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
 
 MAX_REPLICAS_FACTOR = 2
 """Most replicas in the model, as a multiple of the fewest that carry the load, unless more run now."""
@@ -176,7 +173,7 @@ def _never_falling(points: Mapping[int, float]) -> dict[str, list[Any]]:
 
 
 def replica_bounds(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> tuple[int, int]:
-    """Fewest and most replicas: none busier than the goal, no more than slots and the engine allow, and no large step down.
+    """Fewest and most replicas: none busier than the goal, no more than engine and slots allow, and no large step down.
 
     Where the load needs more than are allowed, both are the fewest that come nearest to the goal, and no fewer than run.
     """
@@ -240,7 +237,7 @@ def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
 
 def _most_replicas(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals) -> int:
     bounds = goals.operators.get(fitted.name, ReplicaBounds())
-    slots = sum(node.slots for node in fit.observation.nodes)
+    slots = sum(fit.observation.open_slots.values())
     return min(MAX_REPLICAS, seen.max_parallelism, slots, bounds.max_replicas or MAX_REPLICAS)
 
 
@@ -262,32 +259,6 @@ def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str
     among = "the most allowed" if best == most else f"and hardly less with up to {most}, the most allowed"
     why = f"{best} replica{'s' * (best != 1)}, {among}, would be {share:.0%} busy {goal}"
     return f"{why}; add slots, or raise max_replicas or busy_limit in the goals"
-
-
-def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:
-    """Resources of which a replica of each operator takes 1, and a node has as many as slots.
-
-    A slot holds one replica of every operator of its slot-sharing group. A node with S slots therefore has room for certain
-    replicas if, whichever operator of each group is taken, these have at most S replicas there: a resource per combination.
-    Where there are too many combinations, no slot is shared in the model, which is on the safe side.
-
-    >>> from types import SimpleNamespace as Seen
-    >>> slot_resources([Seen(name="a", slot_group="x"), Seen(name="b", slot_group="x"), Seen(name="c", slot_group="y")])
-    {'a': ['slots 1'], 'b': ['slots 2'], 'c': ['slots 1', 'slots 2']}
-    """
-    groups: dict[str, list[str]] = {}
-    for operator in operators:
-        groups.setdefault(operator.slot_group, []).append(operator.name)
-    count = 1
-    for members in groups.values():
-        count *= len(members)
-    if count > MAX_SLOT_RULES:
-        return {operator.name: ["slots"] for operator in operators}
-    taken: dict[str, list[str]] = {operator.name: [] for operator in operators}
-    for number, combination in enumerate(product(*groups.values()), 1):
-        for name in combination:
-            taken[name].append(f"slots {number}")
-    return taken
 
 
 def _operator(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]) -> dict[str, Any]:
@@ -320,13 +291,13 @@ def _latency(fitted: OperatorFit, most: int) -> dict[str, Any] | None:
 
 
 def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor: float) -> Network:
-    """The nodes of the cluster with their slots; delays are those of the network that the user gives, times a factor, or none."""
-    seen = {node.name: node for node in fit.observation.nodes}
+    """The nodes of the cluster with the slots that the job may have; delays are those that the user gives, times a factor."""
+    seen = fit.observation.open_slots
     restoring = max(fit.restore.value, 1e-3)
     state = max((operator.state_size for operator in fit.operators), default=0)
     store = {"bandwidth": max(1.0, 2.0 * state / restoring)} if state else {}
     if network is None:
-        nodes = [{"name": name, "resources": _slots(node, slots)} for name, node in seen.items()]
+        nodes = [{"name": name, "resources": dict.fromkeys(slots, float(count))} for name, count in seen.items()]
         return Network(nodes=nodes, between_zones={"delay": 0.0}, store=store)
     faults = [
         Fault(f"nodes[{index}].name", node.name, f"is no node of the cluster{suggestion(node.name, seen)}")
@@ -338,7 +309,7 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
         faults.append(Fault("nodes", "", f"lack {missing} of the cluster; describe every TaskManager"))
     if faults:
         raise InvalidInstanceError(faults, "network")
-    nodes = [{**node.model_dump(), "resources": _slots(seen[node.name], slots)} for node in network.nodes]
+    nodes = [{**node.model_dump(), "resources": dict.fromkeys(slots, float(seen[node.name]))} for node in network.nodes]
     links = tuple(_delayed(link, factor) for link in network.links)
     classes = {name: _delayed(getattr(network, name), factor) for name in ("within_zone", "between_zones")}
     return network.replace(nodes=nodes, links=links, **classes)
@@ -347,10 +318,6 @@ def _network(fit: JobFit, network: Network | None, slots: Sequence[str], factor:
 def _delayed(link: LinkOrClass, factor: float) -> LinkOrClass:
     """The link with so many times its delay."""
     return link if link is None else link.replace(delay=link.delay * factor)
-
-
-def _slots(node: NodeObservation, slots: Sequence[str]) -> dict[str, float]:
-    return dict.fromkeys(slots, float(node.slots))
 
 
 def _response_time_scale(

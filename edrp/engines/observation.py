@@ -6,6 +6,7 @@ counters and clock are read together, whereas the time of day at which an engine
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -161,6 +162,7 @@ class Observation:
     ----------
     live : whether the engine changes numbers of replicas while the job runs; placement cannot be chosen then.
     max_delay : seconds that a rescale waits for a checkpoint at most; None where the engine does not tell.
+    follows_slots : whether the engine itself gives the job as many replicas as there are slots, and refuses other numbers.
     finished : bounds of the replicas of operators that have finished and are left out, by the engine's identifier.
     remarks : what limits the use of the observation, in sentences.
     """
@@ -176,5 +178,22 @@ class Observation:
     nodes: tuple[NodeObservation, ...]
     checkpoints: CheckpointObservation
     rescales: tuple[RescaleObservation, ...]
+    follows_slots: bool = False
     finished: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    @property
+    def own_slots(self) -> dict[str, int]:
+        """Slots of each node that the job itself holds: of every slot-sharing group as many as its largest operator there."""
+        held: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
+        for operator in self.operators:
+            for name, count in Counter(operator.nodes).items():
+                groups = held.setdefault(name, {})
+                groups[operator.slot_group] = max(count, groups.get(operator.slot_group, 0))
+        return {name: sum(groups.values()) for name, groups in held.items()}
+
+    @property
+    def open_slots(self) -> dict[str, int]:
+        """Slots of each node that the job may have: its own and those that are free, but none of other jobs."""
+        own = self.own_slots
+        return {node.name: min(node.slots, own[node.name] + node.free_slots) for node in self.nodes}

@@ -84,7 +84,7 @@ class WatchState:
             self.rolled_back.append({name: len(nodes) for name, nodes in entry["before"].items()})
             self.misses = max(self.misses, MAX_MISSES)
             self.probation, self.below = None, 0
-        if step in ("stopping", "savepoint"):
+        if step in ("stopping", "savepoint", "cancelling"):
             self.stopped = entry
         if step == "started":
             self.key, self.stopped = entry["key"], None

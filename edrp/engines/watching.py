@@ -98,7 +98,8 @@ class Watcher:
             why = f"the journal is of job {self.state.job!r}, and this is {seen.job!r}; name another journal"
             raise EngineError(self._job.address, why)
         limits = asdict(self._aims.limits)
-        self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, live=seen.live, limits=limits)
+        ways = {"live": seen.live, **({"follows_slots": True} if seen.follows_slots else {})}
+        self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, **ways, limits=limits)
         if self.state.unfinished:
             now = {operator.name: list(operator.nodes) for operator in seen.operators}
             self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=now)
@@ -118,7 +119,7 @@ class Watcher:
         why = (
             f"job {self.state.job!r} was being stopped with a savepoint; look into {entry.get('folder')}, and start it from there"
         )
-        if entry["step"] == "savepoint":
+        if "location" in entry:
             why = f"job {self.state.job!r} was stopped with savepoint {entry['location']} and not started again; start it: "
             why += entry["again"]
         raise JobGoneError(self._job.address, why)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats
-from edrp.core.budget import refuse_beyond_memory
 from edrp.core.document import named_resources
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import derived
@@ -26,8 +25,6 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
 
     Raises
     ------
-    ProblemTooLargeError
-        When the tables over pairs of nodes would take more than `memory_limit()` bytes.
     InvalidInstanceError
         When a latency model gives a negative latency at a load that a replica may get.
     """
@@ -35,9 +32,6 @@ def compile_problem(problem: PlacementProblem) -> Compiled:
     order = application.topological_order
     operators = [application.by_name[name] for name in order]
     names = _used_nodes(problem, operators)
-    refuse_beyond_memory(
-        3 * 8 * len(names) ** 2, f"tables over the pairs of {len(names)} nodes", "narrow the operators' candidates"
-    )
     position = {name: i for i, name in enumerate(order)}
     nodes = [network.by_name[name] for name in names]
     resources = tuple(sorted({name for operator in operators for name in named_resources(operator.resources)}))

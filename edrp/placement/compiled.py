@@ -6,7 +6,7 @@ methods for large networks of zones seldom need: they are made when they are fir
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
-from edrp.core.budget import look
+from edrp.core.budget import look, refuse_beyond_memory
 from edrp.placement.contention_arrays import ContentionArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Link, Network
@@ -74,6 +74,11 @@ def replica_counts(members: Ints32, nodes: int) -> Floats:
     return counts
 
 
+TABLES = 3
+"""Tables over the pairs of nodes that are held at once: delays, prices and availability."""
+
+INSTEAD = "narrow the operators' candidates, or use greedy, first-fit or even, which need no such tables"
+
 BLOCK = 2_000_000
 """Cells of a table that are filled between two looks at the clock."""
 
@@ -129,6 +134,41 @@ class LinkArrays:
         whole = self.__dict__.get("delay")
         return self._rows("delay", np.inf, 0.0, sources) if whole is None else whole[sources]
 
+    def slowest_from(self, sources: Ints) -> Floats:
+        """The longest delay from any of some nodes to each node, shape (nodes,)."""
+        return np.max([self.delay_from(block).max(axis=0) for block in self._telling(sources)], axis=0)
+
+    @cached_property
+    def longest_delay(self) -> float:
+        """Seconds of the slowest link; no table is made to find out."""
+        rows = map(self.delay_from, self._telling(np.arange(len(self.nodes))))
+        return max(float(delay.max(where=np.isfinite(delay), initial=0.0)) for delay in rows)
+
+    @cached_property
+    def highest_cost(self) -> float:
+        """Money/h per tuple/s of the dearest link; no table is made to find out."""
+        if self.price is not None:
+            return self.price if len(self.nodes) > 1 else 0.0
+        everywhere = np.arange(len(self.nodes))
+        return max(float(self._rows("cost", 0.0, 0.0, block).max()) for block in self._telling(everywhere))
+
+    def _telling(self, sources: Ints) -> Iterator[Ints]:
+        """Those of some nodes, in blocks, whose rows hold in every column the largest number that the rows of all hold there.
+
+        Rows of nodes from which no link is listed differ within a zone, or outside of all zones, only in the number on the node
+        itself: two of them tell what all tell.
+        """
+        listed = np.isin(sources, self._listed[0])
+        group = np.where(listed, -2 - np.arange(sources.size), np.maximum(self._zone[sources], -1))
+        order = np.argsort(group, kind="stable")
+        third = np.append([False, False], group[order[2:]] == group[order[:-2]])[: order.size]
+        telling = sources[np.sort(order[~third])]
+        blocks = np.array_split(telling, 1 + telling.size * len(self.nodes) // BLOCK)
+        for block in blocks:
+            if len(blocks) > 1:
+                look(f"the links of {len(self.nodes)} nodes")
+            yield block
+
     def _flat(self, value: float, itself: float) -> Floats:
         return self._filled(lambda rows: np.where(rows[:, None] == np.arange(len(self.nodes)), itself, value))
 
@@ -136,8 +176,15 @@ class LinkArrays:
         return self._filled(lambda rows: self._rows(name, absent, itself, rows))
 
     def _filled(self, rows: Callable[[Ints], Floats]) -> Floats:
-        """A table that is filled block by block, because new memory takes seconds where nodes are many."""
+        """A table that is filled block by block, because new memory takes seconds where nodes are many.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            When the tables over pairs of nodes would take more than `memory_limit()` bytes.
+        """
         size = len(self.nodes)
+        refuse_beyond_memory(TABLES * 8 * size**2, f"tables over the pairs of {size} nodes", INSTEAD)
         table = np.empty((size, size))
         step = max(1, BLOCK // max(1, size))
         for first in range(0, size, step):

@@ -210,7 +210,7 @@ def _traffic_counts(compiled: Compiled) -> bool:
     """Whether what streams pay for links, which depends on the placement, has a weight or can break the limit on cost."""
     if not compiled.links.priced:
         return False
-    most = float(compiled.stream_rate.sum() * compiled.link_cost.max())
+    most = float(compiled.stream_rate.sum() * compiled.links.highest_cost)
     room = compiled.limit["cost"] * (1 + LIMIT_SLACK) - given_cost(compiled)
     return most > 0 and (compiled.weight["cost"] > 0 or most > room)
 

@@ -17,7 +17,7 @@ def cost_scale(compiled: Compiled) -> float:
     if np.isfinite(limit):
         return limit
     replicas = float(compiled.replica_cost @ compiled.max_replicas)
-    return replicas + float(compiled.stream_rate.sum() * compiled.link_cost.max(initial=0.0)) or 1.0
+    return replicas + float(compiled.stream_rate.sum() * compiled.links.highest_cost) or 1.0
 
 
 def max_objective(compiled: Compiled) -> float:
@@ -26,13 +26,9 @@ def max_objective(compiled: Compiled) -> float:
     Limits where there are any, else the longest delays, the highest link costs and all nodes. 1 for problems of kind `edrp`,
     whose weighted metrics are at most their limits, besides peak loads, which need none.
     """
-
-    def longest_delay() -> float:
-        return float(compiled.delay.max(where=np.isfinite(compiled.delay), initial=0.0))
-
     bound = {
-        "response_time": lambda: len(compiled.operators) * longest_delay(),
-        "cost": lambda: float(compiled.stream_rate.sum() * compiled.link_cost.max()),
+        "response_time": lambda: len(compiled.operators) * compiled.links.longest_delay,
+        "cost": lambda: float(compiled.stream_rate.sum() * compiled.links.highest_cost),
         "availability": lambda: float(compiled.node_loss.sum()),
     }
     peaks = compiled.contention.ceiling(compiled.candidate, compiled.max_replicas).tolist()

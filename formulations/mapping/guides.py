@@ -7,9 +7,8 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import GUIDE_SUM_DIFFERENCE
 from edrp.formulations.mapping.label_arrays import Guide, Tracked
-from edrp.formulations.mapping.lagrangian import PricedRelaxation
+from edrp.formulations.mapping.lagrangian import PricedRelaxation, fill_to_go
 from edrp.formulations.mapping.layered_graph import MapLayers, ToGo
-from edrp.formulations.mapping.relaxation import cost_to_go
 
 MAX_SUMS = 400
 """Sums of amounts that are listed for a resource."""
@@ -44,7 +43,7 @@ def _through(layers: MapLayers, each: PricedRelaxation, resources: list[int]) ->
     """Compute the least further price of maps that take some of a resource, with a last axis of resources."""
     through, togo = _zeros(layers, len(resources)), layers.to_go()
     for slot, resource in enumerate(resources):
-        cost_to_go(layers.graph, each.prices, togo, resource, each.togo)
+        fill_to_go(layers, each.prices, togo, resource, each.togo)
         through.arrived[..., slot], through.leaving[..., slot] = togo
     return through
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edrp.core.budget import memory_limit, spend
+from edrp.core.budget import expect, memory_limit, spend
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import CLOSED_GAP, MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
+from edrp.core.solution import Answer, StoppedBecause, within_gap
+from edrp.core.tolerances import MAP_COST_DIFFERENCE, MIN_TRACKED_WEIGHT, OPTIMALITY_GAP, SAME_VALUE
 from edrp.formulations.mapping.guides import build_guide, build_tracked
 from edrp.formulations.mapping.label_arrays import (
     BEST,
@@ -38,8 +39,8 @@ LABEL = 5e-7
 EASY, HARD = 1000, 5000
 """Labels that a round looks at before weights of resources, and before good maps, are looked for, which make it shorter."""
 
-NARROW, WIDE = (2, 8), (32, 128)
-"""Labels of a place that are looked at in search of good maps."""
+NARROWEST, NARROW, WIDE = 1, (2, 8), (32, 128)
+"""Labels of a place that are looked at in search of any map, in milliseconds, and of good ones."""
 
 CHUNK = 250
 """Labels looked at between two looks at the clock."""
@@ -111,6 +112,8 @@ class MapLabelSearch:
         if self.bound == np.inf:
             return
         self.offer(moves)
+        if self.moves is None:
+            self._dive(NARROWEST)
         self._rounds(EASY)
         self._dive(*NARROW)
         self._weigh()
@@ -149,10 +152,15 @@ class MapLabelSearch:
         heavy = np.flatnonzero(ascent.weights > MIN_TRACKED_WEIGHT * ascent.weights.sum())
         self.resources += [int(resource) for resource in heavy if resource not in self.resources]
 
+    def diving(self, width: int) -> float:
+        """Units of work, at most, of a search among so many labels of each place."""
+        return LABEL * width * self.layers.steps
+
     def _dive(self, *widths: int) -> None:
         """Search for good maps among few labels of each place."""
         for width in widths:
             if self.open:
+                expect(self.diving(width))
                 guide = build_guide(self.layers, self.plain, self.priced, [], through=False)
                 self._search(guide, build_tracked(self.layers, []), width, None)
 
@@ -204,12 +212,15 @@ class LabelSetting(Method):
         tables = mapping_arrays(problem)
         tolerance = options.gap if options.gap > OPTIMALITY_GAP else MAP_COST_DIFFERENCE
         search = MapLabelSearch(build_layers(tables), tolerance, lambda: options.remaining, _reporter(options))
+        expect(search.diving(NARROWEST))
         if options.start is not None and problem.evaluate(options.start).feasible:
             search.offer(map_to_moves(tables, options.start))
         build_seconds = options.seconds
         interrupted = False
         try:
             search.run()
+        except OutOfTimeError:
+            pass  # with what was found and proven until then
         except KeyboardInterrupt:
             interrupted = True
         return _answer(problem, tables, search, options, build_seconds, interrupted)
@@ -241,7 +252,7 @@ def _answer(
         return Answer("none", stopped, bound=bound, size=counts, build_seconds=build_seconds, notes=notes)
     decision = moves_to_map(tables, search.moves)
     objective = problem.evaluate(decision).objective
-    proven = search.cost - search.bound <= max(options.gap * search.cost, CLOSED_GAP)
+    proven = within_gap(search.cost, search.bound, options.gap)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Floats
+from edrp.core.budget import look, spend
 from edrp.core.errors import UnsupportedProblemError
 from edrp.formulations.mapping.layered_graph import MapLayers, ToGo, UsePrices, build_layers
 from edrp.formulations.mapping.map_moves import cost_and_use, overloaded
@@ -24,6 +25,23 @@ ENOUGH = 1e-3
 """Relative progress that counts."""
 
 
+CELL = 5e-8
+"""Units of work to fill a cell of a table of costs to go from each of its links."""
+
+
+def fill_to_go(layers: MapLayers, prices: UsePrices, togo: ToGo, resource: int = -1, free: ToGo | None = None) -> None:
+    """Run `cost_to_go`, its work counted beforehand.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the deadline has passed.
+    """
+    look("costs to go")
+    spend(CELL * layers.steps)
+    cost_to_go(layers.graph, prices, togo, resource, togo if free is None else free)
+
+
 @dataclass(frozen=True, slots=True)
 class PricedRelaxation:
     """Weights of resources, shape (3 n + a,), with what follows from them."""
@@ -36,7 +54,7 @@ class PricedRelaxation:
     def of(cls, layers: MapLayers, weights: Floats) -> PricedRelaxation:
         """Compute prices and costs to go under some weights."""
         prices, togo = layers.priced(weights), layers.to_go()
-        cost_to_go(layers.graph, prices, togo, -1, togo)
+        fill_to_go(layers, prices, togo)
         return cls(weights, prices, togo)
 
 

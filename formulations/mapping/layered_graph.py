@@ -88,6 +88,11 @@ class MapLayers:
         """Number of arcs."""
         return self.graph.target.size
 
+    @property
+    def steps(self) -> float:
+        """Links that a map may take from all places: components mapped, empty hops left and server."""
+        return float(self.graph.rates.size * (self.graph.empty + 1) * self.graph.target.size)
+
     def to_go(self) -> ToGo:
         """Allocate tables of costs to go."""
         layers = self.graph.rates.size

@@ -9,8 +9,7 @@ import numpy as np
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
-from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import CLOSED_GAP
+from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.placement.deployment import Deployment
 from edrp.placement.problem import PlacementProblem
 
@@ -37,7 +36,7 @@ def answer_with_bound(
     """
     objective = problem.evaluate(deployment).objective
     gap = max(0.0, gap)
-    proven = gap <= max(allowed * abs(objective), CLOSED_GAP)
+    proven = within_gap(objective, objective - gap, allowed)
     return Answer(
         status="optimal" if proven else "feasible",
         stopped_because="finished" if proven else stopped,

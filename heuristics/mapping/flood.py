@@ -210,7 +210,7 @@ class Flood:
         arrays, described = FloodNetwork.of(network), FloodTask.of(task)
         memory = begun(self._memory, arrays, described, rules)
         counts = memory.counts
-        while counts[HANDLED] < counts[SENT] and budget.now() <= until:
+        while counts[HANDLED] < counts[SENT] and not budget.passed(until):
             memory, before = roomy(memory, hops), int(counts[HANDLED])
             advance(arrays, described, rules, memory, CHUNK)
             budget.spend(MESSAGE * (int(counts[HANDLED]) - before))

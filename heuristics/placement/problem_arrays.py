@@ -10,7 +10,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import refuse_beyond_memory
 from edrp.core.tolerances import TIE_COST
 from edrp.heuristics.placement.filling import least_stable
-from edrp.placement.compiled import Compiled, change_by_blocks
+from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
 
@@ -118,7 +118,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, places = np.nonzero(compiled.candidate)
     candidate_list, candidate_start = grouped(allowed, places, n)
-    refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", "narrow the operators' candidates")
+    refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))

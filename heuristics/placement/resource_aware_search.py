@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import now, spend
+from edrp.core.budget import passed, spend
 from edrp.core.tolerances import LIMIT_SLACK
 
 STATE_UNITS = 5e-5
@@ -58,7 +58,7 @@ class ExecutorQueue:
     def place(self, max_states: int, until: float) -> bool:
         """Place executors until all are, nothing is left to try, or states or work are used up; whether it has ended."""
         while len(self.nodes) < self.order.size:
-            if self.states >= max_states or now() >= until:
+            if self.states >= max_states or passed(until):
                 return False
             if len(self._turns) == len(self.nodes):
                 self._turns.append(self._next_nodes(int(self.order[len(self.nodes)])))

@@ -68,7 +68,7 @@ def first_fit(compiled: Compiled) -> Ints:
         nodes = compiled.candidates(i)
         if not sources.size:
             return nodes
-        delay = compiled.links.delay_from(np.flatnonzero(counts[sources].any(axis=0)))[:, nodes].max(axis=0)
+        delay = compiled.links.slowest_from(np.flatnonzero(counts[sources].any(axis=0)))[nodes]
         return nodes[np.argsort(delay, kind="stable")]
 
     return _fill(compiled, order)

@@ -129,7 +129,7 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
             starts=parameters.starts,
             patience=parameters.patience,
             seed=options.seed,
-            out_of_time=lambda: budget.now() >= end,
+            out_of_time=lambda: budget.passed(end),
         )
     except KeyboardInterrupt:
         (cost, path), ended = _quick(course), "interrupted"

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from edrp.core.methods import methods
-from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS
+from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS, SAME_VALUE
 from edrp.report.estimates import bootstrap_mean
 
 NEAR = 0.01
@@ -84,7 +84,9 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _gap(objective: pd.Series, reference: pd.Series) -> pd.Series:
     """`edrp.core.solution.relative_gap` of columns; NaN where there is no objective."""
-    return ((objective - reference) / objective.abs().clip(lower=1e-12)).clip(lower=0.0)
+    difference, size = objective - reference, objective.abs()
+    relative = difference / size.where(size > SAME_VALUE, np.maximum(size, reference.abs()))
+    return relative.mask(difference <= SAME_VALUE * size.clip(lower=1.0), 0.0)
 
 
 def compared_runs(runs: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.datasets.traces.rates import MINUTES_A_DAY, taxi_rates
+from edrp.datasets.traces.rates import MINUTES_A_DAY, day_of_2013, taxi_rates
 
 STEP = 10
 """Minutes of the original day over which trips are added up: the rate changes so often."""
@@ -67,5 +67,4 @@ def taxi_day(seed: int, seconds: float, peak: float, data: Path | None = None) -
     trips = taxi_rates(data)
     day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_A_DAY))
     counts = trips[day * MINUTES_A_DAY : (day + 1) * MINUTES_A_DAY].reshape(STEPS, STEP).sum(axis=1)
-    date = np.datetime64("2013-01-01") + day
-    return LoadDay(f"New York taxi trips, {date}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))
+    return LoadDay(f"New York taxi trips, {day_of_2013(day)}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))

@@ -22,7 +22,7 @@ def run(
     processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     folder: Folder = Path("fuzz"),
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same cases.")] = 0,
-    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method.")] = 0.2,
+    work_limit: Annotated[float, typer.Option(min=0, help="Units of work for each method.")] = 0.05,
     kind: Annotated[list[str] | None, typer.Option(help="Kind of problems; default: all.")] = None,
     also: Annotated[list[Path] | None, typer.Option(help="Folder of documents to begin with, too.")] = None,
 ) -> None:

@@ -52,7 +52,7 @@ class Campaign:
     seed: int = 0
     kinds: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
-    work_limit: float = 0.2
+    work_limit: float = 0.05
     chunk: int = 500
 
     @property

@@ -240,15 +240,21 @@ WITHOUT_PARAMETERS = ("stored-policy",)
 
 
 @cache
-def methods_for(kind: str) -> tuple[str, ...]:
-    """Methods that take a kind of problem and need no parameters."""
-    known = methods().items()
-    return tuple(name for name, method in known if kind in method.kinds and name not in (*WITHOUT_PARAMETERS, "auto"))
+def methods_for(kind: str, exact: bool | None = None) -> tuple[str, ...]:
+    """Methods that take a kind of problem and need no parameters: all, or only those that are exact, or that are not.
+
+    >>> methods_for("migration", exact=False)
+    ('balanced', 'consistent-hashing', 'even-split')
+    """
+    known = methods(kind).items()
+    return tuple(name for name, method in known if name not in (*WITHOUT_PARAMETERS, "auto") and exact in (None, method.exact))
 
 
 @st.composite
-def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), work_limit: float = 0.2) -> Case:
-    """A case of these kinds (default: all): a mutated document, solved by `auto` and by one other method."""
+def cases(draw: Draw, chosen: Sequence[str] = (), files: Sequence[Path] = (), work_limit: float = 0.05) -> Case:
+    """A case of these kinds (default: all): a mutated document, solved by `auto`, all exact methods and one that is not."""
     document: dict[str, Any] = draw(mutated(base_documents(tuple(chosen) or tuple(kinds()), files)))
-    method = draw(st.sampled_from(methods_for(document["kind"])))
-    return Case(draw(written(st.just(document))), ("auto", method), work_limit, draw(st.integers(0, 3)))
+    inexact = methods_for(document["kind"], exact=False)
+    one = (draw(st.sampled_from(inexact)),) if inexact else ()
+    named = ("auto", *methods_for(document["kind"], exact=True), *one)
+    return Case(draw(written(st.just(document))), named, work_limit, draw(st.integers(0, 3)))

@@ -18,6 +18,7 @@ from edrp.cli.display.solution import print_solution
 from edrp.core.budget import running
 from edrp.core.errors import EdrpError
 from edrp.core.instances import loads
+from edrp.core.methods import get_method
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
@@ -26,6 +27,9 @@ from edrp.mdp.fitted.estimates import ESTIMATED
 
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
+
+UNDIVIDED_GRACE = 10.0
+"""The same for methods with a step that a work limit does not stop (`Method.undivided`), and for `auto`, which runs them."""
 
 ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
 
@@ -96,19 +100,24 @@ def _judged(case: Case) -> Verdict:
     except Exception:
         verdict.finds.append(_crash(case, "reading"))
     if problem is not None:
-        solutions = [solution for method in case.methods if (solution := _solved(case, problem, method, verdict)) is not None]
+        seen: set[object] = set()
+        solutions = [one for method in case.methods if (one := _solved(case, problem, method, verdict, seen)) is not None]
         verdict.finds += [Find(case, _summary(why), why) for why in _contradictions(problem, solutions)]
     return verdict
 
 
-def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solution | None:
-    """The checked and shown answer of one method, or None where it has none to give."""
+def _solved(case: Case, problem: Problem, method: str, verdict: Verdict, seen: set[object]) -> Solution | None:
+    """The checked answer of one method, or None where it has none to give; shown unless one with the same decision was seen."""
     solution: Solution | None = None
     try:
         with running() as run:
             solution = solve(problem, method, work_limit=case.work_limit, seed=case.seed)
         code = outcome_code(solution)
-        _show(problem, solution)
+        _read_back(solution)
+        what = solution.status, repr(solution.decision)
+        if what not in seen:
+            seen.add(what)
+            print_solution(Console(file=io.StringIO(), width=200), "case", problem, solution)
     except EdrpError as error:
         code = outcome_code(error)
         if code not in ALLOWED:
@@ -116,7 +125,7 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solu
     except Exception:
         verdict.finds.append(_crash(case, method))
         return None
-    if run.work > case.work_limit + GRACE:
+    if run.work > case.work_limit + _grace(method):
         signature = f"work limit: {method} of {problem.kind}"
         verdict.finds.append(Find(case, signature, f"{signature}: {run.work:.1f} units with a limit of {case.work_limit:g}"))
     verdict.codes.append(code)
@@ -125,9 +134,12 @@ def _solved(case: Case, problem: Problem, method: str, verdict: Verdict) -> Solu
     return solution
 
 
-def _show(problem: Problem, solution: Solution) -> None:
-    """Print a solution, and write and read its document."""
-    print_solution(Console(file=io.StringIO(), width=200), "case", problem, solution)
+def _grace(method: str) -> float:
+    return UNDIVIDED_GRACE if method == "auto" or get_method(method).undivided else GRACE
+
+
+def _read_back(solution: Solution) -> None:
+    """Write and read the document of a solution."""
     read = type(solution).model_validate_json(json.dumps(solution.to_document(), allow_nan=False))
     if solution.holds_decision and read.objective != solution.objective:
         raise AssertionError(f"objective {solution.objective!r} was read back as {read.objective!r}")

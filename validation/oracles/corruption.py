@@ -17,7 +17,7 @@ from edrp.core.tolerances import CORRUPTED_CLAIM, CORRUPTED_VALUE
 
 AMOUNTS = (0, 1, -1, 2, 7, 10**9, -(10**9))
 FACTORS = ("9/10", "11/10", "1000001/1000000")
-DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes")
+DECISIONS = ("objective", "intervals", "deployment", "nodes", "routes", "hosts", "allocations")
 """Fields of solution documents that are changed."""
 
 MAP = ("nodes", "routes", "public")
@@ -27,7 +27,6 @@ MALFORMED = (checker.Refused, *checker.MALFORMED)
 """Errors that `checker.verdict` turns into "not proven"."""
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-
 
 
 class Verdicts(NamedTuple):

@@ -2,9 +2,10 @@
 
     python checker INSTANCE SOLUTION CERTIFICATE
 
-reads an instance file, a solution document of it and a certificate, and prints `proven: …` (exit code 0), or the first thing
-that does not hold (exit code 2). All arithmetic is exact: numbers are the rationals that the files state. `checker` is this
-folder, wherever it lies, or the zip that `python -m zipapp checker` makes of it.
+reads an instance file, a solution document of it and a certificate, and prints `proven: …` (exit code 0), `proven about a
+stated program only: …` (exit code 4), where the certificate brings its own program, because the checker cannot build that of
+the instance, or the first thing that does not hold (exit code 2). All arithmetic is exact: numbers are the rationals that the
+files state. `checker` is this folder, wherever it lies, or the zip that `python -m zipapp checker` makes of it.
 
 Limits
     An instance or solution of more than `MAX_DOCUMENT` bytes, a certificate of more than `MAX_CERTIFICATE`, a line of more
@@ -21,28 +22,29 @@ Header
     claim     "optimal" or "infeasible", the `status` of the solution
     bound     of an optimal solution, as "p/q": no decision is better than this − 1e-6 (`TOLERANCE`)
 
-    An instance of a kind in `FIELDS` must have no other fields than those, no name twice, and no number below 0 where there
-    is none to be. The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of problem, and
-    all that is in it: it must keep to all limits, and its value must be the solution's objective and the bound, to 1e-9 of the
-    value (`SAME`).
+    An instance of a kind in `FIELDS` must have those fields and no others, in each of them what it is to hold, no name twice,
+    and what `relations` asks for. The checker evaluates the decision of the solution itself where `EVALUATE` knows the kind of
+    problem, and all that is in it: it must keep to all limits, and its value must be the solution's objective and the bound, to
+    1e-9 of the value (`SAME`). Where it does not, the verdict says so.
     The other lines are the format's: its function in `FORMATS` reads them all, raises `Refused` where something does not hold,
     and returns what has been proven, in words; its docstring says what they are.
 
 Files
-    `reading` reads documents and numbers, `verdicts` judges a certificate, `fields` holds the fields of instances. Each format
-    has a file of its name (`program_format`, `ssm`, `pmc`, `eliminate`, `column_generation`, `label_setting`), and each kind of
-    problem one that evaluates its decisions. No file imports anything but its neighbours and the standard library.
+    `reading` reads documents and numbers, `verdicts` judges a certificate, `fields` and `relations` say what instances are.
+    Each format has a file of its name (`program_format`, `ssm`, `pmc`, `eliminate`, `column_generation`, `label_setting`), and
+    each kind of problem one that evaluates its decisions. No file imports anything but its neighbours and the standard
+    library.
 """
 
 from .column_generation import Patterns, Window
 from .deployment import evaluate_deployment, latency_at
 from .eliminate import Placement, Prices
-from .fields import FIELDS
+from .fields import FIELDS, RANGES
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import link_allocation_program
 from .maps import Maps
 from .program import PLACES, SHIFT, Program
-from .program_format import PROGRAMS, stated_program
+from .program_format import PROGRAMS, Stated, is_built, stated_program
 from .program_tree import check_tree
 from .reading import (
     MALFORMED,
@@ -63,7 +65,8 @@ from .reading import (
     read_lines,
     read_text,
 )
-from .verdicts import DECISION, EVALUATE, FORMATS, KINDS, check, check_files, verdict
+from .relations import check_instance
+from .verdicts import DECISION, EVALUATE, FORMATS, KINDS, UNCHECKED, check, check_files, exit_code, verdict
 
 __all__ = [
     "DECISION",
@@ -78,9 +81,11 @@ __all__ = [
     "MAX_OPEN",
     "PLACES",
     "PROGRAMS",
+    "RANGES",
     "SHIFT",
     "SLACK",
     "TOLERANCE",
+    "UNCHECKED",
     "VERSION",
     "Maps",
     "Patterns",
@@ -88,15 +93,19 @@ __all__ = [
     "Prices",
     "Program",
     "Refused",
+    "Stated",
     "Unknown",
     "Window",
     "check",
     "check_files",
+    "check_instance",
     "check_tree",
     "evaluate_deployment",
     "evaluate_latency_aware",
+    "exit_code",
     "fraction",
     "instance_hash",
+    "is_built",
     "latency_at",
     "link_allocation_program",
     "need",

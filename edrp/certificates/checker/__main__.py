@@ -9,11 +9,11 @@ if not __package__:  # started by its path: this folder, or the zip, is the pack
     sys.modules[__package__] = folder = ModuleType(__package__)
     folder.__path__ = [str(Path(__file__).parent)]
 
-from .verdicts import check_files, verdict
+from .verdicts import check_files, exit_code, verdict
 
 USAGE = "usage: python checker INSTANCE SOLUTION CERTIFICATE"
 
 if __name__ == "__main__":
     said = verdict(check_files, *sys.argv[1:]) if len(sys.argv) == 4 else USAGE
     print(said)  # noqa: T201 - a program of its own
-    sys.exit(0 if said.startswith("proven: ") else 2)
+    sys.exit(exit_code(said))

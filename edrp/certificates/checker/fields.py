@@ -1,75 +1,265 @@
-"""Fields of the instances that the checker evaluates by itself."""
+"""What instances and decisions look like that the checker reads by itself: fields by place, and what each of them holds.
+
+A place is a list of `field:form`, and a form is read from its end:
+
+    X!              the field must be given
+    X?              X or null
+    X+  X*  X+100   a list of at least one X, of any number of them, of at least one and at most 100
+    X^              two X
+    X%              an object of X by name
+    X~              a number X, or an object of such numbers by name
+    text flag       text of 1 to 200 characters, true or false
+    =a|b            one of these words
+    #1..9           a whole number from 1 to 9
+    .               an object, whose fields are those of the place below
+    lonlat          longitude and latitude in degrees
+    signed          a number from −10⁹ to 10⁹
+    share below-1   a number from 0 to 1, or from 0 to less than 1
+    s bytes/s …     a number of at least 0 in the unit: 0, or in the range that `RANGES` has for it
+    >s >share …     the same without 0
+"""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from .reading import need
 
+RANGES = {
+    "s": ("1e-9", "1e9"),
+    "bytes": ("1e-6", "1e15"),
+    "B": ("1e-6", "1e15"),
+    "bytes/s": ("1e-6", "1e15"),
+    "tuples": ("1e-9", "1e15"),
+    "tuples/s": ("1e-9", "1e12"),
+    "money": ("1e-12", "1e9"),
+    "money/h": ("1e-18", "1e9"),
+    "money/h-per-tuple/s": ("1e-15", "1e9"),
+    "money/bytes": ("1e-18", "1e3"),
+    "1": ("1e-9", "1e15"),
+    "units/s": ("1e-9", "1e15"),
+    "units/tuple": ("1e-15", "1e12"),
+    "needs": ("1e-9", "1e15"),
+    "1/money": ("1e-9", "1e9"),
+    "1/ms": ("1e-9", "1e9"),
+    "s/bytes": ("1e-18", "1e6"),
+    "share": ("0", "1"),
+    ">share": ("1e-9", "1"),
+    "below-1": ("1e-9", "1"),
+    "amount": ("0", "1e308"),
+}
+"""Smallest number above 0 and largest number, by unit; by the form with its ">" where that is another."""
+
+_OPERATOR = "name:text! state_size:bytes code_size:bytes resources:1~ candidates:text+? external_rate:tuples/s selectivity:1"
+_ZONE = "delay:s! bandwidth:>bytes/s? cost:money/h-per-tuple/s availability:>share"
+_GRAPH = {
+    "application": "operators:.+! streams:.*",
+    "application.streams": ("source:text! target:text! rate:tuples/s? partitioning:=forward|hash|rebalance usage:units/tuple%"),
+}
 _PLACED = {
-    "application": "operators streams",
-    "application.operators": "name state_size code_size resources candidates external_rate selectivity",
-    "application.streams": "source target rate partitioning usage",
-    "network": "nodes links symmetric store within_zone between_zones",
-    "network.nodes": "name coordinates resources capacity speedup spawn_time availability zone store_delay store_bandwidth",
-    "network.links": "source target delay bandwidth cost availability",
-    "network.within_zone": "delay bandwidth cost availability",
-    "network.between_zones": "delay bandwidth cost availability",
-    "network.store": "delay bandwidth local_bandwidth",
+    **_GRAPH,
+    "network": "nodes:.+! links:.* symmetric:flag store:. within_zone:.? between_zones:.?",
+    "network.nodes": (
+        "name:text! coordinates:lonlat? resources:1~? capacity:>units/s% speedup:>1 spawn_time:s availability:>share zone:text? "
+        "store_delay:s? store_bandwidth:>bytes/s?"
+    ),
+    "network.links": f"source:text! target:text! {_ZONE}",
+    "network.within_zone": _ZONE,
+    "network.between_zones": _ZONE,
+    "network.store": "delay:s bandwidth:>bytes/s? local_bandwidth:>bytes/s?",
 }
 _SERVERS = {
-    "network": "nodes links symmetric",
-    "network.nodes": "name coordinates capacity total_capacity services uplink downlink access_delay",
-    "network.links": "source target bandwidth cost delay",
+    "network": "nodes:.+! links:.* symmetric:flag",
+    "network.nodes": (
+        "name:text! coordinates:lonlat? capacity:1! total_capacity:>1? services:text*? uplink:bytes/s downlink:bytes/s? "
+        "access_delay:s"
+    ),
+    "network.links": "source:text! target:text! bandwidth:bytes/s! cost:money delay:s",
 }
-_METRICS = "response_time cost downtime network_usage availability peak_load peak_loads"
-_TASKS = "kind work state_size intervals nodes tolerance allow_empty"
+_CONTAINERS = {
+    **_GRAPH,
+    "application.operators": (
+        f"{_OPERATOR} processing_duration:>s! occupancy:>share min_instances:#1..100000 max_instances:#1..100000?"
+    ),
+    "host_types": "name:text! resources:needs~! price:money! billing_time:>s! start_up:s^ limit:#0..1000000?",
+}
+_TASKS = "work:1+! state_size:B+! intervals:#0..1000000^+! nodes:#1..10000! tolerance:1! allow_empty:flag"
 FIELDS: dict[str, dict[str, str]] = {
     "edrp": {
         **_PLACED,
-        "": "kind application network current weights limits synchronisation_time reconfiguration priorities",
-        "application.operators": f"{_PLACED['application.operators']} latency cost max_replicas min_replicas usage",
-        "application.operators.latency": "model service_rate replicas capacities coefficients rates latencies",
-        "weights": _METRICS,
-        "limits": _METRICS,
+        "": (
+            "kind:=edrp! application:.! network:.! current:text+%? weights:. limits:. synchronisation_time:s "
+            "reconfiguration:=pause-and-resume|storm priorities:.*"
+        ),
+        "application.operators": (f"{_OPERATOR} latency:.? cost:money/h~ max_replicas:#1..10000 min_replicas:#1..10000 usage:.%"),
+        "application.operators.latency": (
+            "model:=mm1|capacity-curve|polynomial|table! service_rate:>tuples/s replicas:#1..10000+ capacities:>tuples/s+ "
+            "coefficients:signed+ rates:tuples/s+ latencies:s+"
+        ),
+        "application.operators.usage": "per_replica:units/s per_tuple:units/tuple",
+        "weights": (
+            "response_time:share cost:share downtime:share network_usage:share availability:share peak_load:share "
+            "peak_loads:share%"
+        ),
+        "limits": (
+            "response_time:>s? cost:>money/h? downtime:>s? network_usage:>tuples? availability:>below-1? peak_load:>1? "
+            "peak_loads:>1%"
+        ),
+        "priorities": "metric:text! slack:1",
     },
     "latency-aware": {
         **_PLACED,
-        "": "kind application network current weights utilisation",
-        "application.operators": f"{_PLACED['application.operators']} instances",
-        "weights": "latency supervisors colocation events",
+        "": "kind:=latency-aware! application:.! network:.! current:text+%? weights:. utilisation:>share%",
+        "application.operators": f"{_OPERATOR} instances:#1..10000",
+        "weights": "latency:1/ms supervisors:1 colocation:1 events:1",
     },
-    "migration": {"": _TASKS},
-    "migration-policy": {"": f"{_TASKS} node_counts transitions discount"},
+    "migration": {"": f"kind:=migration! {_TASKS}"},
+    "migration-policy": {"": f"kind:=migration-policy! {_TASKS} node_counts:#..10000+! transitions:share*+! discount:below-1!"},
     "link-allocation": {
         **_SERVERS,
-        "": "kind network flows max_links forwarding_price public_share keep",
-        "flows": "name source target rate price route",
+        "": (
+            "kind:=link-allocation! network:.! flows:.+! max_links:#1..1000 forwarding_price:money/bytes public_share:>share "
+            "keep:flag"
+        ),
+        "flows": "name:text! source:text! target:text! rate:>bytes/s! price:money/bytes! route:text*?",
     },
     "mapping": {
         **_SERVERS,
-        "": "kind network task max_empty_hops empty_hops bandwidth cost public_cost",
-        "task": "source delivery components bandwidths rate price",
-        "task.components": "name shrinkage capacity cpu_factor service",
+        "": (
+            "kind:=mapping! network:.! task:.! max_empty_hops:#0..1000 empty_hops:=per_edge|total "
+            "bandwidth:=cumulative|per_edge cost:=additive|load-balance|public-hops|public-hops-links public_cost:money"
+        ),
+        "task": "source:text! delivery:text! components:.*64! bandwidths:bytes/s*? rate:bytes/s? price:money/bytes",
+        "task.components": "name:text! shrinkage:>1 capacity:1 cpu_factor:s/bytes service:text?",
+    },
+    "enactment": {
+        **_CONTAINERS,
+        "": (
+            "kind:=enactment! application:.! host_types:.+! queues:1% horizon:>s utilisation:>share? penalty:money weights:. "
+            "current:.*"
+        ),
+        "weights": "host_cost:1/money free_resources:1 violations:1/money",
+        "current": "name:text! type:text! instances:#0..1000000% images:text*",
+    },
+    "leasing": {
+        **_CONTAINERS,
+        "": (
+            "kind:=leasing! application:.! host_types:.+! period:>s! forecast:1+100000! queues:1% utilisation:>share? "
+            "penalty:money leased:.* prorate:flag"
+        ),
+        "leased": "name:text! type:text! paid_periods:#0..1000000!",
     },
 }
-"""Fields of instances by kind and place. Objects at other places are by name: of resources, operators or metrics."""
-FLAGS, SIGNED = (
-    {"allow_empty", "keep", "network.symmetric"},
-    {"network.nodes.coordinates", "application.operators.latency.coefficients"},
-)
+"""Fields of instances by kind and place; a test compares them with the documents of the package."""
+
+_DEPLOYMENT, _INTERVALS = {"": "deployment:text+%!"}, {"": "intervals:#0..1000000^?+!"}
+DECISIONS: dict[str, dict[str, str]] = {
+    "edrp": _DEPLOYMENT,
+    "latency-aware": _DEPLOYMENT,
+    "migration": _INTERVALS,
+    "migration-policy": _INTERVALS,
+    "link-allocation": {"": "allocations:.*!", "allocations": "flow:text! route:text*? public_rate:amount"},
+    "mapping": {"": "nodes:text*! routes:text+*! public:flag*?!"},
+    "enactment": {"": "hosts:.*!", "hosts": FIELDS["enactment"]["current"]},
+    "leasing": {
+        "": "hosts:.*!",
+        "hosts": "name:text! type:text! first:#0..1000000 units:#0..1000000! instances:#0..1000000%*!",
+    },
+}
+"""The same for what is decided, in the solution document."""
 
 
 def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
-    """A part of an instance has no field that the checker does not know, and is of the sign and type that it takes."""
-    if isinstance(value, list):
-        for part in value:
+    """An object of an instance has the fields that it must have, no others, and in each what it is to hold."""
+    where, forms = f"{place}: " if place else "", _forms(known[place])
+    need(isinstance(value, dict), f"{where}{_shown(value)} is no object")
+    for name in value:
+        need(name in forms, f"{place or 'instance'}: has no field {name[:40]!r}")
+    for name, form in forms.items():
+        need(name in value or not form.endswith("!"), f"{where}{name} is missing")
+        if name in value:
+            _check(known, form.rstrip("!"), value[name], f"{place}.{name}".lstrip("."))
+
+
+def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
+    """What stands at a place is of a form."""
+    inner, size, most = _parts(form)
+    parts = [value]
+    if size == "?" and value is None:
+        parts = []
+    elif size == "%" or (size == "~" and isinstance(value, dict)):
+        _need(isinstance(value, dict) and all(map(_is_text, value)), value, place)
+        parts = list(value.values())
+    elif size in ("+", "*", "^"):
+        _need(isinstance(value, list) and (size != "^" or len(value) == 2) and (size != "+" or value), value, place)
+        _need(not most or len(value) <= int(most), value, place)
+        parts = value
+    for part in parts:
+        if size:
+            _check(known, inner, part, place)
+        elif form == ".":
             check_fields(known, part, place)
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            need(place not in known or name in known[place].split(), f"{place or 'instance'}: has no field {name[:40]!r}")
-            check_fields(known, part, f"{place}.{name}".lstrip("."))
-    else:
-        need(isinstance(value, bool) == (place in FLAGS), f"{place}: {str(value)[:40]!r} is of another type")
-        need(not isinstance(value, int | Fraction) or value >= 0 or place in SIGNED, f"{place}: is below 0")
+        else:
+            _need(_is_of(form, part), part, place)
+
+
+def _need(holds: object, value: Any, place: str) -> None:
+    need(holds, f"{place}: {_shown(value)} is of another type or size")
+
+
+@cache
+def _forms(line: str) -> dict[str, str]:
+    """Forms by field."""
+    return dict(entry.split(":", 1) for entry in line.split())
+
+
+@cache
+def _parts(form: str) -> tuple[str, str, str]:
+    """What a form is of, the sign at its end, and the number behind that; the form and nothing where there is no sign."""
+    found = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
+    return (found[1], found[2], found[3]) if found else (form, "", "")
+
+
+def _is_of(form: str, value: Any) -> bool:
+    """Whether a value is of a form without a sign at its end."""
+    if form == "lonlat":
+        return isinstance(value, list) and len(value) == 2 and all(map(_is_degrees, value, (180, 90)))
+    if form in ("text", "flag"):
+        return _is_text(value) if form == "text" else isinstance(value, bool)
+    if form[0] == "=":
+        return isinstance(value, str) and value in form[1:].split("|")
+    if not _is_number(value):
+        return False
+    if form[0] == "#":
+        least, most = form[1:].split("..")
+        return isinstance(value, int) and value <= int(most) and (not least or value >= int(least))
+    if form == "signed":
+        return bool(abs(value) <= 10**9)
+    smallest, largest = _range(form)
+    inside = value >= smallest and (value < largest if form.endswith("below-1") else value <= largest)
+    return bool(inside or (value == 0 and form[0] != ">"))
+
+
+@cache
+def _range(form: str) -> tuple[Fraction, Fraction]:
+    smallest, largest = RANGES.get(form) or RANGES[form.lstrip(">")]
+    return Fraction(smallest), Fraction(largest)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= 200
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
+
+
+def _is_degrees(value: Any, most: int) -> bool:
+    return _is_number(value) and bool(abs(value) <= most)
+
+
+def _shown(value: Any) -> str:
+    return repr(str(value)[:40])

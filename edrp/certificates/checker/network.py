@@ -23,12 +23,18 @@ def by_resource(resources: Any) -> dict[str, Any]:
     return resources if isinstance(resources, dict) else {"resources": resources}
 
 
-class Application:
-    """Operators, streams with their rates, and links between nodes of a placement problem."""
+def find_link(network: dict[str, Any], links: dict[Any, Any], nodes: dict[Any, Any], u: str, v: str) -> Any:
+    """The link between two nodes: listed, else what holds for their zones, or None."""
+    zone = nodes[u].get("zone")
+    within = zone is not None and zone == nodes[v].get("zone")
+    return links.get((u, v)) or network.get("within_zone" if within else "between_zones")
+
+
+class Graph:
+    """Operators, and streams with their rates."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
-        graph, self.network = problem["application"], problem["network"]
-        self.links, self.nodes = read_network(problem)
+        graph = problem["application"]
         self.operators = unique((operator["name"], operator) for operator in graph["operators"])
         self.streams = unique(((s["source"], s["target"]), s.get("rate")) for s in graph.get("streams", ()))
         self.before = {name: [u for u, v in self.streams if v == name] for name in self.operators}
@@ -44,11 +50,17 @@ class Application:
                 self.rate[stream] = flow if self.streams[stream] is None else fraction(self.streams[stream])
                 self.load[name] += self.rate[stream]
 
+
+class Application(Graph):
+    """Operators, streams with their rates, and links between nodes of a placement problem."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__(problem)
+        self.network, (self.links, self.nodes) = problem["network"], read_network(problem)
+
     def find_link(self, u: str, v: str) -> Any:
         """The link between two nodes: listed, else what holds for their zones, or None."""
-        zone = self.nodes[u].get("zone")
-        within = zone is not None and zone == self.nodes[v].get("zone")
-        return self.links.get((u, v)) or self.network.get("within_zone" if within else "between_zones")
+        return find_link(self.network, self.links, self.nodes, u, v)
 
     def link(self, u: str, v: str) -> dict[str, Any]:
         """The link between two nodes, which there must be."""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .claims import claimed_bound, refuted
+from .deployment import Deployments
 from .deployment_program import deployment_program
 from .link_allocation import link_allocation_program
 from .migration import migration_program
 from .program import Program
 from .program_tree import check_tree
-from .reading import fraction, instance_hash, need
+from .reading import Unknown, fraction, instance_hash, need
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], Program]] = {
     "edrp": deployment_program,
@@ -38,12 +39,27 @@ def stated_program(lines: Iterator[Any]) -> tuple[Program, str]:
     return program, digest.hexdigest()
 
 
+class Stated(str):
+    """What is proven about a program that the certificate states: no more than that about the instance."""
+
+    __slots__ = ()
+
+
+def is_built(problem: dict[str, Any]) -> bool:
+    """Whether the checker builds the program of a problem by itself: it knows the kind, and all that is in the problem."""
+    try:
+        return problem["kind"] in PROGRAMS and (problem["kind"] != "edrp" or Deployments(problem) is not None)
+    except Unknown:
+        return False
+
+
 def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any], lines: Iterator[Any]) -> str:
     """Branch and bound over a program that the checker builds from the instance, or that the certificate states.
 
-    The header's `program` is "built" (see `PROGRAMS`), or a hash: then the program comes first, and the verdict is about it. A
-    line [columns, rows, constant], for each column [cost, lower, upper, 1 if integer], for each row [lower, upper, column,
-    coefficient, …]; null is no bound, numbers are decimals. The tree follows in pre-order, a line for each node:
+    The header's `program` is "built", which it must be where the checker can build it (`is_built`), or a hash: then the program
+    comes first, and the verdict is about it alone (`Stated`). A line [columns, rows, constant], for each column [cost, lower,
+    upper, 1 if integer], for each row [lower, upper, column, coefficient, …]; null is no bound, numbers are decimals. The tree
+    follows in pre-order, a line for each node:
 
     ["S", column, floor]     an integer column is at most floor, or at least floor + 1
     ["G", row, [columns]]    of a row that lets at most one of its columns be other than 0: all of these are 0, or all others
@@ -55,10 +71,9 @@ def check_program(problem: dict[str, Any], decision: Any, header: dict[str, Any]
     """
     target = claimed_bound(header)
     if header["program"] == "built":
-        program, what = PROGRAMS[problem["kind"]](problem), "decision"
-    else:
-        program, digest = stated_program(lines)
-        need(digest == header["program"], "the program has another hash")
-        what = f"point of the program {digest}"
-    leaves = check_tree(program, lines, target)
-    return f"no {what} is {refuted(target)} ({leaves})"
+        need(problem["kind"] in PROGRAMS, f"the checker builds no program of problems of kind {problem['kind']}")
+        return f"no decision is {refuted(target)} ({check_tree(PROGRAMS[problem['kind']](problem), lines, target)})"
+    need(not is_built(problem), "the checker builds the program of this instance by itself, and takes none that is stated")
+    program, digest = stated_program(lines)
+    need(digest == header["program"], "the program has another hash")
+    return Stated(f"no point of the program {digest} is {refuted(target)} ({check_tree(program, lines, target)})")

@@ -73,7 +73,7 @@ def parse(text: str) -> Any:
 
 def fraction(value: Any) -> Fraction:
     """A number of a document, or a text "p/q", exactly."""
-    if isinstance(value, str) and re.fullmatch(r"-?\d{1,4000}(/[1-9]\d{0,3999})?", value):
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", value):
         return Fraction(value)
     need(isinstance(value, int | Fraction) and not isinstance(value, bool), f"{str(value)[:40]!r} is no number")
     return Fraction(value)

@@ -8,16 +8,17 @@ from time import monotonic
 from typing import Any
 
 from .column_generation import check_column_generation
+from .containers import evaluate_enactment, evaluate_leasing
 from .deployment import evaluate_deployment
 from .eliminate import check_eliminate
-from .fields import FIELDS, check_fields
+from .fields import DECISIONS, FIELDS, check_fields
 from .label_setting import check_label_setting
 from .latency_aware import evaluate_latency_aware
 from .link_allocation import evaluate_link_allocation
 from .maps import evaluate_map
 from .migration import evaluate_migration
 from .pmc import check_pmc
-from .program_format import check_program
+from .program_format import Stated, check_program
 from .reading import (
     MALFORMED,
     MAX_SECONDS,
@@ -33,6 +34,7 @@ from .reading import (
     read_lines,
     read_text,
 )
+from .relations import check_instance
 from .ssm import check_ssm
 
 Check = Callable[[dict[str, Any], Any, dict[str, Any], Iterator[Any]], str]
@@ -56,6 +58,8 @@ EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
     "migration": evaluate_migration,
     "link-allocation": evaluate_link_allocation,
     "mapping": evaluate_map,
+    "enactment": evaluate_enactment,
+    "leasing": evaluate_leasing,
 }
 """Objective of a decision that keeps to all limits, by kind of problem; `Refused` where it does not."""
 
@@ -78,6 +82,17 @@ KINDS = {
 }
 
 
+PROVEN, STATED = "proven: ", "proven about a stated program only: "
+"""How verdicts begin on what is proven."""
+
+UNCHECKED = "that the decision is feasible and worth this was not checked"
+
+
+def exit_code(said: str) -> int:
+    """The exit code of a verdict: 0 where it is about the instance, 4 about a program that the certificate states, else 2."""
+    return 0 if said.startswith(PROVEN) else 4 if said.startswith(STATED) else 2
+
+
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """Say what a certificate proves of a solution; `Refused` where something does not hold."""
     rest = _within_time(lines)
@@ -89,15 +104,22 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     need(kind == KINDS.get(header["format"], kind), f"this format is for problems of kind {KINDS.get(header['format'])}")
     need(instance_hash(problem) in header.get("instance", ()), "the certificate is of another instance")
     if kind in FIELDS:
-        check_fields(FIELDS[str(kind)], problem)
+        check_instance(problem)
     need(solution.get("kind") == f"{kind}-solution", f"the solution is no {kind}-solution")
     need(header.get("claim") in ("optimal", "infeasible"), "claim: must be optimal or infeasible")
     status = str(solution.get("status"))[:40]
     need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
     decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
-    if header["claim"] == "optimal":
-        _check_value(problem, decision, fraction(solution.get("objective")), fraction(header.get("bound")))
-    return FORMATS[header["format"]](problem, decision, header, rest)
+    known = header["claim"] == "infeasible"
+    if not known:
+        forms = DECISIONS.get(str(kind), {"": ""})
+        decided = {entry.partition(":")[0] for entry in forms[""].split()}
+        check_fields(forms, {name: solution[name] for name in decided & solution.keys()})
+        objective = solution.get("objective")
+        need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
+        known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
+    said = FORMATS[header["format"]](problem, decision, header, rest)
+    return said if known or not isinstance(said, Stated) else Stated(f"{said}; {UNCHECKED}")
 
 
 def _within_time(lines: Iterable[str]) -> Iterator[Any]:
@@ -108,16 +130,17 @@ def _within_time(lines: Iterable[str]) -> Iterator[Any]:
         yield parse(line)
 
 
-def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bound: Fraction) -> None:
-    """The decision keeps to the limits, and its value is the stated objective, and the bound."""
+def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bound: Fraction) -> bool:
+    """The decision keeps to the limits, and its value is the stated objective, and the bound; whether it could be evaluated."""
     evaluate = EVALUATE.get(problem["kind"])
     try:
-        value = objective if evaluate is None else evaluate(problem, decision)
+        value, known = (objective, False) if evaluate is None else (evaluate(problem, decision), True)
     except Unknown:
-        value = objective  # which the format may refuse
+        value, known = objective, False  # which the format may refuse
     allowed = SAME * max(Fraction(1), abs(value))
     need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
+    return known
 
 
 def check_files(instance: str, solution: str, certificate: str) -> str:
@@ -129,7 +152,8 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
 def verdict(judge: Callable[..., str], *paths: str) -> str:
     """Say in one line what a judge finds proven in files, or the first thing that does not hold."""
     try:
-        said = f"proven: {judge(*paths)}"
+        said = judge(*paths)
+        said = f"{STATED if isinstance(said, Stated) else PROVEN}{said}"
     except (Refused, OSError, UnicodeDecodeError) as error:
         said = f"not proven: {error}"
     except MemoryError:

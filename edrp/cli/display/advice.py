@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rich.text import Text
+
 from edrp.cli.display.placement import counted
 from edrp.cli.display.solution import STOPS
+from edrp.cli.display.watch import ways_to_change
 from edrp.cli.terminal import table
 from edrp.core.solution import Solution
 from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
+from edrp.engines.slots import slot_clashes
 from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")
@@ -20,7 +24,7 @@ UNKNOWN = "unknown"
 DOWNTIME = ("downtime", "seconds (90 % interval)")
 
 
-def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> Iterator[Table | str]:
+def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> Iterator[Table | Text | str]:
     """The replicas that run and those proposed, the costs of the change, the verdict, and the calls that carry it out.
 
     Parameters
@@ -39,13 +43,13 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     yield from (f"• {remark}" for remark in advice.remarks)
     if advice.changes and advice.verdict in ("move", "repair"):
         yield "The calls that carry it out:"
-        yield from (f"  {line}" for line in calls)
+        yield from (Text(f"  {line}", no_wrap=True) for line in calls)  # which are copied as they are
 
 
 def job_sentence(advice: Advice) -> str:
     """The job, the engine, and how changes are made."""
     seen = advice.fit.observation
-    how = "replicas can change live" if seen.live else "changes need a restart"
+    how = ways_to_change({"live": seen.live, "follows_slots": seen.follows_slots})
     return f"Job {seen.job} on {seen.engine} {seen.version}: {how}"
 
 
@@ -86,8 +90,9 @@ def verdict_sentence(advice: Advice) -> str:
     if advice.verdict == "unknown":
         return "unknown: of no operator it is known how busy it is, so that none is advised on"
     if advice.verdict == "stuck":
+        clashes = slot_clashes(advice.fit.observation, advice.problem, advice.solution.clashes)
         found = "" if advice.short else f"{advice.solution.method} found none"
-        because = f": {'; '.join(advice.solution.clashes) or found}".removesuffix(": ")
+        because = f": {'; '.join(clashes) or found}".removesuffix(": ")
         return f"stuck: what runs breaks {'; '.join(advice.broken)}, and there is no plan{because}{silent}"
     if advice.verdict == "repair":
         return f"repair: what runs breaks {'; '.join(advice.broken)}; {seconds:.3g} s of downtime{silent}"

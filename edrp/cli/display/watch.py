@@ -17,11 +17,17 @@ def watch_lines(entry: Entry) -> Iterator[str]:
         yield from describe(entry)
 
 
+def ways_to_change(job: Entry) -> str:
+    """How the replicas of a job change, by `live` and `follows_slots` of its observation."""
+    if job.get("follows_slots"):
+        return "replicas follow the slots (reactive mode) and cannot be asked for; start or stop TaskManagers"
+    return "replicas can change live" if job["live"] else "changes need a restart"
+
+
 def _start(entry: Entry) -> Iterator[str]:
     mode = entry["limits"]["mode"]
     how = "dry run, nothing is changed" if mode is None else f"changes are applied ({mode})"
-    live = "replicas can change live" if entry["live"] else "changes need a restart"
-    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {live}; {how}"
+    yield f"Job {entry['job']} on {entry['engine']} {entry['version']}: {ways_to_change(entry)}; {how}"
 
 
 def _observation(entry: Entry) -> Iterator[str]:
@@ -65,8 +71,12 @@ def _action(entry: Entry) -> Iterator[str]:
         yield f"   {what}: done after {entry['seconds']:.1f} s; {counts} run"
     elif step == "checkpoint":
         yield f"   {what}: checkpoint {entry['id']} is complete"
+    elif step == "checkpoint failed":
+        yield f"   {what}: {entry['why']}; another one is tried, since a rescale without one replays all since the last"
     elif step == "savepoint":
         yield f"   {what}: stopped with savepoint {entry['location']}"
+    elif step == "cancelling":
+        yield f"   {what}: {entry['why']}; job {entry['key']}, which never ran, is cancelled, and the old plan started again"
 
 
 def _error(entry: Entry) -> Iterator[str]:

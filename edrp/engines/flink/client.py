@@ -68,8 +68,8 @@ class FlinkClient:
         self.answers: list[RecordedAnswer] = []
         self._timeout = timeout
 
-    def get(self, path: str) -> RecordedAnswer:
-        """Ask for a path and remember the answer.
+    def get(self, path: str, setting: str | None = None) -> RecordedAnswer:
+        """Ask for a path and remember the answer; of settings only the one that is named, since others may hold secrets.
 
         Raises
         ------
@@ -85,6 +85,9 @@ class FlinkClient:
                 raise EngineError(self.address, f"answers {path} with no JSON; give the address of a Flink REST API") from None
         elif status in (401, 403):
             raise EngineError(self.address, f"answers {path} with HTTP {status}; ask behind the proxy that guards it")
+        if setting is not None:
+            rows = answer if isinstance(answer, list) else []
+            answer = [row for row in rows if isinstance(row, dict) and row.get("key") == setting]
         recorded = RecordedAnswer(path, time.time_ns() // 1_000_000, status, answer)
         self.answers.append(recorded)
         return recorded

@@ -94,6 +94,7 @@ class _Reader:
             nodes=tuple(self._nodes()),
             checkpoints=self._checkpoints(),
             rescales=tuple(self._rescales()),
+            follows_slots=self._reactive,
             finished={key: bounds for key in sorted(self._finished) if (bounds := self._bounds(key)) is not None},
             remarks=tuple(self._remarks(version)),
         )
@@ -111,6 +112,12 @@ class _Reader:
         """Whether the adaptive scheduler runs the job; versions that do not say so have requirements only with it."""
         said = self._job.get("schedulerType")
         return self._requirements is not None if said is None else said == "Adaptive"
+
+    @property
+    def _reactive(self) -> bool:
+        """Whether the scheduler is in reactive mode, in which it tells requirements and refuses others."""
+        settings = self._capture.last("/jobmanager/config") or ()
+        return any(row["key"] == "scheduler-mode" and str(row["value"]).lower() == "reactive" for row in settings)
 
     @property
     def _requirements(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from edrp.core.errors import UnwritableError
 from edrp.engines.applying import Applied, Change, Program
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
 from edrp.engines.flink.calls import curl, overridden
+from edrp.engines.flink.capturing import ENDED
 from edrp.engines.flink.places import demanded_resources, program_arguments
 from edrp.engines.flink.steps import FlinkSteps
 from edrp.placement.deployment import Deployment
@@ -24,6 +26,8 @@ ANSWER_PATIENCE = 60.0
 def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
     """Redeploy a job; from the request to stop it on, all is finished, whatever asks for a stop.
 
+    A plan that Flink refuses, or that does not run in time, is given up, and what ran before is started again.
+
     Raises
     ------
     JobGoneError
@@ -37,12 +41,16 @@ def redeploy(change: Change, steps: FlinkSteps, program: Program) -> Applied:
     _refuse_missing_program(steps, program)
     steps.take_checkpoint()
     steps.refuse_changed(change.observation)  # again: the checkpoint may have taken a minute
+    _refuse_few_slots(change, steps)
     steps.stop_here()
     began = steps.clock.time()
     location = _stop_with_savepoint(steps, program, bodies)
-    key, new = _run_again(steps, bodies, location)
-    steps = FlinkSteps(steps.client.address, key, steps.clock, steps.note)
-    nodes = _wait_until_running(change, steps, location)
+    steps, new = _run_again(steps, bodies, location, True, False)
+    try:
+        nodes = _wait_until_running(change, steps)
+    except EngineError as error:
+        raise (_gone_back(error, change, steps, bodies, location) if new else _waiting(error, steps, bodies, location)) from None
+    key = steps.root.rpartition("/")[2]
     seconds = steps.clock.time() - began
     downtime = max(0.0, seconds - steps.running_for)
     steps.note("read back", key=key, nodes={name: list(places) for name, places in nodes.items()})
@@ -82,6 +90,10 @@ class _Runs:
             "flinkConfiguration": overridden(self._seen, plan),
         }
 
+    def again(self, steps: FlinkSteps, location: str) -> str:
+        """The request that runs the job as before, as a line for a shell."""
+        return curl("POST", steps.client.address + self.path, self.body(location, uuid4().hex, new=False))
+
 
 def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
     """Refuse before anything is stopped where the program is not there to be started again."""
@@ -91,6 +103,18 @@ def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
         raise EngineError(
             steps.client.address, f"has no program {program.key!r}{these}; upload the jar first; nothing was changed"
         )
+
+
+def _refuse_few_slots(change: Change, steps: FlinkSteps) -> None:
+    """Refuse before anything is stopped where the plan finds too few slots, since other jobs hold them by now."""
+    groups: dict[str, int] = {}
+    for operator in change.observation.operators:
+        groups[operator.slot_group] = max(groups.get(operator.slot_group, 0), change.plan.degree(operator.name))
+    needed, own = sum(groups.values()), sum(change.observation.own_slots.values())
+    free = sum(int(manager["freeSlots"]) for manager in steps.get("/taskmanagers")["taskmanagers"])
+    if needed > own + free:
+        why = f"the plan needs {needed} slots; the job has {own}, and {free} are free; start TaskManagers; nothing was changed"
+        raise EngineError(steps.client.address, why)
 
 
 def _stop_with_savepoint(steps: FlinkSteps, program: Program, bodies: _Runs) -> str:
@@ -104,7 +128,7 @@ def _stop_with_savepoint(steps: FlinkSteps, program: Program, bodies: _Runs) -> 
         if not _exists(steps, path, ANSWER_PATIENCE):
             raise EngineError(error.place, f"{error.why}; no savepoint was triggered, nothing was changed") from None
     location = str(steps.background(path, "the savepoint", SAVEPOINT_PATIENCE, finish=True)["location"])
-    again = curl("POST", steps.client.address + bodies.path, bodies.body(location, uuid4().hex, new=False))
+    again = bodies.again(steps, location)
     try:
         steps.note("savepoint", location=location, again=again)
     except UnwritableError as error:
@@ -130,10 +154,10 @@ def _state(steps: FlinkSteps) -> str:
     return str(answer["status"]) if isinstance(answer, dict) and "status" in answer else ""
 
 
-def _run_again(steps: FlinkSteps, bodies: _Runs, location: str) -> tuple[str, bool]:
-    """Run the job by the plan, else as before; its identifier, and whether it is the plan."""
+def _run_again(steps: FlinkSteps, bodies: _Runs, location: str, *plans: bool) -> tuple[FlinkSteps, bool]:
+    """Run the job by the plan (True) or as before, by the first that Flink takes; its steps, and whether it is the plan."""
     trouble = ""
-    for new in (True, False):
+    for new in plans:
         key = uuid4().hex
         body = bodies.body(location, key, new=new)
         steps.note("run", path=bodies.path, body=body)
@@ -147,14 +171,14 @@ def _run_again(steps: FlinkSteps, bodies: _Runs, location: str) -> tuple[str, bo
                     break  # it may still come: what runs as before next to it would be one job too many
                 continue
         steps.note("started", key=key)
-        return key, new
-    again = curl("POST", steps.client.address + bodies.path, bodies.body(location, uuid4().hex, new=False))
+        return FlinkSteps(steps.client.address, key, steps.clock, steps.note), new
+    again = bodies.again(steps, location)
     why = f"was stopped with savepoint {location} and does not start again ({trouble}); start it: {again}"
     raise JobGoneError(steps.client.address, why)
 
 
-def _wait_until_running(change: Change, steps: FlinkSteps, location: str) -> dict[str, tuple[str, ...]]:
-    """Nodes of all replicas once all run; the job is left as it is where they do not."""
+def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[str, ...]]:
+    """Nodes of all replicas once all run."""
     last: dict[str, tuple[str, ...]] = {}
 
     def done() -> bool:
@@ -162,13 +186,44 @@ def _wait_until_running(change: Change, steps: FlinkSteps, location: str) -> dic
         last.update(steps.running_nodes(change.observation) or {})
         return bool(last)
 
-    try:
-        steps.wait("the start of the job", change.patience, done, finish=True)
-    except EngineError as error:
-        key = steps.root.rpartition("/")[2]
-        why = f"{error.why}; job {key}, from savepoint {location}, is left as it is: are there slots that it can take?"
-        raise type(error)(error.place, why) from None
+    steps.wait("the start of the job", change.patience, done, finish=True)
     return last
+
+
+def _gone_back(error: EngineError, change: Change, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
+    """Cancel a plan that does not come to run, start the job as before, and say how that went."""
+    key, again = steps.root.rpartition("/")[2], bodies.again(steps, location)
+    steps.note("cancelling", key=key, why=error.why, location=location, again=again)
+
+    def ended() -> bool:
+        recorded = steps.client.get(f"{steps.root}/status")
+        if recorded.status == 404 or (recorded.answer or {}).get("status") in ENDED:
+            return True
+        with suppress(EngineError):
+            steps.send("PATCH", steps.root, {})
+        return False
+
+    try:
+        steps.wait("its end", SAVEPOINT_PATIENCE, ended, finish=True)
+    except EngineError as second:
+        why = f"was stopped with savepoint {location}; the new plan, job {key}, does not run ({error.why}) and is not cancelled"
+        return JobGoneError(steps.client.address, f"{why} ({second.why}); cancel it, and start the job as before: {again}")
+    steps, _ = _run_again(steps, bodies, location, False)
+    why = f"the new plan did not run ({error.why})"
+    try:
+        _wait_until_running(change, steps)
+    except EngineError as second:
+        return _waiting(type(second)(second.place, f"{why}; {second.why}"), steps, bodies, location)
+    key = steps.root.rpartition("/")[2]
+    return EngineError(steps.client.address, f"{why}; the job runs as before ({key}), from savepoint {location}")
+
+
+def _waiting(error: EngineError, steps: FlinkSteps, bodies: _Runs, location: str) -> EngineError:
+    """Say that what ran before was started again and does not run: it has ended, or waits for slots that others have taken."""
+    key = steps.root.rpartition("/")[2]
+    ended = f"has ended; start it: {bodies.again(steps, location)}"
+    how = ended if isinstance(error, JobGoneError) else "was started, and runs once its slots are free"
+    return type(error)(error.place, f"{error.why}; the job as before ({key}, from savepoint {location}) {how}")
 
 
 def _refuse_other_places(change: Change, found: Deployment, resources: dict[str, str] | None, steps: FlinkSteps) -> None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from edrp.engines.applying import Applied, Change
+from edrp.engines.downtime import SLOT_SECONDS
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.flink.steps import FlinkSteps
 from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
+MAX_DOUBLINGS = 3
+"""How often the pause between two checkpoints is doubled, up to seconds: after a rescale Flink waits before the next, by default
+for 30 s, in which no checkpoint counts."""
+
 
 def rescale(change: Change, steps: FlinkSteps) -> Applied:
     """Rescale a job.
 
-    A checkpoint is triggered and complete before anything else; the requirements are compared with those observed, set, and
-    read back; so are replicas and places. Where the job does not come to run as asked, the requirements are set back.
+    The requirements are compared with those observed, set, and read back. Flink then waits for a complete checkpoint, and
+    without one rescales after a while from the last, so that all since then is replayed: one is triggered as soon as slots are
+    there, and again until the job is rescaled. One before that would not count; it is taken only where no checkpoint has
+    succeeded so far, or the last one failed. Replicas and places are read back. Where the job does not come to run as asked,
+    the requirements are set back.
 
     Raises
     ------
@@ -25,9 +35,9 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
     seen = change.observation
     steps.stop_here()
     steps.refuse_changed(seen)
+    if not steps.checkpoints_succeed():
+        steps.take_checkpoint()
     old = _compared(seen, steps)
-    steps.take_checkpoint()
-    old = _compared(seen, steps)  # again: the checkpoint may have taken a minute
     new = _requirements(change, old)
     steps.stop_here()
     began = steps.clock.time()
@@ -37,7 +47,9 @@ def rescale(change: Change, steps: FlinkSteps) -> Applied:
         steps.send("PUT", path, new)
         if _bounds(steps.get(path)) != _bounds(new):
             raise EngineError(steps.client.address, "the requirements read back are not those that were set")
-        nodes = _wait_until_running(change, steps)
+        patience = change.patience + (seen.max_delay or 0.0)
+        _trigger_checkpoints(change, steps, began + patience)
+        nodes = _wait_until_running(change, steps, began, patience)
     except JobGoneError:
         raise
     except EngineError as error:
@@ -72,7 +84,32 @@ def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
     return new
 
 
-def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[str, ...]]:
+def _trigger_checkpoints(change: Change, steps: FlinkSteps, end: float) -> None:
+    """Trigger checkpoints until the job is rescaled, or the time is over; a stop is no reason to leave before."""
+    before = {operator.key: operator.parallelism for operator in change.observation.operators}
+    for attempt in count():
+        steps.clock.pause(SLOT_SECONDS * 2 ** min(max(attempt - 1, 0), MAX_DOUBLINGS))
+        try:
+            if steps.clock.time() >= end or _is_rescaled(before, steps):
+                return
+            steps.note("checkpoint", id=steps.trigger_checkpoint(finish=True))
+        except JobGoneError:
+            raise
+        except EngineError as error:  # such as one that the rescale itself has ended
+            steps.note("checkpoint failed", why=error.why)
+
+
+def _is_rescaled(before: dict[str, int], steps: FlinkSteps) -> bool:
+    """Whether other numbers of replicas run: by their sum, which is told at once, or by each, which is kept for seconds."""
+    key = steps.root.rpartition("/")[2]
+    tasks = next((row.get("tasks") for row in steps.get("/jobs/overview")["jobs"] if row["jid"] == key), None) or {}
+    if not tasks.get("finished") and tasks.get("total") not in (None, 0, sum(before.values())):
+        return True
+    now = {vertex["id"]: vertex["parallelism"] for vertex in steps.job()["vertices"]}
+    return any(now.get(key) != count for key, count in before.items())  # those that have finished are not among them
+
+
+def _wait_until_running(change: Change, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
     """Nodes of all replicas once as many run as were asked for; a stop is no reason to leave before."""
     seen = change.observation
     last: dict[str, tuple[str, ...]] = {}
@@ -84,7 +121,7 @@ def _wait_until_running(change: Change, steps: FlinkSteps) -> dict[str, tuple[st
         return nodes is not None and all(len(nodes[name]) == change.plan.degree(name) for name in nodes)
 
     try:
-        steps.wait("the rescale", change.patience + (seen.max_delay or 0.0), done, finish=True)
+        steps.wait("the rescale", patience, done, finish=True, began=began)
     except JobGoneError:
         raise
     except EngineError as error:
@@ -105,6 +142,9 @@ def _undone(error: EngineError, old: dict[str, Any], new: dict[str, Any], steps:
             return EngineError(error.place, f"{error.why}; the requirements are neither the old nor the new: look at the job")
         steps.note("requirements", path=path, old=new, new=old)
         steps.send("PUT", path, old)
+        steps.clock.pause(SLOT_SECONDS)
+        with suppress(EngineError):  # so that little is replayed where the job has to be rescaled for it
+            steps.trigger_checkpoint(finish=True)
     except EngineError as second:
         why = f"{error.why}; whether the requirements were set is not known ({second.why}): look at the job"
         return EngineError(error.place, why)

@@ -32,7 +32,9 @@ class FlinkJob:
         return read_observation(captured)
 
     def objections(self, change: Change) -> list[str]:
-        """Reasons against applying a change: places that no resource leads to."""
+        """Reasons against applying a change: reactive mode, or places that no resource leads to."""
+        if change.observation.follows_slots:
+            return ["in reactive mode the job has as many replicas as it finds slots, and Flink refuses to be asked for others"]
         program = self._settings.program
         if change.observation.live or program is None:
             return []

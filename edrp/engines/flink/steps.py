@@ -77,8 +77,10 @@ class FlinkSteps:
         remedy = "; somebody else changes the job, or it is restarting" if status == 409 else ""
         return EngineError(self.client.address, text + remedy)
 
-    def wait(self, what: str, seconds: float, done: Callable[[], bool], *, finish: bool = False) -> None:
-        """Ask until something is done.
+    def wait(
+        self, what: str, seconds: float, done: Callable[[], bool], *, finish: bool = False, began: float | None = None
+    ) -> None:
+        """Ask until something is done, or so many seconds have passed since it began, which is now unless it is said.
 
         A step that has to be finished waits on where a stop is asked for, and asks again where no good answer comes.
 
@@ -89,7 +91,7 @@ class FlinkSteps:
         EngineError
             It is not done in time.
         """
-        began = self.clock.time()
+        began = self.clock.time() if began is None else began
         trouble = ""
         while True:
             try:
@@ -121,11 +123,24 @@ class FlinkSteps:
         cause = result.get("failureCause") or result.get("failure-cause")
         if cause:
             text = cause.get("class", "") if isinstance(cause, dict) else str(cause)
-            raise EngineError(self.client.address, f"{what} failed ({text}); nothing was changed, look at the JobManager's log")
+            raise EngineError(self.client.address, f"{what} failed ({text}); look at the JobManager's log")
         return result
 
+    def trigger_checkpoint(self, *, finish: bool = False) -> int | None:
+        """Trigger a checkpoint and wait until it is complete; its number, where the engine tells it."""
+        triggered = self.send("POST", f"{self.root}/checkpoints", {})
+        path = f"{self.root}/checkpoints/{triggered['request-id']}"
+        number: int | None = self.background(path, "the checkpoint", CHECKPOINT_PATIENCE, finish=finish).get("checkpointId")
+        return number
+
+    def checkpoints_succeed(self) -> bool:
+        """Whether a checkpoint of this job is complete, and none has failed since."""
+        latest = self.get(f"{self.root}/checkpoints").get("latest") or {}
+        completed, failed = (int((latest.get(end) or {}).get("id", -1)) for end in ("completed", "failed"))
+        return completed > failed
+
     def take_checkpoint(self) -> None:
-        """Trigger a checkpoint and wait until it is complete, so that no input is replayed.
+        """Trigger a checkpoint and wait until it is complete, before anything is changed.
 
         Raises
         ------
@@ -133,9 +148,7 @@ class FlinkSteps:
             It fails, or is not the newest complete one afterwards.
         """
         self.stop_here()
-        triggered = self.send("POST", f"{self.root}/checkpoints", {})
-        path = f"{self.root}/checkpoints/{triggered['request-id']}"
-        wanted = self.background(path, "the checkpoint", CHECKPOINT_PATIENCE).get("checkpointId")
+        wanted = self.trigger_checkpoint()
         found: list[int] = []
 
         def shown() -> bool:

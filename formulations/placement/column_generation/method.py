@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.formulations.placement.column_generation.model import Model, build_model
@@ -116,6 +117,8 @@ class ColumnGeneration(Method):
             patterns = _pattern_options(compiled, options)
             if model.price > 0 or model.together.any():  # otherwise patterns do not matter, only where they are
                 search.run()
+        except OutOfTimeError:
+            pass  # with what was found and proven until then
         except KeyboardInterrupt:
             interrupted = True
         answer = _answer(problem, search, interrupted, build_seconds, options)

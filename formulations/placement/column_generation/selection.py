@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.backends.base import SolverOptions
+from edrp.backends.closing import last_word
 from edrp.backends.highs import solve_arrays
 from edrp.core.arrays import Bools, Floats, Ints
+from edrp.core.budget import now
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import COARSEST_SELECTION_GAP, FINEST_SELECTION_GAP
 from edrp.formulations.placement.column_generation.model import Model
@@ -142,7 +144,9 @@ class Selection:
             return Selected(None, np.inf, False)
         limit = None if np.isinf(seconds) else seconds
         within = float(np.clip(gap / self.scale, FINEST_SELECTION_GAP, COARSEST_SELECTION_GAP))
-        result: ProgramResult = solve_arrays(self.program.arrays(), SolverOptions(limit, within))
+        arrays, settings, began = self.program.arrays(), SolverOptions(limit, within), now()
+        result = solve_arrays(arrays, settings)
+        result = last_word(arrays, result, settings, 1.0, now() - began)
         interrupted = result.stopped_because == "interrupted"
         if result.status == "infeasible":
             return Selected(None, np.inf, False)

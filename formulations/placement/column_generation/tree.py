@@ -173,7 +173,8 @@ class Search:
             proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
             if best is None or proof.bound > best.bound:
                 best = proof
-                self._tell(max(min(self.bound, proof.bound), self.current))
+                self.current = max(self.current, proof.bound)
+                self._tell(self.bound)
             if best.bound >= self.target or self.remaining() <= 0:
                 return best, relaxation
             if len(self.pool.cost) == known:

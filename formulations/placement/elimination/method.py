@@ -98,7 +98,7 @@ class Eliminate(Method):
             if start.members is not None and bound >= search.cutoff:
                 search.break_ties(roots(model))
         except KeyboardInterrupt:
-            interrupted, bound = True, min((box[0] for box in search.open), default=-np.inf)
+            interrupted, bound = True, search.bound if search.boxes else -np.inf
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
 
     def _anneal(self, problem: PlacementProblem, model: Model, options: Options) -> Deployment | None:
@@ -133,7 +133,7 @@ def _improve(problem: PlacementProblem, model: Model, incumbent: Incumbent, depl
 def _reporter(options: Options) -> Any:
     def report(incumbent: float | None, bound: float) -> None:
         if options.progress is not None:
-            options.progress(options.seconds, incumbent, bound)
+            options.progress(options.seconds, incumbent, bound if np.isfinite(bound) else None)
 
     return report
 

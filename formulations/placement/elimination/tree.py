@@ -104,7 +104,7 @@ class Incumbent:
 
 @dataclass(slots=True)
 class Search:
-    """The tree: open boxes by bound, and the incumbent."""
+    """The tree: open boxes by bound, those that are being processed, and the incumbent."""
 
     model: Model
     parameters: EliminationParameters
@@ -118,24 +118,35 @@ class Search:
     boxes: int = 0
     widest: int = 0
     configurations: int = 0
+    in_hand: list[Box] = field(default_factory=list)
 
     def run(self, roots: list[Box]) -> float:
         """Process boxes, most promising first; return the proven bound."""
+        self.in_hand = roots
         for box in roots:
             self._push(box)
+        self.in_hand = []
         while self.open:
-            bound = self.open[0][0]
-            self.report(self._known(), min(bound, self.incumbent.objective))
-            if bound >= self.cutoff or self.boxes > self.max_boxes or self.out_of_time():
+            self.report(self._known(), min(self.bound, self.incumbent.objective))
+            if self.open[0][0] >= self.cutoff or self.boxes > self.max_boxes or self.out_of_time():
                 break
+            self.in_hand = [self.open[0][2]]
             box = heapq.heappop(self.open)[2]
             try:
                 self._process(box)
             except OutOfTimeError:
                 self._push(box)
-        # Boxes were given up at the cutoff, so that nothing above it is proven.
+            self.in_hand = []
+        return self.bound
+
+    @property
+    def bound(self) -> float:
+        """Proven for all deployments, whenever the search is stopped.
+
+        Boxes are given up at the cutoff, so that nothing above it is proven.
+        """
         least = self.open[0][0] if self.open else np.inf
-        return min(least, self.unresolved, self.cutoff)
+        return min([least, self.unresolved, self.cutoff, *(box.bound for box in self.in_hand)])
 
     def break_ties(self, roots: list[Box]) -> None:
         """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""
@@ -145,7 +156,7 @@ class Search:
             incumbent=self.incumbent,
             gap=-TIED_OBJECTIVE,
             out_of_time=self.out_of_time,
-            report=self.report,
+            report=lambda incumbent, bound: None,  # of what is proven already
             max_boxes=TIE_BOXES,
         )
         ties.run(roots)

@@ -266,12 +266,13 @@ class _Search:
     def _report(self) -> None:
         if self.options.progress is not None:
             objective = None if self.deployment is None else self.incumbent.objective
-            self.options.progress(self.options.seconds, objective, min(self.bound, self.incumbent.objective))
+            bound = min(self.bound, self.incumbent.objective)
+            self.options.progress(self.options.seconds, objective, bound if np.isfinite(bound) else None)
 
     def _answer(self, stopped: StoppedBecause) -> Answer:
         """The answer, and what it rests on."""
         answer = self._claimed(stopped)
-        return replace(answer, proof="solver's word", notes=(DECIDED,)) if self.incumbent.programs else answer
+        return replace(answer, notes=(DECIDED,)).resting_on("solver's word") if self.incumbent.programs else answer
 
     def _claimed(self, stopped: StoppedBecause) -> Answer:
         size = {

@@ -16,7 +16,7 @@ import numpy as np
 
 from edrp.backends import solve_program
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.core.budget import now, units_left
+from edrp.core.budget import now, passed, units_left
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import DOWNTIME_SLACK
 from edrp.formulations.placement.equal_nodes.boxes import Boxes, add_boxes, boxes_of_row
@@ -79,7 +79,7 @@ class NodeProgram:
             if not queue:
                 return np.inf
             value, _, part = queue[0]
-            if value >= cutoff() or now() > self.end or not np.isfinite(part.found):
+            if value >= cutoff() or passed(self.end) or not np.isfinite(part.found):
                 return value
             heappop(queue)
             # The placement is the best of all that take as long as it or longer.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.problem import derived_once
 from edrp.core.solution import Answer, Proof, StoppedBecause
@@ -68,9 +69,10 @@ class PeakSearch:
         self.objective = np.inf
         self.closed = np.inf
         self.proofs = 0
-        self.proof: Proof = "own algorithm, not certified"
+        self.proof: Proof | None = None
         high = float(compiled.limit[metric])
         self.ranges = [PeakRange(min(least_peak(compiled, metric), high), high, 0.0)]
+        self.in_hand: list[PeakRange] = []
         self._hold(options.start)
         self._hold(problem.current)
 
@@ -83,7 +85,13 @@ class PeakSearch:
                 break
             part = min(open_ranges, key=self._bound)
             self.ranges.remove(part)
-            answer = self._work(part)
+            self.in_hand = [part]
+            try:
+                answer = self._work(part)
+            except OutOfTimeError:
+                stopped = "time_limit"
+                break
+            self.in_hand = []
             if answer is not None and answer.stopped_because == "interrupted":
                 stopped = "interrupted"
                 break
@@ -92,7 +100,7 @@ class PeakSearch:
     @property
     def bound(self) -> float:
         """Proven for all placements."""
-        return min([self.closed, *map(self._bound, self.ranges)])
+        return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
     @property
     def _cutoff(self) -> float:
@@ -177,10 +185,10 @@ class PeakSearch:
         if self.best is not None:
             left = self.objective - self.bound
             answer = answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
-            return replace(answer, proof=self.proof)
+            return answer.resting_on(self.proof)
         if not self.ranges:
             return Answer("infeasible", "finished", size=size, proof=self.proof)
-        return Answer("none", stopped, bound=self.bound, size=size, proof=self.proof)
+        return Answer("none", stopped, bound=self.bound, size=size).resting_on(self.proof)
 
 
 def least_peak(compiled: Compiled, metric: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from edrp.backends.base import NodeBrake, in_fresh_thread, seconds_for_solver
 from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints
-from edrp.core.budget import look, now
+from edrp.core.budget import look, now, passed
 from edrp.core.tolerances import LIMIT_SLACK, PATTERN_VALUE_GAP
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
 from edrp.placement.fixed_tasks import FixedTasks
@@ -100,9 +100,9 @@ class _Program:
                 best = max(best, self._bound(duals, PATTERN_VALUE_GAP * value))
                 if best > self.tasks.nodes * self.threshold:
                     return np.inf
-                if value - best <= 2 * PATTERN_VALUE_GAP * value or self.stalled or now() > end:
+                if value - best <= 2 * PATTERN_VALUE_GAP * value or self.stalled or passed(end):
                     break
-            if self.stalled or now() > end or np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
+            if self.stalled or passed(end) or np.array(self.solver.getSolution().col_value)[: self.artificial].sum() < 1e-9:
                 break
             penalty *= 10
         return best / self.tasks.nodes
@@ -113,6 +113,7 @@ class _Program:
         weights[self.shared] = 1.0
         cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
         for width in (NARROW, max(NARROW, MAX_LABELS // self.tasks.operators)):
+            look("a bound")
             patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break

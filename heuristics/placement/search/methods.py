@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Ints
-from edrp.core.budget import now
+from edrp.core.budget import now, passed
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
@@ -41,7 +41,7 @@ class SearchRun:
                 self.reported = value.objective
                 if self.options.progress is not None:
                     self.options.progress(self.options.seconds, value.objective, None)
-            if now() >= until:
+            if passed(until):
                 return "time_limit"
         return "finished"
 

@@ -90,6 +90,14 @@ def test_what_is_damaged_is_set_aside_and_the_rest_is_kept(tmp_path, damage, sai
     assert set(held(tmp_path)) == {*left, "d"}
 
 
+def test_a_writer_holds_the_rows_of_its_parts_and_of_the_journal_that_it_was_writing(tmp_path):
+    with Journal(tmp_path, "w", BATCH) as writer:
+        writer.write(row("a"))
+    killed(tmp_path, "b")
+    with Journal(tmp_path, "w", BATCH) as writer:
+        assert (len(writer), writer.keys) == (2, {"a", "b"})
+
+
 def test_rows_of_another_batch_do_not_count(tmp_path):
     killed(tmp_path, "a")
     with pytest.warns(RecoveryWarning, match="1 of its 1 lines are damaged"):

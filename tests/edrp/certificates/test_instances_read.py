@@ -1,15 +1,19 @@
 """Instances as the checker reads them by itself: what could be read in two ways, or means what it does not know, is refused."""
 
+import copy
 import json
 from fractions import Fraction
-from typing import get_args
+from functools import reduce
+from operator import getitem
 
 import pytest
-from pydantic import BaseModel
+from hypothesis import HealthCheck, given, settings
 
 import edrp
 from edrp.certificates import checker
-from edrp.core.kinds import document_class
+from edrp.core.instances import schema
+from edrp.validation.fuzzing.bases import base_documents
+from edrp.validation.fuzzing.mutations import mutated, places
 
 ONE = {
     "kind": "edrp",
@@ -60,12 +64,20 @@ TWO_LINKS = {"nodes": [{"name": "a"}, {"name": "b"}], "links": [{"source": s, "t
         (one_operator(max_replica=3), "application.operators: has no field 'max_replica'"),
         (changed(network={"nodes": [{"name": "a"}], "symmetric": "false"}), "network.symmetric: 'false' is of another type"),
         (one_operator(min_replicas=True), "application.operators.min_replicas: 'True' is of another type"),
-        (one_operator(external_rate=-1.0), "application.operators.external_rate: is below 0"),
+        (one_operator(external_rate=-1.0), "application.operators.external_rate: '-1' is of another type or size"),
         (
             one_operator(latency={"model": "polynomial", "coefficients": [1.0, -2.0]}, external_rate=1.0),
             "negative at 1.0 tuples/s",
         ),
-        (changed(weights={"cost": 0.5, "availability": 0.5}), "knows neither availability nor"),
+        (
+            changed(weights={"cost": 0.5, "availability": 0.5}, limits={"cost": 10.0, "availability": 0.9}),
+            "knows neither availability nor",
+        ),
+        (one_operator(external_rate="١٠"), "external_rate: '١٠' is of another type or size"),
+        (changed(network={"nodes": [{"name": "a", "zone": ""}]}), "network.nodes.zone: '' is of another type or size"),
+        (one_operator(candidates=[]), "candidates: '\\[\\]' is of another type or size"),
+        (changed(weights={}), "weights: must sum to 1"),
+        (json.dumps(one_operator(external_rate=7)).replace("7", "1e400"), "external_rate: '1000.* is of another type or size"),
     ],
 )
 def test_what_can_be_read_in_two_ways_or_is_not_known_is_refused(instance, why):
@@ -88,31 +100,145 @@ def test_a_proof_about_one_migration_proves_nothing_about_a_policy():
         judge(policy, potentials, 0.0, {"intervals": None}, format="ssm")
 
 
-def documents_in(annotation):
-    """Documents that a field may hold, by itself or in tuples; those in dicts are by name."""
-    if isinstance(annotation, type):
-        return [annotation] if issubclass(annotation, BaseModel) and "root" not in annotation.model_fields else []
-    named = getattr(annotation, "__origin__", None) is dict
-    return [] if named else [document for part in get_args(annotation) for document in documents_in(part)]
+def form(described, unit, definitions, below):
+    """What a field holds, by its JSON Schema, as the checker writes it; the objects in it are added to `below`."""
+    if "$ref" in described:
+        inner = definitions[described["$ref"].rpartition("/")[2]]
+        if "properties" not in inner:
+            return form(inner, unit, definitions, below)
+        below.append(inner)
+        return "."
+    if "oneOf" in described:
+        below += [definitions[choice["$ref"].rpartition("/")[2]] for choice in described["oneOf"]]
+        return "."
+    if "anyOf" in described:
+        first, *others = [choice for choice in described["anyOf"] if choice.get("type") != "null"]
+        nullable = "?" if len(described["anyOf"]) > 1 + len(others) else ""
+        return form(first, unit, definitions, below) + ("~" if others else "") + nullable
+    words = described.get("enum", [described["const"]] if "const" in described else None)
+    if words:
+        return "=" + "|".join(words)
+    match described["type"]:
+        case "array" if "prefixItems" in described:
+            first = described["prefixItems"][0]
+            return "lonlat" if unit == "degrees" else form(first, unit, definitions, below) + "^"
+        case "array":
+            sign = "+" if described.get("minItems") else "*"
+            return f"{form(described['items'], unit, definitions, below)}{sign}{described.get('maxItems', '')}"
+        case "object":
+            return form(described["additionalProperties"], unit, definitions, below) + "%"
+        case "integer":
+            return f"#{described.get('minimum', '')}..{described['maximum']}"
+        case "boolean" | "string" as kind:
+            return {"boolean": "flag", "string": "text"}[kind]
+    return number(described, unit)
 
 
-def fields_by_place(documents, place=""):
-    """Names of fields of documents at a place and below."""
-    found = {place: {name for document in documents for name in document.model_fields}}
-    for document in documents:
-        for name, field in document.model_fields.items():
-            below = documents_in(field.annotation)
+UNITS = {"as the operators' needs": "needs", "money/h per tuple/s": "money/h-per-tuple/s"}
+
+
+def number(described, unit):
+    """A number, whose range must be the one that the checker has for it."""
+    if "minimum" in described and described["minimum"] < 0:
+        assert (described["minimum"], described["maximum"]) == (-(10**9), 10**9)
+        return "signed"
+    positive = ">" if "exclusiveMinimum" in described else ""
+    if described.get("exclusiveMaximum") == 1:
+        return f"{positive}below-1"
+    name = positive + ("share" if described["maximum"] == 1 else UNITS.get(unit, unit))
+    smallest, largest = map(float, checker.RANGES.get(name) or checker.RANGES[name.lstrip(">")])
+    assert described["maximum"] == largest
+    assert described.get("not", {"exclusiveMaximum": 0})["exclusiveMaximum"] == smallest
+    return name
+
+
+def forms_by_place(objects, definitions, place=""):
+    """Fields of objects at a place and below, of which there are several where they are told apart by `model`."""
+    found, fields = {}, {}
+    for described in objects:
+        for name, field in described["properties"].items():
+            below = []
+            text = form(field, field.get("unit"), definitions, below)
+            needed = name in described.get("required", ()) and len(objects) == 1
+            if name == "model":
+                fields[name] = "=" + "|".join(filter(None, (fields.get(name, "")[1:-1], text[1:]))) + "!"
+            else:
+                fields[name] = text + ("!" if needed else "")
             if below:
-                for deeper, names in fields_by_place(below, f"{place}.{name}".lstrip(".")).items():
-                    found.setdefault(deeper, set()).update(names)
-    return found
+                found |= forms_by_place(below, definitions, f"{place}.{name}".lstrip("."))
+    return {place: fields, **found}
 
 
 @pytest.mark.parametrize("kind", checker.FIELDS)
-def test_the_checker_knows_all_fields_that_there_are_and_no_others(kind):
-    expected = fields_by_place([document_class(kind)])
-    expected.pop("priorities", None)  # problems with priorities have no certificates
-    assert {place: set(names.split()) for place, names in checker.FIELDS[kind].items()} == expected
+def test_the_checker_knows_what_the_schema_says_of_all_fields(kind):
+    described = schema(kind)
+    expected = forms_by_place([described], described.get("$defs", {}))
+    known = {place: dict(entry.split(":", 1) for entry in line.split()) for place, line in checker.FIELDS[kind].items()}
+    assert known == expected
+
+
+READ = ("word_count", "reconfigure", "contention", "edge_to_cloud", "migration", "migration_policy", "link_allocation", "mapping")
+READ = (*READ, "enactment", "leasing")
+ODD = ("١٠", "10", "", True, None, [], {}, -1, 0, 0.5, 2, 10**16, 1e-19, float("nan"), float("inf"), "text", [[]], {"a": 1})
+
+
+def package_reads(text):
+    try:
+        edrp.loads(text)
+    except edrp.errors.EdrpError:
+        return False
+    return True
+
+
+def checker_reads(text):
+    try:
+        checker.check_instance(checker.parse(text))
+    except (checker.Refused, *checker.MALFORMED):
+        return False
+    return True
+
+
+def odd_documents(document):
+    """The document with something odd, or nothing, at one place; of the members of a list the first is changed."""
+    for place, _ in list(places(document)):
+        if all(part == 0 or isinstance(part, str) for part in place):
+            for odd in (*ODD, ...):
+                changed = copy.deepcopy(document)
+                holder = reduce(getitem, place[:-1], changed)
+                if odd is ...:
+                    del holder[place[-1]]
+                else:
+                    holder[place[-1]] = odd
+                yield json.dumps(changed)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_the_package_refuses_the_checker_refuses_and_reads_what_it_reads(name, examples):
+    outcomes = set()
+    document = json.loads((examples / f"{name}.json").read_text())
+    if document.pop("priorities", None):  # which certificates do not know
+        document["weights"] = {"peak_load": 1.0}
+    for text in odd_documents(document):
+        if '"kind": "' in text:
+            read = package_reads(text)
+            assert checker_reads(text) == read, text
+            outcomes.add(read)
+    assert outcomes == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", checker.FIELDS)
+def test_mutated_documents_are_refused_by_both_or_read_by_both(kind):
+    """Where a value is at a limit to the last digit, the checker, which does not round, may be the stricter one."""
+
+    @settings(max_examples=1500, database=None, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(mutated(base_documents((kind,))))
+    def each(document):
+        text = json.dumps(document)
+        if document.get("kind") == kind and not package_reads(text):
+            assert not checker_reads(text), text
+
+    each()
 
 
 def test_every_kind_that_the_checker_evaluates_has_its_fields_checked():

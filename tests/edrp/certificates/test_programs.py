@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -62,8 +63,44 @@ def test_the_checker_evaluates_deployments_as_the_package_does(seed):
 def test_other_kinds_are_certified_for_the_program_that_the_certificate_states(kind, family):
     problem = instance(kind, family, 4)
     solution = edrp.solve(problem, "highs", certify=True)
-    assert (solution.status, solution.proof, solution.notes) == ("optimal", "checked certificate", ())
-    assert check(problem, solution, solution.certificate).startswith("no point of the program ")
+    assert (solution.status, solution.proof) == ("optimal", "checked certificate")
+    assert solution.notes[-1].startswith("the certificate proves a program that it states")
+    said = check(problem, solution, solution.certificate)
+    assert isinstance(said, checker.Stated)
+    assert said.startswith("no point of the program ")
+    assert said.endswith(checker.UNCHECKED) == (kind not in ("enactment", "leasing"))
+
+
+def stated_instead(solution, problem):
+    """A certificate that brings a program of one row which no point keeps to, whatever the problem is."""
+    lines = [[1, 1, "0"], [0, 0, 1, 0], [2, None, 0, 1], ["F", [0, 1]]]
+    header = {"format": "program", "version": 1, "instance": [checker.instance_hash(problem)], "claim": "infeasible"}
+    header["program"] = checker.stated_program(iter(lines))[1]
+    return [json.dumps(line) for line in (header, *lines)]
+
+
+@pytest.mark.parametrize("name", ["word_count", "migration", "link_allocation", "enactment", "edge_to_cloud"])
+def test_a_program_that_is_stated_proves_nothing_where_the_checker_builds_it(name, examples, tmp_path):
+    problem = checker.parse((examples / f"{name}.json").read_text())
+    solution = {"kind": f"{problem['kind']}-solution", "status": "infeasible"}
+    certificate = stated_instead(solution, problem)
+    (tmp_path / "certificate").write_text("\n".join(certificate))
+    (tmp_path / "solution.json").write_text(json.dumps(solution))
+    words = [sys.executable, "-I", "-S", FOLDER, examples / f"{name}.json", "solution.json", "certificate"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    if problem["kind"] in checker.PROGRAMS:
+        said = "not proven: the checker builds the program of this instance by itself, and takes none that is stated\n"
+        assert (done.returncode, done.stdout) == (2, said)
+    else:
+        assert done.returncode == 4
+        assert done.stdout.startswith("proven about a stated program only: no point of the program ")
+
+
+def test_where_the_program_is_too_large_to_be_built_no_other_is_certified(monkeypatch):
+    monkeypatch.setattr("edrp.certificates.programs.MAX_BUILT_COLUMNS", 3)
+    solution = edrp.solve(instance("link-allocation", "mesh", 4), "highs", certify=True)
+    assert (solution.status, solution.proof, solution.certificate) == ("optimal", "solver's word", None)
+    assert re.fullmatch(r"not certified: the program of the problem has \d+ columns, more than 3", solution.notes[-1])
 
 
 def test_without_asking_the_word_of_the_solver_is_what_there_is():
@@ -158,8 +195,9 @@ def test_a_batch_stores_certificates_with_its_rows():
 
 
 @pytest.mark.parametrize("claim", ["optimal", "infeasible"])
-def test_a_wrong_claim_is_loud_when_the_search_for_a_certificate_refutes_it(claim):
-    problem = instance("leasing", "containers", 4)
+@pytest.mark.parametrize(("kind", "family"), [("leasing", "containers"), ("link-allocation", "mesh")])
+def test_a_wrong_claim_is_loud_when_the_search_for_a_certificate_refutes_it(claim, kind, family):
+    problem = instance(kind, family, 4)
     solution = edrp.solve(problem, "highs")
     false = {"optimal": {"objective": solution.objective + 1.0, "bound": solution.objective + 1.0}, "infeasible": {}}[claim]
     with pytest.raises(VerificationError, match="a decision of value"):

@@ -14,7 +14,7 @@ from edrp.core.kinds import get_kind
 
 @pytest.fixture(scope="module")
 def leased(tmp_path_factory):
-    """A problem of a kind that the checker does not evaluate, its solution document and its certificate, and their folder."""
+    """A problem of a kind whose program the checker does not build: folder, solution document and certificate."""
     family = next(f for f in get_kind("enactment").families if f.name == "containers-diamond")
     problem = family.make(4, np.random.default_rng(3))
     solution = edrp.solve(problem, "highs", certify=True)
@@ -24,19 +24,21 @@ def leased(tmp_path_factory):
 
 
 def judged(run, leased, solution, certificate):
-    """What `edrp check` says, and what the checker says by itself."""
+    """What `edrp check` says, with its exit code, and what the checker says by itself."""
     folder = leased[0]
     (folder / "solution.json").write_text(json.dumps(solution))
     (folder / "certificate").write_text(certificate)
     files = [str(folder / name) for name in ("instance.json", "solution.json", "certificate")]
-    return run("check", *files).out, checker.verdict(checker.check_files, *files)
+    ended = run("check", *files)
+    return (ended.code, ended.out), checker.verdict(checker.check_files, *files)
 
 
 def test_a_certificate_of_the_problems_own_program_is_accepted_by_both(run, leased):
     _, solution, certificate = leased
-    ours, alone = judged(run, leased, solution, certificate)
-    assert ours.rstrip("\n") == alone
-    assert alone.startswith("proven: no point of the program ")
+    (code, ours), alone = judged(run, leased, solution, certificate)
+    assert (code, ours.startswith(alone)) == (4, True)
+    assert ours.rstrip().endswith("edrp finds that this is the program of the instance, and the decision what the solution says")
+    assert alone.startswith("proven about a stated program only: no point of the program ")
 
 
 def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
@@ -45,25 +47,42 @@ def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
     program = [[0, 0, str(Fraction(solution["objective"]))]]
     header["program"] = checker.stated_program(iter(program))[1]
     forged = "\n".join(json.dumps(line) for line in (header, *program, ["B", []]))
-    ours, alone = judged(run, leased, solution, forged)
-    assert alone.startswith("proven: no point of the program ")
+    (code, ours), alone = judged(run, leased, solution, forged)
+    assert code == 2
+    assert alone.startswith("proven about a stated program only: no point of the program ")
     assert ours.startswith("not proven: the certificate proves another program than the one that this version of edrp makes")
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "why", "alone"),
     [
-        ({"hosts": []}, "not proven: the decision is not feasible: "),
-        ({"hosts": None}, "not proven: the solution has no decision"),
-        ({"hosts": {}}, "solution.json: hosts: "),
-        ({"colour": 1}, "solution.json: colour: unknown field"),
+        ({"hosts": []}, "not proven: o0: 0 instances, where ", None),
+        ({"hosts": None}, "not proven: hosts: 'None' is of another type or size", None),
+        ({"objective": "1/2"}, "not proven: objective: '1/2' is no number", None),
+        ({"hosts": {}}, "not proven: hosts: '{}' is of another type or size", None),
+        ({"objective": 0.0}, "not proven: the decision is worth ", None),
+        ({"colour": 1}, "solution.json: colour: unknown field", "proven about a stated program only: "),
     ],
 )
-def test_a_decision_that_the_checker_cannot_evaluate_is_evaluated(run, leased, change, why):
+def test_decisions_are_evaluated(run, leased, change, why, alone):
     _, solution, certificate = leased
-    ours, alone = judged(run, leased, {**solution, **change}, certificate)
-    assert alone.startswith("proven: ")
-    assert (ours.startswith("not proven: "), why in ours) == (True, True), ours
+    (code, ours), by_itself = judged(run, leased, {**solution, **change}, certificate)
+    assert by_itself.startswith(alone or why)
+    assert (code, ours.startswith("not proven: "), why in ours) == (2, True, True), ours
+
+
+def test_a_decision_that_the_checker_does_not_evaluate_is_left_to_the_package(run, examples, tmp_path):
+    problem = edrp.load(examples / "rescale.json")
+    solution = edrp.solve(problem, "highs", certify=True)
+    edrp.save(problem, tmp_path / "instance.json")
+    document = solution.to_document()
+    files = tmp_path, document, solution.certificate
+    (code, ours), alone = judged(run, files, document, solution.certificate)
+    assert alone.endswith("; that the decision is feasible and worth this was not checked")
+    assert (code, checker.exit_code(alone)) == (4, 4)
+    false = {**document, "deployment": None}
+    (code, ours), _ = judged(run, files, false, solution.certificate)
+    assert (code, ours) == (2, "not proven: the solution has no decision\n")
 
 
 def test_a_verdict_is_one_line_without_what_a_terminal_obeys(tmp_path):

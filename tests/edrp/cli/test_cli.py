@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -245,6 +246,14 @@ def test_explain_calls_nothing_better_second_best(run, examples, tmp_path, reade
     result = run("explain", examples / "word_count.json", target)
     assert said in result.out
     assert "Second best" not in result.out
+
+
+def test_a_command_that_is_named_can_be_typed(run, examples, tmp_path):
+    """What is no deployment is not explained; the file's name has a space and what a shell would take for a second command."""
+    file = tmp_path / "a b; c.json"
+    file.write_bytes((examples / "migration.json").read_bytes())
+    told = " ".join(run("explain", file).err.split())
+    assert shlex.split(told.partition("`")[2].partition("`")[0]) == ["edrp", "solve", str(file)]
 
 
 def test_schema_without_a_kind_lists_the_kinds_of_documents(run):

@@ -23,6 +23,7 @@ def believable(word_count):
     return replace(answer, bound=0.5 * answer.objective)
 
 
+STOPPED = ("time_limit", "work_limit", "iteration_limit", "interrupted", "error")
 NOTHING = {"decision": None, "objective": None, "bound": None}
 
 
@@ -36,6 +37,33 @@ NOTHING = {"decision": None, "objective": None, "bound": None}
         ({"status": "infeasible"}, "claims status 'infeasible' and gives a decision"),
         ({"status": "none"}, "claims status 'none' and gives a decision"),
         ({"status": "infeasible", "decision": None}, "claims status 'infeasible' and gives an objective"),
+        *(
+            (
+                {**NOTHING, "status": status, "stopped_because": why},
+                f"claims status '{status}', but was stopped because of '{why}'",
+            )
+            for status in ("infeasible", "unbounded")
+            for why in STOPPED
+        ),
+        *(
+            ({"status": "optimal", "stopped_because": why}, f"claims status 'optimal', but was stopped because of '{why}'")
+            for why in STOPPED
+        ),
+        ({**NOTHING, "status": "infeasible", "bound": 0.0}, "claims status 'infeasible' .finished. and gives a bound, 0.0"),
+        ({**NOTHING, "status": "none", "bound": 0.0}, "claims status 'none' .finished. and gives a bound, 0.0"),
+        (
+            {**NOTHING, "status": "none", "stopped_because": "error", "bound": 0.0},
+            "claims status 'none' .error. and gives a bound",
+        ),
+        (
+            {**NOTHING, "status": "unbounded"},
+            "claims status 'unbounded', but the objective of problems of kind 'edrp' is bounded",
+        ),
+        ({**NOTHING, "status": "none", "proof": "solver's word"}, 'gives "solver\'s word" as proof and claims nothing'),
+        (
+            {"bound": None, "proof": "own algorithm, not certified"},
+            "gives 'own algorithm, not certified' as proof and claims nothing",
+        ),
         ({"status": "solved"}, "status must be one of optimal, feasible, infeasible, unbounded, none, not 'solved'"),
         ({"stopped_because": "tired"}, "stopped_because must be one of finished, .*, not 'tired'"),
         ({"objective": NAN}, "claims nan as objective"),
@@ -59,6 +87,13 @@ def test_an_answer_that_contradicts_itself_is_an_error(word_count, believable, c
     assert checked_solution(word_count, "greedy", believable, Seconds(1.0)).status == "feasible"
     with pytest.raises(VerificationError, match=f"method mine: {complaint}"):
         checked_solution(word_count, "greedy", replace(believable, **changes, method="mine"), Seconds(1.0))
+
+
+@pytest.mark.parametrize("stopped", ["time_limit", "work_limit", "iteration_limit", "interrupted"])
+def test_a_search_that_was_stopped_keeps_its_bound_where_it_has_no_decision(word_count, stopped):
+    answer = Answer("none", stopped, bound=0.01, proof="solver's word")
+    solution = checked_solution(word_count, "mine", answer, Seconds(1.0))
+    assert (solution.bound, solution.proof) == (0.01, "solver's word")
 
 
 class Lying(Method):
@@ -147,7 +182,7 @@ def test_what_was_given_is_the_answer_where_a_method_stops_before_anything_bette
     """Its bound stays, up to a solver's rounding; no proof is made of it."""
     optimum = edrp.solve(word_count, "highs")
     reached = None if bound is None else bound * optimum.objective
-    early = replace(believable if found else Answer("none", "finished"), stopped_because=stopped, bound=reached)
+    early = replace(believable if found else Answer("none", stopped), stopped_because=stopped, bound=reached)
     answer = edrp.solve(word_count, lying(lambda problem: early), start=optimum.deployment)
     assert answer.deployment == optimum.deployment
     assert (answer.status, answer.stopped_because) == ("feasible", stopped)

@@ -52,9 +52,7 @@ def test_with_an_empty_cache_nothing_is_compiled(made, tmp_path):
 def test_where_no_folder_can_be_written_nothing_is_compiled_either(made, tmp_path):
     unwritable = """
 from edrp.core import kernel_cache
-def refuse(function):
-    raise RuntimeError("cannot cache function")
-kernel_cache.CompileResultCacheImpl = refuse
+kernel_cache._can_be_written = lambda folder: False
 """
     assert json.loads(run(unwritable + USE, made, tmp_path)) == 0.0
 

@@ -35,6 +35,24 @@ class FakeEngine(FakeFlink):
     """Called once before a request of this method whose path ends like that; what it returns, if anything, is the answer."""
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     rescaled: list[dict[str, int]] = field(default_factory=list)
+    wanted: dict[str, int] | None = None
+    """Replicas that were asked for and do not run yet."""
+    asked_at: float = 0.0
+    slots_after: float = 0.2
+    """Seconds until slots are there for what was asked: no checkpoint before that counts for it."""
+    max_delay: float = 10.0
+    checkpointed_at: float = 0.0
+    """When the newest complete checkpoint was triggered: what came since is replayed."""
+    triggered_at: float = 0.0
+    replayed: list[float] = field(default_factory=list)
+    """Seconds of input that each rescale has replayed."""
+    failed: int = -1
+    """The newest checkpoint that failed."""
+    failing: bool = False
+    """Whether checkpoints fail."""
+    runnable: Callable[[Any], bool] = lambda body: True
+    """Whether a job that is run finds its slots."""
+    waits: bool = False
 
     started: int = START
     shown: int = 7
@@ -66,6 +84,8 @@ class FakeEngine(FakeFlink):
 
     def _step(self, step: float) -> None:
         self.seconds += step
+        if self.wanted is not None and self.seconds >= self.asked_at + self.max_delay:
+            self._rescale_now()
         self.backlog += self.offered(self.seconds) * step
         pause = min(step, self.stands_still)
         self.stands_still -= pause
@@ -91,7 +111,9 @@ class FakeEngine(FakeFlink):
         answer = super().vertex(operator)
         for subtask in answer["subtasks"]:
             subtask["start-time"] = self.started
-            if self.stands_still > 0:
+            if self.waits:
+                subtask["status"] = "SCHEDULED"
+            elif self.stands_still > 0:
                 subtask["status"] = "INITIALIZING"
         return answer
 
@@ -106,8 +128,11 @@ class FakeEngine(FakeFlink):
             return self.answer(path)
         self.sent.append((method, path, body))
         if path == f"{self.root}/checkpoints":
-            self.polls = self.checkpoint_polls
+            self.polls, self.triggered_at = self.checkpoint_polls, self.seconds
             return {"request-id": "c1"}
+        if (method, path) == ("PATCH", self.root):
+            self.state, self.waits = "CANCELED", False
+            return {}
         if path == f"{self.root}/stop":
             self.polls, self.savepoint = self.checkpoint_polls, f"{self.root}/savepoints/{body['triggerId']}"
             self.stopped_into = body["targetDirectory"]
@@ -122,6 +147,8 @@ class FakeEngine(FakeFlink):
     def answer(self, path: str) -> Any:
         if path in self.instead:
             return self.instead[path]
+        if path == f"{self.root}/checkpoints" and self.failed >= 0:
+            return {**super().answer(path), "latest": {"completed": self.checkpoint(), "failed": {"id": self.failed}}}
         if path == f"{self.root}/checkpoints/c1":
             return self._poll(checkpointId=self.checkpoints + 1)
         if path == self.savepoint:
@@ -153,14 +180,19 @@ class FakeEngine(FakeFlink):
         self.polls -= 1
         if self.polls > 0:
             return {"status": {"id": "IN_PROGRESS"}}
+        if self.failing and "checkpointId" in result:
+            return {"status": {"id": "COMPLETED"}, "operation": {"failureCause": {"class": "CheckpointException"}}}
         if self.polls == 0:
             self.checkpoints += 1
             self.state = "FINISHED" if "location" in result else "RUNNING"
+            self.checkpointed_at = self.triggered_at
+            if self.wanted is not None and self.triggered_at >= self.asked_at + self.slots_after:
+                self._rescale_now()
         return {"status": {"id": "COMPLETED"}, "operation": result}
 
     def _run(self, body: Any) -> Any:
         """Start the job with these numbers of replicas, on the nodes that advertise what its arguments or names demand."""
-        if self.state != "FINISHED":
+        if self.state not in ("FINISHED", "CANCELED", "FAILED"):
             return 409
         overrides = body["flinkConfiguration"]["pipeline.jobvertex-parallelism-overrides"]
         counts = dict(part.split(":") for part in overrides.split(","))
@@ -172,6 +204,7 @@ class FakeEngine(FakeFlink):
             slots = [node for node in self.managers for _ in range(int(self.external.get(node, {}).get(wanted, 0)))]
             operator.nodes = tuple(slots[: operator.replicas]) if len(slots) >= operator.replicas else ()
         self.job_id, self.state = body["jobId"], "RUNNING"
+        self.waits = not self.runnable(body)
         return {"jobid": self.job_id}
 
     def checkpoint(self) -> dict[str, Any]:
@@ -185,7 +218,16 @@ class FakeEngine(FakeFlink):
         self.bounds = {
             names[key].name: (row["parallelism"]["lowerBound"], row["parallelism"]["upperBound"]) for key, row in body.items()
         }
-        self.rescale({name: self.obeys(bounds[1]) for name, bounds in self.bounds.items()})
+        wanted = {name: self.obeys(bounds[1]) for name, bounds in self.bounds.items()}
+        running = {operator.name: operator.replicas for operator in self.operators}
+        self.wanted, self.asked_at = None if wanted == running else wanted, self.seconds
+
+    def _rescale_now(self) -> None:
+        """Run what was asked for, from the newest complete checkpoint."""
+        assert self.wanted is not None
+        wanted, self.wanted = self.wanted, None
+        self.replayed.append(self.seconds - self.checkpointed_at)
+        self.rescale(wanted)
 
     def rescale(self, replicas: dict[str, int]) -> None:
         """Run other numbers of replicas from now on: counters begin again."""

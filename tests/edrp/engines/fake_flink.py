@@ -75,6 +75,8 @@ class FakeFlink:
     version: str = "2.3.0"
     jobs: list[dict[str, Any]] | None = None
     slots: int = 8
+    taken: dict[str, int] = field(default_factory=dict)
+    """Slots of each node that other jobs hold."""
     managers: tuple[str, ...] = ("tm-a", "tm-b")
     external: dict[str, dict[str, float]] = field(default_factory=dict)
     instead: dict[str, Any] = field(default_factory=dict)
@@ -160,7 +162,7 @@ class FakeFlink:
         return {**described, "now": self.now, "vertices": vertices, "plan": {"type": self.kind, "nodes": nodes}}
 
     def manager(self, name: str) -> dict[str, Any]:
-        used = max((o.replicas for o in self.operators if o.node == name), default=0)
+        used = max((o.replicas for o in self.operators if o.node == name), default=0) + self.taken.get(name, 0)
         resources = {"extendedResources": self.external.get(name, {})}
         path = f"pekko.tcp://flink@{name}.example.org:6122/user/rpc/taskmanager_0"
         return {"id": name, "path": path, "slotsNumber": self.slots, "freeSlots": self.slots - used, "totalResource": resources}
@@ -178,7 +180,8 @@ class FakeFlink:
         if path == root:
             self.advance()
             return self.job()
-        listed = [{"jid": self.job_id, "name": "words", "state": self.state}] if self.jobs is None else self.jobs
+        tasks = {"total": sum(operator.replicas for operator in self.operators)}
+        listed = [{"jid": self.job_id, "name": "words", "state": self.state, "tasks": tasks}] if self.jobs is None else self.jobs
         fixed: dict[str, Any] = {
             "/config": {"flink-version": self.version},
             "/jobs/overview": {"jobs": listed},

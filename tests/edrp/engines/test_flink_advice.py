@@ -1,20 +1,27 @@
 """`edrp advise flink`: what to change, what it brings and costs, and the calls that do it."""
 
+import io
 import json
 import re
+import zipfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from fake_flink import FakeFlink, serving, word_count
 from test_flink_fit import fitted
 
-from edrp.cli.display.advice import proof_sentence
+from edrp.cli.display.advice import advice_parts, proof_sentence, verdict_sentence
+from edrp.cli.terminal import SafeConsole, show
 from edrp.engines.advice import advise
+from edrp.engines.downtime import predict_downtime
 from edrp.engines.errors import EngineError
+from edrp.engines.estimates import Estimate
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.goals import Goals
 from edrp.engines.protocol import get_engine
+from edrp.engines.slots import slot_clashes
 
 QUICK = ("--seconds", "0.02", "--every", "0.01")
 
@@ -47,6 +54,17 @@ def test_an_operator_that_is_too_busy_gets_a_replica(advised):
     assert json.loads(body)[flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
 
 
+def test_calls_are_never_broken_into_lines():
+    """On a narrow terminal: a line that is copied is a whole command."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    advice = advise(fit)
+    calls = plan_calls(fit.observation, advice.plan, "http://jobmanager:8081")
+    shown = io.StringIO()
+    show(SafeConsole(file=shown, force_terminal=True, width=40), advice_parts(advice, autoscaler_replicas(fit), "it", calls))
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in shown.getvalue().splitlines()]
+    assert lines[-len(calls) :] == [line.strip() for line in calls]
+
+
 def test_what_is_well_is_kept_without_calls(advised):
     result = advised(FakeFlink(rates=(140.0,)))
     assert "keep: no better plan was found" in words(result)
@@ -67,10 +85,20 @@ def test_downtime_is_the_sum_of_its_parts():
     downtime = advise(fitted(FakeFlink(rates=(180.0,)))).downtime
     assert downtime.live
     assert downtime.silence.value == pytest.approx(downtime.restart.value + downtime.restore.value)
-    assert downtime.checkpoint_wait.high == 5.0  # the interval, which is less than the engine waits at most
+    assert downtime.checkpoint_wait.value == pytest.approx(0.3 + 0.15)  # until slots are there, and what a checkpoint takes
+    assert downtime.replay.value == pytest.approx(0.15)
+    assert downtime.replay.high < 1.0  # not all since the last checkpoint
     restarted = advise(fitted(FakeFlink(rates=(180.0,), scheduler="Default"))).downtime
     assert not restarted.live
     assert restarted.silence.value > restarted.restart.value + restarted.restore.value
+
+
+def test_a_checkpoint_that_comes_too_late_lets_all_since_the_last_be_replayed():
+    """Flink waits 10 s for it and then rescales; the last one was up to 5 s, the interval, before the request."""
+    fit = fitted(FakeFlink(rates=(180.0,)))
+    slow = predict_downtime(replace(fit, checkpoint=Estimate(9.0, 4.0, 12.0)), advise(fit).plan, Goals())
+    assert (slow.replay.low, slow.replay.value, slow.replay.high) == pytest.approx((4.0, 9.0, 15.0))
+    assert slow.checkpoint_wait.high == 10.0
 
 
 def test_the_default_scheduler_is_restarted_with_a_savepoint_and_told_the_places(advised):
@@ -126,13 +154,6 @@ def test_the_autoscalers_rule():
     assert autoscaler_replicas(fitted(FakeFlink(word_count(counter={"replicas": 3}), rates=(540.0,))), 1.5)["counter"] == 8
 
 
-def test_calls_never_ask_for_fewer_than_the_lower_bound_allows():
-    fit = fitted(FakeFlink(rates=(180.0,)))
-    lines = plan_calls(fit.observation, advise(fit).plan, "http://jobmanager:8081")
-    order = [line.split()[-1].rpartition("/")[2] for line in lines if line.startswith("curl")]
-    assert order == ["checkpoints", "REQUEST_ID", "resource-requirements"]
-
-
 def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
     page = tmp_path / "advice.html"
     assert advised(FakeFlink(rates=(180.0,)), "--html", page).code == 0
@@ -144,6 +165,73 @@ def test_the_page_holds_the_plan_and_fetches_nothing(advised, tmp_path):
     refused = advised(FakeFlink(), "--html", page)
     assert refused.code == 2
     assert "--force" in refused.err
+
+
+GROUPS = {"parser": {"group": "p"}, "counter": {"group": "c", "service_rate": 400.0}, "Sink: writer": {"group": "c"}}
+
+
+def on_one_node(slots, **goals):
+    """Advice for four times the load: four parsers and four counters are needed."""
+    flink = FakeFlink(word_count(**GROUPS), rates=(300.0,), slots=slots, managers=("tm-a",))
+    return advise(fitted(flink), Goals(rate_factor=4.0, **goals))
+
+
+def test_slots_that_do_not_suffice_are_told_by_the_operators_that_need_them():
+    """One operator of each slot-sharing group, the one that needs most; in the model there is a resource for each choice."""
+    advice = on_one_node(8)
+    needed = "slots: 1 of Source: reader + 4 of parser + 4 of counter are needed, 9 in all, and the job may have 8"
+    assert needed in advice.short["parser"]
+    assert advice.verdict == "repair"
+    assert {operator.name: operator.proposed for operator in advice.operators}["counter"] == 4
+
+
+def test_slots_that_suffice_are_no_reason():
+    advice = on_one_node(9, response_time=0.001)
+    assert advice.verdict == "stuck"
+    assert "there is no plan: limits.response_time: 0.001 s; it is at least" in verdict_sentence(advice)
+    assert not advice.short
+
+
+def test_of_slots_that_were_not_examined_none_is_named():
+    """Where there was no time to find out which of them are needed."""
+    fit = fitted(FakeFlink(word_count(**GROUPS), rates=(300.0,)))
+    problem, names = advise(fit).problem, [f"slots {number} of the nodes: the nodes offer 16 in all" for number in (1, 2)]
+    assert slot_clashes(fit.observation, problem, ["limits.cost: 1", *names]) == ("limits.cost: 1", "slots: the job may have 16")
+    (told,) = slot_clashes(fit.observation, problem, names[:1])
+    assert told == "slots for Source: reader + parser + counter: the nodes offer 16 in all"
+
+
+REACTIVE = {"/jobmanager/config": [{"key": "s3.secret", "value": "xyzzy"}, {"key": "scheduler-mode", "value": "REACTIVE"}]}
+
+
+def reactive(**fields):
+    """A cluster in reactive mode, which says that its web interface cannot rescale."""
+    config = {"flink-version": "2.3.0", "features": {"web-rescale": False}}
+    return FakeFlink(instead={**REACTIVE, "/config": config}, **fields)
+
+
+def test_reactive_mode_is_said_and_nothing_is_asked_for(advised, tmp_path):
+    result = advised(reactive(rates=(180.0,)), "--out", tmp_path / "advice")
+    assert result.code == 0, result.err
+    assert "replicas follow the slots (reactive mode) and cannot be asked for" in words(result)
+    assert "until the job has 2 slots; it has 1" in words(result)
+    assert all(line.startswith("#") for line in (tmp_path / "advice" / "calls.sh").read_text().splitlines())
+
+
+def test_of_the_configuration_only_the_mode_is_asked_for_and_only_where_it_is_in_doubt(run, tmp_path):
+    capture = tmp_path / "words.zip"
+    with serving(reactive()) as address:
+        assert run("capture", "flink", "--rest", address, *QUICK, "-o", capture).code == 0
+    assert b"xyzzy" not in b"".join(zipfile.ZipFile(capture).read(name) for name in ("capture.json", "answers.jsonl"))
+    assert "reactive mode" in run("advise", "flink", capture).out
+    flink = FakeFlink(instead={"/config": {"flink-version": "2.3.0", "features": {"web-rescale": True}}})
+    with serving(flink) as address:
+        assert "replicas can change live" in run("advise", "flink", "--rest", address, *QUICK).out
+    assert "/jobmanager/config" not in [path for _, path in flink.asked]
+    guarded = reactive()
+    guarded.instead["/jobmanager/config"] = 403
+    with serving(guarded) as address:
+        assert run("advise", "flink", "--rest", address, *QUICK).code == 0
 
 
 def test_engines_have_names():

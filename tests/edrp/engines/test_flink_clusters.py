@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +11,18 @@ from pathlib import Path
 import pytest
 from real_flink import ON_REAL_FLINK
 
+from edrp.engines.applying import Change, Program, WatchSettings
+from edrp.engines.clock import SystemClock
+from edrp.engines.errors import EngineError
+from edrp.engines.flink.calls import plan_calls
+from edrp.engines.flink.engine import FLINK
 from edrp.engines.flink.local import LocalFlink, LocalNode
+from edrp.engines.flink.local.configuration import JOB_MANAGER
 from edrp.engines.flink.local.jobs import now_ms
+from edrp.engines.flink.local.processes import ProcessGroup
 from edrp.engines.flink.local.rest import wait_until
-from edrp.validation.flink.lab.build import ENTRY_CLASS
+from edrp.placement.deployment import Deployment
+from edrp.validation.flink.lab.build import ENTRY_CLASS, JAR
 from edrp.validation.flink.lab.job import LabRun, LabSettings
 
 pytestmark = ON_REAL_FLINK
@@ -72,9 +82,9 @@ def started():
     """Start a cluster and a job that has processed a few hundred tuples."""
     with ExitStack() as stack:
 
-        def start(nodes, settings, **options):
+        def start(nodes, lab, **options):
             flink = stack.enter_context(LocalFlink(nodes, **options))
-            job = LabRun(flink, settings)
+            job = LabRun(flink, lab)
             wait_until(lambda: sum(b.tuples for b in job.buckets()) >= 500 or None, 90.0, "measures no 500 tuples", "writer")
             return flink, job
 
@@ -117,3 +127,122 @@ def test_a_busy_job_is_redeployed_where_its_resources_are(run, started, tmp_path
     assert body["savepointPath"] == savepoint["location"]
     states = {row["jid"]: row["state"] for row in flink.rest.get("/jobs/overview")["jobs"]}
     assert sorted(states.values()) == ["FINISHED", "RUNNING"]
+
+
+def with_counters(seen, replicas):
+    """The deployment that is observed, with so many counters."""
+    nodes = {operator.name: operator.nodes for operator in seen.operators}
+    return Deployment({**nodes, "counter": (nodes["counter"] * replicas)[:replicas]})
+
+
+SLOW_TO_RESCALE = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "10 s"}
+
+
+def test_a_rescale_waits_for_no_checkpoint_of_its_own_accord(started):
+    """Checkpoints come every minute, and Flink waits 10 s for one: it is triggered, and next to nothing is replayed."""
+    rate = 290.0
+    flink, run = started({"a": 4}, LabSettings(rate=rate, keys=200, checkpoint_interval=60.0), settings=SLOW_TO_RESCALE)
+    run.job.checkpoint()
+    job = FLINK.running_job(flink.address, WatchSettings(every=2.0), SystemClock())
+    for replicas in (2, 1, 2):
+        seen = job.observe(None)
+        first, arrived = run.buckets()[-1].last, sum(bucket.tuples for bucket in run.buckets())
+        begin, steps = now_ms(), []
+        if replicas == 1 and shutil.which("curl"):
+            lines = plan_calls(seen, with_counters(seen, 1), flink.address)
+            subprocess.run(["sh"], input="\n".join(lines), text=True, check=True, capture_output=True)
+        else:
+            job.apply(Change(seen, with_counters(seen, replicas), 60.0), lambda step, **facts: steps.append(step))  # noqa: B023
+            assert steps[:2] == ["requirements", "checkpoint"]
+        run.job.wait_until_running({"counter": replicas})
+        wait_for_tuples(run, now_ms(), 300)
+        history = flink.rest.get(f"/jobs/{run.job.key}/rescales/history")
+        newest = next(row for row in history if row["terminalState"] == "COMPLETED")
+        due = rate * (run.buckets()[-1].last - first) / 1000
+        replayed = sum(bucket.tuples for bucket in run.buckets()) - arrived - due
+        seconds = (newest["endTimestampInMillis"] - begin) / 1000
+        assert seconds < 10.0
+        assert replayed < rate * 5.0  # 2,900 and more, had it waited
+
+
+def program_of(flink, settings):
+    """The job of the lab as a program that is started again."""
+    words = settings.arguments(next(flink.folder.glob("chain-*")))
+    words[words.index("--counter.replicas") + 1] = "{replicas:counter}"
+    jar = flink.rest.get("/jars")["files"][0]["id"]
+    return Program(jar, f"file://{flink.folder}/checkpoints", ENTRY_CLASS, tuple(words))
+
+
+def test_a_job_whose_slots_another_takes_runs_as_before(started):
+    """One of four slots is the job's, another job has one, and takes the rest while the job is stopped."""
+    settings = LabSettings(rate=85, service=SERVICE, replicas={"counter": 1})
+    flink, run = started({"a": 4}, settings, scheduler="default")
+    other = LabRun(flink, LabSettings(topology="fan-out", rate=1.0))
+    program = program_of(flink, settings)
+    job = FLINK.running_job(flink.address, WatchSettings(run.job.key, 2.0, program), SystemClock())
+    seen = job.observe(run.job.key)
+    assert (seen.own_slots, seen.open_slots) == ({"a": 1}, {"a": 3})
+    with pytest.raises(EngineError, match="the plan needs 4 slots; the job has 1, and 2 are free; start TaskManagers; nothing"):
+        job.apply(Change(seen, with_counters(seen, 4), 60.0), lambda step, **facts: None)
+    assert run.job.state() == "RUNNING"
+    keys = []
+
+    def note(step, **facts):
+        if step == "savepoint":
+            wait_until(lambda: flink.rest.get("/taskmanagers")["taskmanagers"][0]["freeSlots"] == 3 or None, 60.0, "slots", "a")
+            LabRun(flink, LabSettings(topology="fan-out", rate=1.0, replicas={"counter": 2}))
+        keys.extend([facts["key"]] if step == "started" else [])
+
+    begin = now_ms()
+    with pytest.raises(EngineError, match=r"the new plan did not run .*; the job runs as before"):
+        job.apply(Change(seen, with_counters(seen, 2), 8.0), note)
+    states = {row["jid"]: row["state"] for row in flink.rest.get("/jobs/overview")["jobs"]}
+    assert [states[key] for key in (run.job.key, *keys, other.job.key)] == ["FINISHED", "CANCELED", "RUNNING", "RUNNING"]
+    assert {len(operator.nodes) for operator in job.observe(keys[1]).operators} == {1}
+    wait_for_tuples(run, begin, 500)
+
+
+@pytest.fixture
+def reactive(tmp_path, monkeypatch):
+    """A cluster of one application in reactive mode, the only one that has it; "first" of its nodes has two slots."""
+    (tmp_path / "rates.txt").write_text(f"{now_ms()} 100\n", encoding="ascii")
+    start = ProcessGroup.start
+
+    def start_application(self, name, command, *rest):
+        """The job and its classes belong to the cluster."""
+        words = [f"{word}:{JAR}" if before == "-cp" else word for before, word in zip(["", *command], command, strict=False)]
+        if JOB_MANAGER in words:
+            words[words.index(JOB_MANAGER)] = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"
+            words += ["--job-classname", ENTRY_CLASS, *LabSettings(keys=20).arguments(tmp_path)]
+        return start(self, name, words, *rest)
+
+    monkeypatch.setattr(ProcessGroup, "start", start_application)
+    with LocalFlink({"first": 2}, settings={"scheduler-mode": "reactive"}) as flink:
+        yield flink
+
+
+def test_reactive_mode_is_seen_before_anything_is_asked_for(run, reactive, tmp_path):
+    def all_run():
+        jobs = reactive.rest.get("/jobs/overview")["jobs"]
+        return next((row["jid"] for row in jobs if row["tasks"]["running"] == row["tasks"]["total"] > 0), None)
+
+    key = wait_until(all_run, 90.0, "runs no application", "reactive")
+    requirements = reactive.rest.get(f"/jobs/{key}/resource-requirements")
+    with pytest.raises(EngineError, match="HTTP 500"):
+        reactive.rest.put(f"/jobs/{key}/resource-requirements", requirements)
+    result = run("advise", "flink", "--rest", reactive.address, "--seconds", "10", "--out", tmp_path / "advice")
+    assert "replicas follow the slots (reactive mode)" in result.out, result.err
+    assert not re.search("^[^#]", (tmp_path / "advice" / "calls.sh").read_text(), re.MULTILINE)
+    watched = ("--journal", tmp_path / "run.jsonl", "--every", "10", "--rounds", "1")
+    limits = ("--apply", "rescale", "--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3")
+    result = run("watch", "flink", "--rest", reactive.address, *watched, *limits)
+    assert result.code == 0, result.err
+    assert "replicas follow the slots (reactive mode)" in result.out
+    assert "requirements" not in [json.loads(line).get("step") for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    reactive.start_node("second", 1)
+
+    def follow() -> bool | None:
+        vertices = reactive.rest.get(f"/jobs/{key}")["vertices"]
+        return {vertex["parallelism"] for vertex in vertices} == {3} or None
+
+    wait_until(follow, 90.0, "does not follow its slots", "reactive")

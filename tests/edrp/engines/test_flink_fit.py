@@ -161,6 +161,19 @@ def test_slots_are_shared_within_groups_only():
     assert any("slots" in sentence for sentence in problem.evaluate(crowded).broken)
 
 
+def test_slots_of_other_jobs_are_none_of_this_one():
+    """Two slots of tm-a hold this job's counters; of the others, other jobs hold one there, and all but one of tm-b."""
+    flink = FakeFlink(word_count(counter={"replicas": 2}), slots=4, taken={"tm-a": 1, "tm-b": 3}, rates=(300.0,))
+    problem = placement_problem(fitted(flink), Goals())
+    room = {node.name: set(node.resources.values()) for node in problem.network.nodes}
+    assert room == {"tm-a": {3.0}, "tm-b": {1.0}}
+    assert {operator.max_replicas for operator in problem.application.operators} <= {1, 2, 3, 4}
+    assert problem.evaluate(problem.current).feasible
+    spread = word_count(counter={"replicas": 3, "nodes": ("tm-a", "tm-b", "tm-b")}, parser={"group": "own"})
+    observation = fitted(FakeFlink(spread)).observation
+    assert observation.own_slots == {"tm-a": 2, "tm-b": 2}  # by group: a counter and a parser, and two counters
+
+
 def test_an_operator_that_no_slots_can_carry_is_named_and_does_not_stop_the_others():
     goals = Goals(busy_limit=0.5, rate_factor=2.0)
     fit = fitted(FakeFlink(rates=(150.0,), slots=1, managers=("tm-a",)))

@@ -243,6 +243,8 @@ def test_what_is_broadcast_does_not_divide():
     assert value == pytest.approx((200 / 3 + 150) / operator(fit, "enrich").service.value, rel=2e-3)
     assert abs(value - 0.95) < 0.06
     assert low < 0.95 < high
+    crowded = advise(fit).short  # five are needed, and another job holds four of the eight slots
+    assert crowded["enrich"].startswith("4 replicas, the most allowed, would be 83% busy against 80%")
     advice = advise(fit, Goals(busy_limit=0.85))
     assert replicas(advice)["enrich"] == 4
     assert said(advice.remarks, "every replica of enrich receives the 149.99 tuples/s that are broadcast")
@@ -434,6 +436,7 @@ def test_a_job_with_a_finished_operator_is_rescaled(watch):
     result = watch(flink, *RESCALE, "--rounds", 2)
     assert watch.steps()[-1] == "done", result.out
     assert puts(flink) == [2]
+    assert watch.steps().count("checkpoint") == 1  # without which Flink would replay all since the last
 
 
 def test_a_replica_that_has_finished_before_the_others_stands_still():

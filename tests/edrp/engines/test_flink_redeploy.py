@@ -80,6 +80,77 @@ def test_a_plan_that_is_refused_runs_as_before(watch, redeploy):
     assert len(watch.entries("observation")) == 2
 
 
+def counters(body, flink):
+    """Replicas of the counter that a request to run the job asks for."""
+    counts = body["flinkConfiguration"]["pipeline.jobvertex-parallelism-overrides"]
+    return int(dict(part.split(":") for part in counts.split(","))[flink.key("counter")])
+
+
+def test_a_plan_that_finds_no_slots_is_given_up_and_the_job_runs_as_before(watch, redeploy):
+    """Another job has taken the slots while this one was stopped."""
+    flink = busy()
+    flink.runnable = lambda body: counters(body, flink) == 1
+    result = redeploy(flink, "--rounds", 2)
+    assert result.code == 0, result.err
+    assert watch.steps()[-6:] == ["run", "started", "cancelling", "run", "started", "failed"]
+    assert [counters(body, flink) for _, path, body in flink.sent if path.endswith("/run")] == [2, 1]
+    assert [method for method, _, _ in flink.sent].count("PATCH") == 1
+    assert (flink.state, flink.waits, flink.named("counter").replicas) == ("RUNNING", False, 1)
+    (why,) = reasons(watch)
+    assert "the new plan did not run (the start of the job was not done within 60 s)" in why
+    assert f"the job runs as before ({flink.job_id}), from savepoint s3://bucket/savepoints/savepoint-1" in why
+    assert len(watch.entries("observation")) == 2
+    assert "which never ran, is cancelled, and the old plan started again" in words(result.out)
+
+
+def test_a_plan_that_ends_at_once_is_given_up_too(watch, redeploy):
+    flink = busy()
+
+    def end(body):
+        if counters(body, flink) == 2:
+            flink.before["GET", f"/jobs/{body['jobId']}"] = lambda: setattr(flink, "state", "FAILED")
+        return True
+
+    flink.runnable = end
+    result = redeploy(flink, "--rounds", 2)
+    assert result.code == 0, result.err
+    assert "the new plan did not run (job 'words' is FAILED" in reasons(watch)[0]
+    assert (flink.state, flink.named("counter").replicas) == ("RUNNING", 1)
+    assert "PATCH" not in [method for method, _, _ in flink.sent]
+
+
+def test_a_job_that_waits_for_its_old_slots_is_said_to(watch, redeploy):
+    flink = busy(runnable=lambda body: False)
+    result = redeploy(flink, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert f"({flink.job_id}, from savepoint s3://bucket/savepoints/savepoint-1) was started, and runs once" in reasons(watch)[0]
+    assert flink.state == "RUNNING"
+
+
+def test_a_watch_that_was_killed_while_it_went_back_says_how_to_start_the_job(watch, redeploy):
+    flink = busy()
+    flink.runnable = lambda body: counters(body, flink) == 1
+
+    def kill():
+        raise KeyboardInterrupt
+
+    flink.before["PATCH", ""] = lambda: setattr(watch.clock, "during", kill)
+    assert redeploy(flink).code == 130
+    assert watch.steps()[-1] == "cancelling"
+    result = redeploy(flink)
+    assert result.code == 2
+    assert "stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in words(result.err)
+
+
+def test_slots_that_another_job_takes_in_the_meantime_keep_the_job_running(watch, redeploy):
+    flink = busy()
+    flink.before["POST", "/checkpoints"] = lambda: flink.taken.update({"tm-a": 7, "tm-b": 8})
+    result = redeploy(flink, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert "the plan needs 2 slots; the job has 1, and 0 are free; start TaskManagers; nothing was changed" in reasons(watch)[0]
+    assert requests(flink) == ["checkpoints"]
+
+
 def test_a_job_that_started_without_an_answer_is_found(watch, redeploy):
     flink = busy()
 

@@ -16,13 +16,19 @@ def busy(**changes):
     return FakeEngine(**{"offered": lambda seconds: 180.0, **changes})
 
 
-def test_a_rescale_takes_a_checkpoint_first_and_is_read_back(watch):
+def requests(flink):
+    return [(method, path.removeprefix(f"{ROOT}/")) for method, path, _ in flink.sent]
+
+
+def test_a_rescale_is_followed_by_a_checkpoint_and_read_back(watch):
+    """One before it would not count: Flink waits for the next, and then replays all since the last."""
     flink = busy()
     result = watch(flink, *RESCALE, "--rounds", 2)
     assert result.code == 0, result.err
-    assert [(method, path) for method, path, _ in flink.sent] == [("POST", f"{ROOT}/checkpoints"), ("PUT", REQUIREMENTS)]
-    assert flink.sent[1][2][flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
-    assert watch.steps() == ["begin", "checkpoint", "requirements", "read back", "done"]
+    assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
+    assert flink.sent[0][2][flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
+    assert watch.steps() == ["begin", "requirements", "checkpoint", "read back", "done"]
+    assert flink.replayed == [pytest.approx(0.5)]  # what came while the checkpoint was made
     assert watch.entries("observation")[1]["operators"]["counter"]["replicas"] == 2
     assert watch.entries("outcome")[0]["covered"]
     assert "applying: done" in result.out
@@ -47,12 +53,62 @@ def failed(watch, result, *said):
     assert watch.entries()[-1]["kind"] == "stop"
 
 
+def test_checkpoints_are_triggered_until_one_counts(watch):
+    """Slots come late, or Flink waits after the rescale before: then what came before is no use."""
+    flink = busy(slots_after=3.0)
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert watch.steps()[-1] == "done"
+    assert 2 < requests(flink).count(("POST", "checkpoints")) < 8
+    assert flink.replayed == [pytest.approx(0.5)]
+
+
+def test_numbers_that_change_places_are_seen_by_operator(watch):
+    """As many replicas in all as before: the sum, which is told at once, does not show it."""
+    flink = busy(operators=word_count(parser={"replicas": 2}))
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert [flink.named(name).replicas for name in ("parser", "counter")] == [1, 2]
+    assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
+
+
+def test_checkpoints_that_fail_leave_the_rescale_to_flink_and_are_said(watch):
+    flink = busy(failing=True)
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert watch.steps()[-1] == "done"
+    assert flink.replayed[0] > flink.max_delay
+    assert "the checkpoint failed (CheckpointException)" in words(result.out)
+    assert "another one is tried" in words(result.out)
+
+
+def unsure(**changes):
+    """A busy cluster whose last checkpoint failed."""
+    return busy(**{"checkpoints": 9, "failed": 9, **changes})
+
+
+def test_after_a_checkpoint_that_failed_one_has_to_succeed_first(watch):
+    flink = unsure()
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert requests(flink) == [("POST", "checkpoints"), ("PUT", "resource-requirements"), ("POST", "checkpoints")]
+    assert watch.steps()[-1] == "done"
+
+
+def test_a_job_without_checkpoints_is_not_rescaled(watch):
+    """It would begin with nothing."""
+    flink = busy()
+    flink.instead[f"{ROOT}/checkpoints"] = 404
+    failed(watch, watch(flink, *RESCALE, "--rounds", 1), "/checkpoints", "HTTP 404")
+    assert not flink.sent
+
+
 def test_a_stale_checkpoint_is_not_enough(watch):
     class Stale(FakeEngine):
         def checkpoint(self):
             return {**super().checkpoint(), "id": 7}
 
-    flink = Stale(offered=lambda seconds: 180.0)
+    flink = Stale(offered=lambda seconds: 180.0, failed=9)
     failed(watch, watch(flink, *RESCALE, "--rounds", 1), "newest complete checkpoint is 7, older than 8", "nothing was changed")
     assert not puts(flink)
 
@@ -70,20 +126,20 @@ FAILURE = {"status": {"id": "COMPLETED"}, "operation": {"failureCause": {"class"
     ],
 )
 def test_what_is_refused_or_fails_changes_nothing(watch, request_, answer, said):
-    flink = busy()
+    flink = unsure()
     flink.before[request_] = lambda: answer
     failed(watch, watch(flink, *RESCALE, "--rounds", 1), *said)
     assert flink.bounds["counter"] == (1, 1)
 
 
 def test_a_checkpoint_that_takes_for_ever_is_not_enough(watch):
-    flink = busy(checkpoint_polls=10_000)
+    flink = unsure(checkpoint_polls=10_000)
     failed(watch, watch(flink, *RESCALE, "--rounds", 1), "the checkpoint was not done within 60 s")
     assert not puts(flink)
 
 
 def test_requirements_that_somebody_else_changed_are_left_alone(watch):
-    flink = busy()
+    flink = unsure()
     flink.before["POST", "/checkpoints"] = lambda: flink.bounds.update(counter=(1, 4))
     failed(watch, watch(flink, *RESCALE, "--rounds", 1), "not those observed", "somebody else changes the job")
     assert not puts(flink)
@@ -217,6 +273,17 @@ def test_the_wrong_scheduler_is_said(watch):
     assert not flink.sent
 
 
+def test_reactive_mode_is_said_before_anything_is_asked_for(watch):
+    flink = busy()
+    flink.instead["/config"] = {"flink-version": "2.3.0", "features": {"web-rescale": False}}
+    flink.instead["/jobmanager/config"] = [{"key": "scheduler-mode", "value": "reactive"}]
+    result = watch(flink, *RESCALE, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert "replicas follow the slots (reactive mode)" in words(result.out)
+    assert "Flink refuses to be asked for others" in words(result.out)
+    assert not flink.sent
+
+
 def test_counters_that_run_back_are_no_rates(watch):
     class Back(FakeEngine):
         def vertex(self, operator):
@@ -234,7 +301,7 @@ def test_counters_that_run_back_are_no_rates(watch):
 
 
 def test_a_stop_before_the_request_changes_nothing(watch):
-    flink = busy()
+    flink = unsure()
     clock = FakeClock(flink)
     flink.before["POST", "/checkpoints"] = lambda: clock.stop("SIGTERM")
     result = watch(flink, *RESCALE, clock=clock)
@@ -265,4 +332,4 @@ def test_a_watch_that_was_killed_in_between_is_said(watch):
     assert watch.steps()[-1] == "requirements"
     result = watch(flink, *RESCALE, "--rounds", 1)
     assert "the watch ended in between" in result.out
-    assert watch.steps()[3] == "failed"
+    assert watch.steps()[2] == "failed"

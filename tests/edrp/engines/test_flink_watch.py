@@ -2,11 +2,12 @@
 
 import json
 import os
+import shlex
 import signal
 
 import pytest
 from fake_engine import ROOT, FakeClock, FakeEngine
-from fake_flink import JOB
+from fake_flink import JOB, word_count
 from watching import RESCALE, words
 
 from edrp.engines.clock import SystemClock, stopping_on_signals
@@ -167,6 +168,11 @@ def test_every_operator_that_may_change_needs_a_floor_and_a_ceiling(watch):
     result = watch(FakeEngine(), *limits, "--replicas", "counter=1:4")
     assert result.code == 2
     assert "operator parser: has no floor and ceiling" in words(result.err)
+    operators = word_count(parser={"name": "it's; parser"}, counter={"inputs": (("it's; parser", "HASH"),)})
+    named = FakeClock(FakeEngine(operators), start=1.75e9)
+    result = watch(named.flink, *limits, "--replicas", "counter=1:4", clock=named)
+    command = words(result.err).partition("give ")[2].partition(", or")[0]
+    assert shlex.split(command) == ["--replicas", "it's; parser=1:4"]
     later = FakeClock(FakeEngine(), start=1.8e9)
     result = watch(later.flink, *limits, "--replicas", "countr=1:4", clock=later)
     assert "--replicas countr: is no operator of the job" in words(result.err)

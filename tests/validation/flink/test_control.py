@@ -32,7 +32,8 @@ def test_a_day_of_taxi_trips_is_scaled_to_its_peak_and_drawn_by_the_seed(tmp_pat
     assert len(day.rates) * day.step == pytest.approx(1200.0)
     assert day.speed == 72
     assert day == taxi_day(1, 1200.0, 180.0, tmp_path)
-    assert len({taxi_day(seed, 1200.0, 180.0, tmp_path).origin for seed in range(20)}) == 3
+    origins = {taxi_day(seed, 1200.0, 180.0, tmp_path).origin for seed in range(20)}
+    assert origins == {f"New York taxi trips, 2013-01-0{day}" for day in (1, 2, 3)}
     with pytest.raises(EdrpError, match="nyc_taxi"):
         taxi_day(1, 1200.0, 180.0, tmp_path / "nowhere")
 

@@ -60,7 +60,7 @@ def simulate(
         budget.spend(OBSERVED * len(scenario.application.operators))
         run.act(tuple(policy.observe(run.observe())))
         run.advance(current)
-        if budget.now() > until:
+        if budget.passed(until):
             raise OutOfTimeError("the limit came before the end of the run")
     return run.document()
 

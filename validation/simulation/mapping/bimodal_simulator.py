@@ -92,7 +92,7 @@ class _SimulatedRun:
 
     def advance(self, until: float, deadline: float) -> None:
         """Let tasks flow, end and change links until some time, or until none is left, unless the deadline comes first."""
-        while budget.now() <= deadline:
+        while not budget.passed(deadline):
             if not self._running.count:
                 self._now = until
                 return

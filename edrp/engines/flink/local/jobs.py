@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from edrp.engines.downtime import SLOT_SECONDS
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.local.rest import LocalRest, wait_until
 
@@ -88,7 +90,7 @@ class RunningJob:
         wait_until(look, seconds, "does not run with all replicas", f"job {self.key}")
 
     def rescale(self, replicas: Mapping[str, int], seconds: float = SECONDS_TO_DEPLOY) -> None:
-        """Change numbers of replicas while the job runs, after a fresh checkpoint, and wait until they are there.
+        """Change numbers of replicas while the job runs, with a checkpoint as soon as that counts, and wait until they are there.
 
         Raises
         ------
@@ -99,11 +101,21 @@ class RunningJob:
         unknown = [name for name in replicas if name not in names]
         if unknown:
             raise EngineError(f"operator {unknown[0]!r}", f"is none of the job's; they are {', '.join(names)}")
-        self.checkpoint()
         requirements = self._rest.get(f"{self._root}/resource-requirements")
         for name, count in replicas.items():
             requirements[names[name]]["parallelism"] = {"lowerBound": count, "upperBound": count}
         self._rest.put(f"{self._root}/resource-requirements", requirements)
+        total = sum(row["parallelism"]["upperBound"] for row in requirements.values())
+        time.sleep(SLOT_SECONDS)
+
+        def look() -> bool | None:
+            with suppress(EngineError):  # the rescale ends those under way
+                self.checkpoint()
+            time.sleep(SLOT_SECONDS)
+            tasks = {row["jid"]: row["tasks"]["total"] for row in self._rest.get("/jobs/overview")["jobs"]}
+            return True if tasks.get(self.key) == total else None
+
+        wait_until(look, seconds, "is not rescaled", f"job {self.key}")
         self.wait_until_running(replicas, seconds)
 
     def checkpoint(self) -> None:

@@ -8,8 +8,7 @@ from itertools import count
 import numpy as np
 
 from edrp.core.methods import Method, Options
-from edrp.core.solution import Answer, StoppedBecause
-from edrp.core.tolerances import CLOSED_GAP
+from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
 from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
@@ -227,7 +226,7 @@ class _BoundedSearch:
                 return Answer("infeasible", "finished", size=size)
             return Answer("none", stopped, bound=self.bound if np.isfinite(self.bound) else None, size=size)
         bound = min(self.bound, self.objective) if np.isfinite(self.bound) or self.bound > 0 else None
-        proven = bound is not None and self.objective - bound <= max(self.options.gap * abs(self.objective), CLOSED_GAP)
+        proven = bound is not None and within_gap(self.objective, bound, self.options.gap)
         return Answer(
             status="optimal" if proven else "feasible",
             stopped_because="finished" if proven else stopped,

@@ -1,0 +1,363 @@
+"""The last word on what a solver leaves open or calls infeasible: our own branch and bound, whose leaves hold for certain.
+
+A solver prunes by absolute tolerances, and its bound may lie below the optimum by more than the resolution of objectives
+(`edrp.core.solution.resolution`). The tree of certificates (`edrp.backends.proof_tree`) closes that gap: it excludes everything
+that is better than the incumbent by more than the resolution, and goes on from a better point where it finds one. Bounds of
+leaves are computed with an estimate of their rounding error, and with fractions where that is too large.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
+from edrp.backends.highs import solve_arrays
+from edrp.backends.points import bounded, polished
+from edrp.backends.proof_tree import BetterPointError, Box, Branch, NotClosedError, Relaxation, Tree
+from edrp.core.arrays import Floats
+from edrp.core.budget import deadline, now
+from edrp.core.errors import OutOfTimeError
+from edrp.core.program import Arrays
+from edrp.core.solution import resolution
+from edrp.core.tolerances import (
+    FEASIBILITY_TOLERANCE,
+    IMPLIED_BOUND_ROOM,
+    REFINED_REDUCED_COST,
+    SMALL_REDUCED_COST,
+    SUM_ROUNDING,
+)
+
+EPS = float(np.finfo(float).eps)
+
+STEPS = 4
+"""Steps of iterative refinement: each adds about ten digits to multipliers, of which twenty are enough."""
+
+MAX_DENSE = 10**6
+"""Entries of the system of equations by which multipliers are refined, at most."""
+
+ROUNDS = 10
+"""Rounds in which rows imply bounds of columns."""
+
+AIM = 2.0**-10
+"""Size that the tolerance gets by the scale of the objective, unless its largest cost becomes more than `MAX_COST`."""
+
+MAX_COST = 2.0**24
+
+MAX_SIZE = 50_000
+"""Columns, rows and nonzeros of a program up to which it is given to the tree, whose linear programs nothing interrupts."""
+
+TINY_SIZE = 60
+"""The same up to which every optimum is proven."""
+
+CLOSING = 20.0
+"""Units of work at most for a proof that nothing is better than what a solver leaves open."""
+
+SHARE, LEAST = 0.25, 0.01
+"""Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
+
+FINISHED = ("finished", "iteration_limit")
+"""Why a solver stopped where no limit of the run did that."""
+
+UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor another run with other tolerances confirms it"
+"""Note where infeasibility has no evidence."""
+
+
+class Closing(Tree):
+    """A tree that proves an optimum or infeasibility for certain, and takes a better point for the new incumbent.
+
+    Parameters
+    ----------
+    arrays
+        The program.
+    target
+        Value of the incumbent, None to prove that there is no point; a point that is found is raised as `BetterPointError`.
+    tolerance
+        By how much an optimum may be better than the incumbent.
+
+    Attributes
+    ----------
+    point : the best one that was found, None while that is the incumbent.
+    target : its value, or that of the incumbent.
+    """
+
+    def __init__(self, arrays: Arrays, target: float | None, tolerance: float) -> None:
+        wide = widened(arrays, FEASIBILITY_TOLERANCE if target is None else SUM_ROUNDING)
+        super().__init__(with_implied_bounds(wide, target), target, tolerance)
+        self.target = target
+        self.point: Floats | None = None
+        self._program, self._tolerance = arrays, tolerance
+        self._sizes = abs(self._transposed)
+        self._entries = np.diff(self._transposed.indptr) + 2
+
+    def _found(self, box: Box, solved: Relaxation) -> Branch | None:
+        """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left."""
+        result = ProgramResult("feasible", "finished", solved.point, solved.value, None, 0.0)
+        better = polished(self._program, result)
+        if better is not None and better.values is not None and better.objective is not None:
+            if self.target is None:
+                raise BetterPointError(better.objective, better.values)
+            if better.objective < self.target:
+                self.aim_at(better.objective, self._tolerance)
+                self.target, self.point = better.objective, better.values
+            if solved.value >= self.cutoff and self._closes(box, solved):
+                return None
+        return self._any_branch(box, solved)
+
+    def _any_branch(self, box: Box, solved: Relaxation) -> Branch:
+        """A branch on a column that is not fixed, the most fractional one.
+
+        Raises
+        ------
+        NotClosedError
+            When all integer columns are fixed.
+        """
+        free = np.flatnonzero(self.arrays.integer & (box[0] < box[1]))
+        if not free.size:
+            raise NotClosedError("a leaf cannot be closed for certain")
+        value = np.clip(solved.point[free], box[0][free], box[1][free])
+        column = int(np.argmax(np.abs(value - np.round(value))))
+        floor = min(math.floor(value[column]), box[1][free[column]] - 1.0)
+        return Branch("S", int(free[column]), int(floor))
+
+    def _closes(self, box: Box, solved: Relaxation) -> bool:
+        """Whether the multipliers of a leaf hold for certain."""
+        if (box[0] > box[1]).any():
+            return True
+        if solved.value < math.inf:
+            return self._reaches(solved.multipliers, box, self.better, costs=True)
+        size = float(np.abs(solved.multipliers).max(initial=0.0)) or 1.0
+        return any(self._reaches(sign / size * solved.multipliers, box, 0.0, costs=False) for sign in (1.0, -1.0))
+
+    def _reaches(self, y: Floats, box: Box, least: float, *, costs: bool) -> bool:
+        """Whether multipliers prove more than so much, with fractions if need be."""
+        return self._certain(y, box, costs=costs) > least or self._exact(y, box, costs=costs) > least
+
+    def _certain(self, y: Floats, box: Box, *, costs: bool) -> float:
+        """A bound that multipliers prove, lower than it by all that rounding can have made of it."""
+        arrays = self.arrays
+        cost = arrays.objective if costs else np.zeros_like(arrays.objective)
+        side = np.where(y > 0, arrays.row_lower, arrays.row_upper)
+        y, side = np.where(np.isfinite(side), y, 0.0), np.where(np.isfinite(side), side, 0.0)
+        reduced = cost - self._transposed @ y
+        error = EPS * self._entries * (np.abs(cost) + self._sizes @ np.abs(y))
+        with np.errstate(invalid="ignore"):
+            products = [worth * end for worth in (reduced - error, reduced + error) for end in box]
+        terms = np.min([np.where(np.isnan(product), 0.0, product) for product in products], axis=0, initial=math.inf)
+        if not np.isfinite(terms).all():
+            return -math.inf
+        parts = np.concatenate([y * side, terms, [arrays.constant if costs else 0.0]])
+        return float(parts.sum() - 2 * EPS * parts.size * np.abs(parts).sum())
+
+    def _exact(self, y: Floats, box: Box, *, costs: bool) -> float:
+        """The bound of multipliers refined until reduced costs that are next to nothing are nothing, computed with fractions."""
+        arrays = self.arrays
+        cost = arrays.objective if costs else np.zeros_like(arrays.objective)
+        side = np.where(y > 0, arrays.row_lower, arrays.row_upper)
+        y = np.where(np.isfinite(side) & (np.abs(y) > SMALL_REDUCED_COST * np.abs(y).max(initial=0.0)), y, 0.0)
+        rows = np.flatnonzero(y)
+        small = np.abs(cost - self._transposed @ y) <= SMALL_REDUCED_COST * (np.abs(cost) + self._sizes @ np.abs(y))
+        columns = np.flatnonzero(small)
+        if rows.size * columns.size > MAX_DENSE:
+            return -math.inf
+        exact = [Fraction(value) for value in y.tolist()]
+        reduced = self._reduced(cost, exact)
+        system = arrays.matrix[rows][:, columns].toarray().T
+        for _ in range(STEPS if system.size else 0):
+            left = np.array([float(reduced[column]) for column in columns])
+            for row, step in zip(rows, np.linalg.lstsq(system, left)[0].tolist(), strict=True):
+                exact[row] += Fraction(step)
+            reduced = self._reduced(cost, exact)
+        total = Fraction(arrays.constant) if costs else Fraction(0)
+        ends = [(exact[row], arrays.row_lower[row], arrays.row_upper[row]) for row in rows]
+        settled = [
+            Fraction(0) if near and abs(worth) < REFINED_REDUCED_COST else worth
+            for near, worth in zip(small, reduced, strict=True)
+        ]
+        ends += zip(settled, *box, strict=True)
+        for worth, low, high in ends:
+            end = float(low if worth > 0 else high)
+            if worth and not math.isfinite(end):
+                return -math.inf
+            total += worth * Fraction(end) if worth else 0
+        return float(total)
+
+    def _reduced(self, cost: Floats, y: list[Fraction]) -> list[Fraction]:
+        """Reduced costs, exactly."""
+        matrix = self._transposed
+        starts, rows, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+        return [
+            Fraction(own) - sum((Fraction(values[k]) * y[rows[k]] for k in range(*starts[j : j + 2]) if y[rows[k]]), Fraction(0))
+            for j, own in enumerate(cost.tolist())
+        ]
+
+
+def widened(arrays: Arrays, share: float) -> Arrays:
+    """The program with rows that are wider by a share of what they add up, so that no point is lost that tolerances allow."""
+    matrix = arrays.matrix
+    ends = np.abs([arrays.lower, arrays.upper])
+    size = np.where(arrays.integer & np.isfinite(ends).all(axis=0), ends.max(axis=0, initial=1.0), 1.0)
+    terms = sparse.csr_array((np.abs(matrix.data) * size[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape)
+    largest = terms.max(axis=1).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[0])
+    if share >= FEASIBILITY_TOLERANCE:
+        largest = np.ones(matrix.shape[0])
+    lower, upper = ((side, np.where(np.isfinite(side), np.abs(side), 0.0)) for side in (arrays.row_lower, arrays.row_upper))
+    return replace(
+        arrays,
+        row_lower=lower[0] - share * np.maximum(largest, lower[1]),
+        row_upper=upper[0] + share * np.maximum(largest, upper[1]),
+    )
+
+
+def with_implied_bounds(arrays: Arrays, cutoff: float | None) -> Arrays:
+    """The program with finite bounds where rows imply them, or the cutoff: worse points do not matter."""
+    matrix, low, high = arrays.matrix, arrays.row_lower, arrays.row_upper
+    if cutoff is not None:
+        matrix = sparse.csr_array(sparse.vstack([matrix, sparse.csr_array(arrays.objective[None, :])]))
+        low, high = np.append(low, -np.inf), np.append(high, cutoff - arrays.constant)
+    lower, upper = arrays.lower.copy(), arrays.upper.copy()
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    column, value = matrix.indices, matrix.data
+    for _ in range(ROUNDS):
+        opened = np.isinf(lower).sum() + np.isinf(upper).sum()
+        if not opened:
+            break
+        for sign, side in ((1.0, high), (-1.0, low)):
+            ends = np.where(sign * value > 0, lower[column], upper[column])
+            parts = np.where(np.isfinite(ends), sign * value * ends, 0.0)
+            free = np.bincount(row, np.isinf(ends), matrix.shape[0])
+            total = np.bincount(row, parts, matrix.shape[0])
+            usable = (free[row] - np.isinf(ends) == 0) & np.isfinite(side[row]) & (value != 0)
+            limit = (sign * side[row] - (total[row] - parts))[usable] / (sign * value[usable])
+            at, up = column[usable], sign * value[usable] > 0
+            room = IMPLIED_BOUND_ROOM * np.maximum(1.0, np.abs(limit))
+            for bounds, chosen, way in ((upper, up, 1.0), (lower, ~up, -1.0)):
+                best = np.full(bounds.size, way * np.inf)
+                pick = np.minimum if way > 0 else np.maximum
+                pick.at(best, at[chosen], limit[chosen] + way * room[chosen])
+                bounds[np.isinf(bounds)] = best[np.isinf(bounds)]
+        if np.isinf(lower).sum() + np.isinf(upper).sum() == opened:
+            break
+    return replace(arrays, lower=lower, upper=upper)
+
+
+def scale_of(arrays: Arrays, tolerance: float) -> float:
+    """A power of two that makes the tolerance on an objective large next to those of linear programs."""
+    largest = float(np.abs(arrays.objective).max(initial=0.0))
+    factor = AIM / tolerance
+    if largest > 0:
+        factor = min(factor, MAX_COST / largest)
+    return 2.0 ** math.floor(math.log2(factor))
+
+
+def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float) -> ProgramResult:
+    """The result of a solver, its claim settled: optimal where the incumbent is, and infeasible only with evidence.
+
+    Optima of programs of up to `TINY_SIZE` are proven once more, as far as that is cheap.
+
+    Parameters
+    ----------
+    arrays
+        The program as the solver got it, its objective divided by `scale`.
+    result
+        Of the solver; one that a limit has stopped is returned as it is.
+    work
+        Units of work that went into it.
+    """
+    if result.stopped_because not in FINISHED or result.status == "unbounded":
+        return result
+    if result.status in ("infeasible", "none"):
+        result = _with_evidence(arrays, result, settings, scale, max(LEAST, SHARE * work))
+    if result.status == "feasible":
+        return _proven(arrays, result, settings, scale, CLOSING)
+    if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
+        return _proven(arrays, result, settings, scale, SHARE * work)
+    return result
+
+
+def _with_evidence(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
+    """Infeasible where our tree proves it or HiGHS, asked again in another way, agrees; else the point that was found."""
+    start = None
+    try:
+        if arrays.size <= MAX_SIZE:
+            with deadline(now() + units):
+                start = point_of(arrays)
+            if start is None:
+                return ProgramResult("infeasible", "finished", None, None, None, result.seconds)
+    except (NotClosedError, OutOfTimeError):
+        pass
+    try:
+        second = solve_arrays(arrays, replace(settings, start=start, own_tolerances=True))
+    except OutOfTimeError:
+        second = replace(result, status="none", stopped_because="time_limit")
+    if second.status == "infeasible" and start is None:
+        return result if result.status == "infeasible" else replace(second, seconds=result.seconds + second.seconds)
+    better = polished(arrays, second)
+    if better is not None and better.values is not None:
+        return bounded(better, settings.gap, scale)
+    if start is not None:
+        return point_result(arrays, start, second)
+    return replace(result, status="none", stopped_because=second.stopped_because, notes=(*result.notes, UNDECIDED))
+
+
+def point_result(arrays: Arrays, point: Floats, result: ProgramResult) -> ProgramResult:
+    """A result with a point of a program as its incumbent, and without a bound."""
+    objective = float(arrays.objective @ point + arrays.constant)
+    return replace(result, status="feasible", values=point, objective=objective, bound=None)
+
+
+def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
+    """The same result, optimal or with a better point, where the tree ends."""
+    assert result.values is not None
+    assert result.objective is not None
+    value = scale * result.objective
+    tolerance = max(settings.gap * abs(value), resolution(value)) / scale
+    if arrays.size > MAX_SIZE:
+        return result
+    try:
+        with deadline(now() + units):
+            best, objective = closed(arrays, result.values, tolerance)
+    except (NotClosedError, OutOfTimeError):
+        return result
+    bound = objective - tolerance if result.bound is None else min(objective, max(result.bound, objective - tolerance))
+    notes = tuple(note for note in result.notes if note not in (LEFT_OPEN, UNCONFIRMED, LET_THROUGH))
+    return replace(
+        result, status="optimal", stopped_because="finished", values=best, objective=objective, bound=bound, notes=notes
+    )
+
+
+def closed(arrays: Arrays, point: Floats, tolerance: float) -> tuple[Floats, float]:
+    """The best point of a program, from an incumbent on, and its value: nothing is better by more than the tolerance.
+
+    Raises
+    ------
+    NotClosedError
+        When a leaf cannot be closed.
+    OutOfTimeError
+        When the deadline has passed.
+    """
+    scale = scale_of(arrays, tolerance)
+    scaled = replace(arrays, objective=arrays.objective * scale, constant=arrays.constant * scale)
+    tree = Closing(scaled, float(scaled.objective @ point + scaled.constant), tolerance * scale)
+    tree.run()
+    best = point if tree.point is None else tree.point
+    return best, float(arrays.objective @ best + arrays.constant)
+
+
+def point_of(arrays: Arrays) -> Floats | None:
+    """A point of a program, or None: it is certain that there is none, even where rows may be missed by a tolerance.
+
+    Raises
+    ------
+    NotClosedError, OutOfTimeError
+        As of `closed`.
+    """
+    try:
+        Closing(arrays, None, 1.0).run()
+    except BetterPointError as error:
+        return error.point
+    return None
