@@ -103,9 +103,10 @@ def _is_rescaled(before: dict[str, int], steps: FlinkSteps) -> bool:
     """Whether other numbers of replicas run: by their sum, which is told at once, or by each, which is kept for seconds."""
     key = steps.root.rpartition("/")[2]
     tasks = next((row.get("tasks") for row in steps.get("/jobs/overview")["jobs"] if row["jid"] == key), None) or {}
-    if tasks.get("total") not in (None, 0, sum(before.values())):
+    if not tasks.get("finished") and tasks.get("total") not in (None, 0, sum(before.values())):
         return True
-    return any(vertex["parallelism"] != before.get(vertex["id"]) for vertex in steps.job()["vertices"])
+    now = {vertex["id"]: vertex["parallelism"] for vertex in steps.job()["vertices"]}
+    return any(now.get(key) != count for key, count in before.items())  # those that have finished are not among them
 
 
 def _wait_until_running(change: Change, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
