@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+import numpy as np
 import pytest
 from market_split import market_split
 from topologies import many
@@ -70,3 +71,46 @@ def test_a_mapping_stops_between_messages():
     solution = edrp.solve(problem, "process-map", time_limit=0.2, max_messages=100_000_000)
     assert perf_counter() - began < 0.2 + SECOND
     assert solution.stopped_because == "time_limit"
+
+
+def fixed_tasks(operators: int, nodes: int):
+    """Four to twelve tasks of each operator, in a tree of streams, on equal nodes; the peak load is to be least."""
+    random = np.random.default_rng(0)
+    described = [
+        {
+            "name": f"o{i}",
+            "external_rate": 0.0 if i else 500.0,
+            "min_replicas": (tasks := int(random.integers(4, 13))),
+            "max_replicas": tasks,
+            "resources": 1.0,
+            "usage": {"cpu": {"per_replica": random.random()}, "io": {"per_replica": random.random(), "per_tuple": 0.001}},
+        }
+        for i in range(operators)
+    ]
+    streams = [{"source": f"o{random.integers(max(0, i - 4), i)}", "target": f"o{i}"} for i in range(1, operators)]
+    slots = 2.0 + sum(operator["max_replicas"] for operator in described) // nodes
+    hosts = [{"name": f"n{u}", "resources": slots, "capacity": {"cpu": 100.0, "io": 100.0}} for u in range(nodes)]
+    return edrp.EdrpProblem(
+        application={"operators": described, "streams": streams},
+        network={"nodes": hosts, "between_zones": {"delay": 0.001}},
+        weights={"peak_load": 1.0},
+    )
+
+
+def test_pricing_of_patterns_of_many_tasks_stops():
+    edrp.solve(fixed_tasks(8, 8), "fixed-tasks", work_limit=0.5)  # loads kernels
+    problem = fixed_tasks(180, 100)
+    began = perf_counter()
+    solution = edrp.solve(problem, "fixed-tasks", time_limit=2.0)
+    assert perf_counter() - began < 2.0 + SECOND
+    assert solution.status == "feasible"
+
+
+def test_a_map_of_many_components_is_found_within_the_limit():
+    """Where tables are large no kernel is interpreted, not even at first."""
+    problem = mapping_problem(64, components=64, seed=0)
+    edrp.solve(problem, work_limit=0.1)  # loads kernels
+    began = perf_counter()
+    solution = edrp.solve(problem, time_limit=0.5)
+    assert perf_counter() - began < 0.5 + SECOND
+    assert solution.status == "feasible"
