@@ -10,6 +10,7 @@ from edrp.core.kinds import find_kind, kinds
 from edrp.core.methods import FirstOf, Method, Options, ResolvedMethod, get_method, methods
 from edrp.core.solution import Answer
 from edrp.core.wording import suggestion
+from edrp.enactment.leasing import LeasingProblem
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.placement.compact import estimated_columns
@@ -203,6 +204,11 @@ def choose_for_snapshot(problem: EnactmentProblem) -> Method:
     needed, rule = sum(problem.minimum_instances.values()), get_method("first-fit-decreasing", problem.kind)
     small = needed <= MAX_PROVEN_CONTAINERS
     return _helped_out(problem, get_method("highs", problem.kind), rule) if small else rule.resolve(problem)
+
+
+def choose_for_leasing(problem: LeasingProblem) -> Method:
+    """`highs`; under a limit `first-fit-leases` answers where it has nothing in time."""
+    return _helped_out(problem, get_method("highs", problem.kind), get_method("first-fit-leases", problem.kind))
 
 
 MAX_FLOWS_ON_ARCS = 200_000

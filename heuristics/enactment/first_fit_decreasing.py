@@ -51,7 +51,7 @@ class FirstFitDecreasing(SnapshotRule):
 def fewest_packed(sizes: PricedSizes, fewest: Ints) -> Packing | str:
     """The fewest instances, shape (operators,), by first fit in up to three attempts; or which find no room in the second."""
     decreasing = sizes.decreasing()
-    places = (sizes.room.T * np.minimum(sizes.max_hosts, UNNEEDED)).sum(axis=1) / fewest
+    places = (sizes.room.T * np.minimum(sizes.max_hosts, UNNEEDED)).sum(axis=1) / np.maximum(fewest, 1)
     for order in (decreasing, sorted(decreasing, key=places.__getitem__)):
         packing = Packing(sizes)
         missing = {index: packing.first_fit(index, int(fewest[index])) for index in order}
