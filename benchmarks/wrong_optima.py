@@ -225,10 +225,10 @@ def timed_last_word() -> Iterator[list[float]]:
     seconds: list[float] = []
     word = backends.last_word
 
-    def timed(*given: Any) -> Any:
+    def timed(*given: Any, **named: Any) -> Any:
         begun = time.process_time()
         try:
-            return word(*given)
+            return word(*given, **named)
         finally:
             seconds.append(time.process_time() - begun)
 
