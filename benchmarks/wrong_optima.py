@@ -37,7 +37,7 @@ from edrp import backends
 from edrp.backends import highs, solve_program
 from edrp.backends.base import SolverOptions, bounds_prove
 from edrp.backends.highs import solve_arrays
-from edrp.core.errors import EdrpError
+from edrp.core.errors import EdrpError, VerificationError
 from edrp.core.kinds import get_kind
 from edrp.formulations.formulation import best_feasible
 from edrp.formulations.methods import formulate
@@ -225,10 +225,10 @@ def timed_last_word() -> Iterator[list[float]]:
     seconds: list[float] = []
     word = backends.last_word
 
-    def timed(*given: Any) -> Any:
+    def timed(*given: Any, **named: Any) -> Any:
         begun = time.process_time()
         try:
-            return word(*given)
+            return word(*given, **named)
         finally:
             seconds.append(time.process_time() - begun)
 
@@ -239,6 +239,16 @@ def timed_last_word() -> Iterator[list[float]]:
         backends.last_word = word
 
 
+def ended(problem: Any, backend: str, work_limit: float) -> tuple[str, str]:
+    """How the answer of a backend to a problem ends, and why; a claim that the evaluator refutes is "refuted"."""
+    try:
+        solution = edrp.solve(problem, backend, work_limit=work_limit)
+    except VerificationError as error:
+        return "refuted", str(error)
+    limited = solution.stopped_because == "work_limit"
+    return "work limit" if limited else solution.status, solution.stopped_because
+
+
 def left_open(kind: str, wanted: int, drawn: int, folder: Path | None = None, work_limit: float = OPEN_WORK) -> int:
     """Solve so many problems of a kind, print a row, and return how many were left open although the solver had finished."""
     ends: Counter[str] = Counter()
@@ -247,14 +257,13 @@ def left_open(kind: str, wanted: int, drawn: int, folder: Path | None = None, wo
         for backend in ("highs", OTHERS[seed % len(OTHERS)]):
             begun = time.process_time()
             with timed_last_word() as seconds:
-                solution = edrp.solve(problem, backend, work_limit=work_limit)
+                end, why = ended(problem, backend, work_limit)
             added.append(sum(seconds))
             took.append(time.process_time() - begun - added[-1])
-            limited = solution.stopped_because == "work_limit"
-            ends["work limit" if limited else solution.status] += 1
-            if solution.status not in PROVEN:
-                left += not limited
-                print(f"  {kind} {seed} {backend}: {solution.status}, {solution.stopped_because}", flush=True)
+            ends[end] += 1
+            if end not in PROVEN:
+                left += end != "work limit"
+                print(f"  {kind} {seed} {backend}: {end}, {why}", flush=True)
                 if folder is not None:
                     (folder / f"{kind}-{seed}-{backend}.json").write_text(problem.model_dump_json())
     counts = ", ".join(f"{number} {status}" for status, number in sorted(ends.items()))

@@ -142,7 +142,7 @@ def _solved(program: Program, backend: Backend, settings: SolverOptions) -> Prog
         settle = _settled if settings.tiny else _solved_once
         began = now()
         result = _within_rounding(scaled, settle(scaled, backend, settings, scale))
-        result = last_word(scaled, result, settings, scale, now() - began)
+        result = last_word(scaled, result, settings, scale, now() - began, doubted="tolerances" not in backend.features)
         return replace(result, objective=times(result.objective, scale), bound=times(result.bound, scale))
     except OutOfTimeError as error:
         return ProgramResult("none", "time_limit", None, None, None, 0.0, (str(error),))

@@ -57,6 +57,9 @@ TINY_SIZE = 60
 CLOSING = 20.0
 """Units of work at most for a proof that nothing is better than what a solver leaves open."""
 
+DOUBTED = 0.5
+"""The same for an optimum of a solver that loses some."""
+
 SHARE, LEAST = 0.25, 0.01
 """Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
 
@@ -254,7 +257,9 @@ def scale_of(arrays: Arrays, tolerance: float) -> float:
     return 2.0 ** math.floor(math.log2(factor))
 
 
-def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float) -> ProgramResult:
+def last_word(
+    arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, work: float, *, doubted: bool = False
+) -> ProgramResult:
     """The result of a solver, its claim settled: optimal where the incumbent is, and infeasible only with evidence.
 
     Optima of programs of up to `TINY_SIZE` are proven once more, as far as that is cheap.
@@ -267,6 +272,8 @@ def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, sc
         Of the solver; one that a limit has stopped is returned as it is.
     work
         Units of work that went into it.
+    doubted
+        Whether optima of all programs are to be proven: SciPy cannot forbid restarts, which lose some.
     """
     if result.stopped_because not in FINISHED or result.status == "unbounded":
         return result
@@ -274,6 +281,8 @@ def last_word(arrays: Arrays, result: ProgramResult, settings: SolverOptions, sc
         result = _with_evidence(arrays, result, settings, scale, max(LEAST, SHARE * work))
     if result.status == "feasible":
         return _proven(arrays, result, settings, scale, CLOSING)
+    if result.status == "optimal" and doubted and arrays.integer.any():
+        return _proven(arrays, result, settings, scale, DOUBTED)
     if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
         return _proven(arrays, result, settings, scale, SHARE * work)
     return result

@@ -64,6 +64,12 @@ def test_optima_that_were_cut_off(name, backend):
     assert solution.objective == pytest.approx(OPTIMA[name], rel=1e-8)
 
 
+def test_an_optimum_that_scipy_loses_at_a_restart_is_found_by_the_tree():
+    """0.8 % above, after the first node, so that no look at what presolve alone has decided helps."""
+    solution = edrp.solve(edrp.load(CASES[0].parent / "restarts" / "rescale_966_scipy.json"), "scipy")
+    assert (solution.status, solution.objective) == ("optimal", pytest.approx(0.08775122262931567, rel=1e-8))
+
+
 @pytest.mark.parametrize("seed", [0, 2])
 @pytest.mark.parametrize("backend", ["highs", "scipy"])
 def test_an_optimum_that_meets_its_bound_is_not_lost_over_a_tiny_penalty(backend, seed):
@@ -274,7 +280,7 @@ def test_a_point_that_only_a_solvers_tolerances_let_through_is_not_handed_on(mon
     for start in (None, np.array([2.0])):
         found = solve_program(program, "loose", start=start)
         assert (found.status, found.objective, found.values.tolist()) == ("optimal", -2.0, [2.0])
-    monkeypatch.setattr("edrp.backends.last_word", lambda arrays, result, *_: result)
+    monkeypatch.setattr("edrp.backends.last_word", lambda arrays, result, *_, **__: result)
     result = solve_program(program, "loose")
     assert (result.status, result.values, result.notes[-1]) == ("none", None, LET_THROUGH)
     known = solve_program(program, "loose", start=np.array([2.0]))
