@@ -138,7 +138,7 @@ class PolynomialLatency(Document):
 
         Examples
         --------
-        >>> PolynomialLatency.fit([0, 10, 20], [0.1, 0.2, 0.3], degree=1).at(30.0)
+        >>> round(PolynomialLatency.fit([0, 10, 20], [0.1, 0.2, 0.3], degree=1).at(30.0), 9)
         0.4
         """
         if len(rates) != len(latencies):

@@ -21,8 +21,9 @@ from edrp.core.budget import compiling_under_limits
 from edrp.validation.fuzzing.mutations import cases
 from edrp.validation.fuzzing.oracle import Case, Find, judge
 
-HANGING = 300.0
-"""Seconds after which a case counts as hanging; kernels may have to be compiled, by a machine that is busy."""
+HANGING, WAITING = 300.0, 3000.0
+"""Processor seconds after which a case counts as hanging, whose kernels may have to be compiled, and seconds by the clock for one
+that waits for something: on a busy machine, a case that takes half a minute of a processor takes ten."""
 
 IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvxpy", "pyomo.environ"]
 """Modules that no time limit of a case has to cover; those that are not installed are left out."""
@@ -176,11 +177,14 @@ def _guarded(campaign: Campaign, number: int) -> None:
 
         def before_each(done: int, case: Case) -> None:
             current.write_text(json.dumps({"number": done, **asdict(case)}))
-            faulthandler.dump_traceback_later(HANGING, exit=True, file=stack)
+            signal.setitimer(signal.ITIMER_PROF, HANGING)
+            faulthandler.dump_traceback_later(WAITING, exit=True, file=stack)
 
+        faulthandler.register(signal.SIGPROF, stack, chain=True)  # it then ends the process, as it does by default
         with compiling_under_limits():  # kernels are compiled where they are needed, and limits wait
             chunk = run_chunk(campaign, number, campaign.chunk, before_each)
         faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
     _result(campaign, number).write_text(json.dumps(chunk) + "\n")
 
 
