@@ -218,7 +218,7 @@ def passed(moment: float) -> bool:
     >>> passed(now() - 1), passed(inf)
     (True, False)
     """
-    return now() >= moment or clock().interrupted
+    return bool(now() >= moment) or clock().interrupted
 
 
 def look(subject: str, expected: float = 0.0) -> None:

@@ -236,8 +236,8 @@ def write_json(path: Path, document: dict[str, Any], *, replace: bool = True) ->
 def resolution(objective: float) -> float:
     """The difference of objectives that counts as none: `SAME_VALUE`, relative to the objective, or absolute below 1.
 
-    >>> resolution(0.0), resolution(-2000.0)
-    (1e-09, 2e-06)
+    >>> resolution(0.0), resolution(-4.0)
+    (1e-09, 4e-09)
     """
     return SAME_VALUE * max(1.0, abs(objective))
 

@@ -34,8 +34,8 @@ def counts(monkeypatch):
 @pytest.mark.parametrize(
     ("example", "expected"),
     [
-        ("word_count", {"choose": 1}),
-        ("edge_to_cloud", {"choose": 1}),
+        ("word_count", {"choose": 1, "highs": 1}),
+        ("edge_to_cloud", {"choose": 1, "highs": 1}),
         ("migration", {"choose": 1, "ssm": 1}),
         ("mapping", {"choose": 1, "label-setting": 1}),
     ],
