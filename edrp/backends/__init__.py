@@ -16,7 +16,7 @@ from edrp.backends.closing import last_word
 from edrp.backends.conditioning import at_scale, has_tiny, times
 from edrp.backends.cvxpy_bridge import CvxpyBackend
 from edrp.backends.highs import HighsBackend
-from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded
+from edrp.backends.points import bounded, keeps_rows, own_point, polished, rounded, rounding_of
 from edrp.backends.pyomo_bridge import PyomoBackend
 from edrp.backends.scipy_milp import ScipyBackend
 from edrp.core.arrays import Bools, Floats
@@ -34,9 +34,6 @@ BACKENDS: dict[str, Backend] = {
 
 MAX_ENTRY = 1e15
 """Coefficient that HiGHS takes for infinite."""
-
-ROUNDING_STEPS = 64
-"""Relative rounding errors of the largest term of the objective that a bound may have gathered."""
 
 __all__ = [
     "BACKENDS",
@@ -284,16 +281,10 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The same result, its bound no higher than its objective where rounding of the largest term alone makes the difference.
-
-    Terms are as large as the bounds of their columns allow, since presolve adds such terms up that are all zero in the end.
-    """
+    """The same result, its bound no higher than its objective where rounding of the largest term alone makes the difference."""
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
-    ends = np.abs([arrays.lower, arrays.upper])
-    size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
-    rounding = ROUNDING_STEPS * float(np.finfo(float).eps * (np.abs(arrays.objective) * size).max(initial=0.0))
-    return replace(result, bound=result.objective) if result.bound - result.objective <= rounding else result
+    return replace(result, bound=result.objective) if result.bound - result.objective <= rounding_of(arrays) else result
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:

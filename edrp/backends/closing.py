@@ -17,7 +17,7 @@ from scipy import sparse
 
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
-from edrp.backends.points import bounded, polished
+from edrp.backends.points import bounded, polished, rounding_of
 from edrp.backends.proof_tree import BetterPointError, Box, Branch, NotClosedError, Relaxation, Tree
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now
@@ -329,7 +329,7 @@ def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scal
         return result
     try:
         with deadline(now() + units):
-            best, objective = closed(arrays, result.values, tolerance)
+            best, objective = closed(arrays, result.values, max(tolerance, rounding_of(arrays)))
     except (NotClosedError, OutOfTimeError):
         return result
     bound = objective - tolerance if result.bound is None else min(objective, max(result.bound, objective - tolerance))

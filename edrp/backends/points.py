@@ -14,6 +14,9 @@ from edrp.core.program import Arrays
 from edrp.core.solution import within_gap
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE
 
+ROUNDING_STEPS = 64
+"""Relative rounding errors of the largest term of the objective that a bound may have gathered."""
+
 
 def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
     """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
@@ -72,6 +75,16 @@ def bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
     if within_gap(scale * result.objective, scale * result.bound, gap):
         return result
     return replace(result, status="feasible", notes=(*result.notes, LEFT_OPEN))
+
+
+def rounding_of(arrays: Arrays) -> float:
+    """What rounding of the largest term may make of the objective, however small that is when terms cancel.
+
+    Terms are as large as the bounds of their columns allow, since presolve adds such terms up that are all zero in the end.
+    """
+    ends = np.abs([arrays.lower, arrays.upper])
+    size = np.where(np.isfinite(ends), ends, 1.0).max(axis=0, initial=1.0)
+    return ROUNDING_STEPS * float(np.finfo(float).eps * (np.abs(arrays.objective) * size).max(initial=0.0))
 
 
 def _objective(arrays: Arrays, result: ProgramResult) -> float:
