@@ -37,6 +37,7 @@ from edrp import backends
 from edrp.backends import highs, solve_program
 from edrp.backends.base import SolverOptions, bounds_prove
 from edrp.backends.highs import solve_arrays
+from edrp.core.budget import running
 from edrp.core.errors import EdrpError, VerificationError
 from edrp.core.kinds import get_kind
 from edrp.formulations.formulation import best_feasible
@@ -163,7 +164,8 @@ def small(kind: str, drawn: int) -> Iterator[tuple[int, Any]]:
     """Those of them that have a program of at most `MAX_OPEN` columns."""
     for seed, problem in documents(kind, drawn):
         try:
-            columns = formulate(problem, None).program.columns
+            with running(work_limit=OPEN_WORK):
+                columns = formulate(problem, None).program.columns
         except EdrpError:
             continue
         if columns <= MAX_OPEN:
