@@ -9,7 +9,7 @@ from edrp.certificates import checker
 from edrp.certificates.programs import program_hash
 from edrp.core.errors import EdrpError, InvalidInstanceError
 from edrp.core.instances import loads, loads_solution
-from edrp.core.tolerances import SAME_VALUE
+from edrp.core.solution import resolution
 
 VOUCHED = "edrp finds that this is the program of the instance, and the decision what the solution says"
 
@@ -52,7 +52,7 @@ def _check_program(problem: Any, answer: Any, stated: str) -> None:
         checker.need(answer.decision is not None, "the solution has no decision")
         found = problem.evaluate(answer.decision)
         checker.need(found.feasible, f"the decision is not feasible: {'; '.join(found.broken)}")
-        allowed = SAME_VALUE * max(1.0, abs(found.objective)) + problem.resolution
+        allowed = resolution(found.objective) + problem.resolution
         same = abs(found.objective - answer.objective) <= allowed
         checker.need(same, f"the decision is worth {found.objective!r}, the solution says {answer.objective!r}")
     why = "the certificate proves another program than the one that this version of edrp makes of the instance"

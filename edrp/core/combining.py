@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edrp.core.solution import Answer
-from edrp.core.tolerances import CLOSED_GAP, OPTIMALITY_GAP
+from edrp.core.solution import Answer, within_gap
+from edrp.core.tolerances import OPTIMALITY_GAP
 
 PROVEN = ("optimal", "infeasible", "unbounded")
 """Statuses that leave nothing to be decided."""
@@ -43,7 +43,7 @@ def combined(held: Answer, answer: Answer, gap: float = OPTIMALITY_GAP) -> Answe
     stopped = held.stopped_because if unfinished or answer.stopped_because == "error" else answer.stopped_because
     notes = tuple(dict.fromkeys((*best.notes, *_lasting(answer))))
     best = replace(best, bound=bound, proof=bounded.proof, stopped_because=stopped, notes=notes)
-    if best.objective is None or bound is None or best.objective - bound > max(gap * abs(best.objective), CLOSED_GAP):
+    if best.objective is None or bound is None or not within_gap(best.objective, bound, gap):
         return best
     return replace(best, status="optimal", stopped_because="finished", bound=min(bound, best.objective))
 
