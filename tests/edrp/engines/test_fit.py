@@ -260,3 +260,35 @@ def test_a_single_round_is_said_to_be_a_mean_since_the_start(job):
     since = replace(window(job, (1000, 5.0, 10.0)), since_start=True)
     assert any("one round of counters only" in remark for remark in remarks_on(job, "counter", since))
     assert not any("one round of counters only" in remark for remark in fit_job(job).remarks)
+
+
+def test_few_key_groups_per_replica_are_dealt_out_one_by_one(job):
+    half = [(500, 5.0, 10.0)] * 2
+    assert fitted(job, "counter", half, max_parallelism=15).groups is not None
+    assert fitted(job, "counter", half, max_parallelism=16).groups is None  # eight a replica
+
+
+def test_only_an_operator_that_receives_less_than_is_sent_to_it_piles_up(job):
+    full = window(job, (1000, 10.0, 10.0))
+    assert not any("piles up" in remark for remark in remarks_on(job, "counter", full))
+    slow = window(job, (700, 10.0, 10.0))
+    assert any("receives 70 tuples/s, and the rest of its load" in remark for remark in remarks_on(job, "counter", slow))
+
+
+def test_rates_that_busy_time_explains_are_no_sign_of_waiting(job):
+    """A full replica serves 100/s, one at 20 % would serve 100/s or, where it waits without being busy, 500/s."""
+    assert not fitted(job, "parser", [(1000, 10.0, 10.0), (200, 2.0, 10.0)]).asynchronous
+    assert fitted(job, "parser", [(1000, 10.0, 10.0), (1000, 2.0, 10.0)]).asynchronous
+
+
+def test_a_source_that_is_chained_with_work_and_tells_no_busy_time_is_said_to_be_unknown(job):
+    def said(chained):
+        reader, *others = job.operators
+        reader = replace(reader, chained=chained, windows=(silent,))
+        remarks = fit_job(replace(job, operators=(reader, *others))).remarks
+        return any("service rate of Source: reader is not known" in remark for remark in remarks)
+
+    sample = job.operators[0].windows[-1]
+    silent = replace(sample, subtasks=tuple(replace(one, busy=None) for one in sample.subtasks))
+    assert said(2)
+    assert not said(1)

@@ -262,10 +262,10 @@ def test_what_is_broadcast_does_not_divide():
 def test_more_replicas_do_not_help_with_a_broadcast_alone():
     operators = [
         FakeOperator("Source: rules"),
-        FakeOperator("apply", replicas=2, service_rate=100.0, shares=(1.0, 1.0), inputs=(("Source: rules", "BROADCAST"),)),
+        FakeOperator("apply", replicas=3, service_rate=100.0, shares=(1.0,) * 3, inputs=(("Source: rules", "BROADCAST"),)),
     ]
     fit = fitted(FakeFlink(operators, rates=(50.0,)))
-    assert (operator(fit, "apply").rate, fit.streams[0].rate) == pytest.approx((100.0, 50.0))
+    assert (operator(fit, "apply").rate, fit.streams[0].rate) == pytest.approx((150.0, 50.0))
     assert [share(fit, "apply", count)[0] for count in (1, 2, 5)] == pytest.approx([0.5] * 3)
     assert replicas(advise(fit))["apply"] == 1
 
