@@ -276,9 +276,10 @@ def test_only_an_operator_that_receives_less_than_is_sent_to_it_piles_up(job):
 
 
 def test_rates_that_busy_time_explains_are_no_sign_of_waiting(job):
-    """A full replica serves 100/s, one at 20 % would serve 100/s or, where it waits without being busy, 500/s."""
+    """A full replica serves 100/s, one at 20 % would serve 100/s or, where it waits without being busy, more than twice that."""
     assert not fitted(job, "parser", [(1000, 10.0, 10.0), (200, 2.0, 10.0)]).asynchronous
-    assert fitted(job, "parser", [(1000, 10.0, 10.0), (1000, 2.0, 10.0)]).asynchronous
+    assert fitted(job, "parser", [(1000, 10.0, 10.0), (500, 2.0, 10.0)]).asynchronous
+    assert fitted(job, "parser", [(1000, 10.0, 10.0), (500, 2.0, 10.0), (200, 2.0, 10.0)]).asynchronous
 
 
 def test_a_source_that_is_chained_with_work_and_tells_no_busy_time_is_said_to_be_unknown(job):
