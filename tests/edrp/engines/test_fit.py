@@ -8,6 +8,8 @@ from test_flink_reading import observed
 
 from edrp.engines.estimates import Estimate, next_duration
 from edrp.engines.fit import MIN_RECORDS, fit_job
+from edrp.engines.goals import Goals
+from edrp.engines.model import cautious_replicas
 
 
 @pytest.fixture(scope="module")
@@ -293,3 +295,11 @@ def test_a_source_that_is_chained_with_work_and_tells_no_busy_time_is_said_to_be
     silent = replace(sample, subtasks=tuple(replace(one, busy=None) for one in sample.subtasks))
     assert said(2)
     assert not said(1)
+
+
+def test_one_replica_less_is_a_step_also_where_busy_time_says_little(job):
+    """Each of four took 100/s at 5 % busy; of 500/s three get 167 each, more than half as much again and less than twice."""
+    parser = fitted(job, "parser", [(1000, 0.5, 10.0)] * 4)
+    assert cautious_replicas(parser, Goals()) == 3
+    assert cautious_replicas(parser, Goals(rate_factor=1.25)) == 3
+    assert cautious_replicas(parser, Goals(rate_factor=1.75)) == 4

@@ -54,6 +54,8 @@ def test_the_model_runs_what_flink_runs_and_no_replica_is_busier_than_the_goal()
     now = advice.keyed.current.ranges("counter")
     assert [(held.node, held.tasks) for held in now] == [("tm-b", (0, 43)), ("tm-a", (43, 86)), ("tm-b", (86, 128))]
     assert advice.keyed.ranges == "even"
+    # Two of the three replicas, each with a third of 10 MB, restored their state on tm-b, in 0.2 s.
+    assert [node.down_rate for node in advice.keyed.network.nodes] == pytest.approx([2 * 3333333 / 0.2] * 2)
     counter = advice.keyed.application.by_name["counter"]
     assert counter.latency.true_rate() == pytest.approx(200.0, rel=1e-2)  # of a replica, whatever the skew
     for replicas in (2, 3):
