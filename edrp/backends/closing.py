@@ -51,7 +51,7 @@ MAX_COST = 2.0**24
 MAX_SIZE = 10_000
 """Columns, rows and nonzeros of a program up to which it is given to the tree, whose linear programs nothing interrupts."""
 
-TINY_SIZE = 60
+TINY_SIZE = 30
 """The same up to which every optimum is proven."""
 
 CLOSING = 20.0
