@@ -111,7 +111,7 @@ ENGINE_TESTS = {
     "fit": ("fit", "flink_fit", "flink_key_groups", "flink_found"),
     "key_groups": ("flink_key_groups", "flink_metadata"),
     "keyed_model": ("flink_key_groups", "flink_found"),
-    "loads": ("flink_found",),
+    "loads": ("flink_found", "fit"),
     "model": ("flink_fit", "flink_advice", "flink_found"),
     "observation": ("fit", "flink_reading"),
     "predictions": ("flink_fit", "flink_rescale", "flink_found"),

@@ -115,3 +115,16 @@ def test_real_places_of_replicas(shared_data):
 def test_a_real_job_whose_metrics_were_not_there_yet(shared_data):
     with pytest.raises(EngineError, match="metrics of operator 'Source: reader' are missing"):
         read_observation(answered_folder(shared_data / "flink" / "size-400000"))
+
+
+def test_only_checkpoints_that_were_completed_tell_how_long_one_takes():
+    class Failing(FakeFlink):
+        def answer(self, path):
+            found = super().answer(path)
+            if path.endswith("/checkpoints"):
+                row = found["history"][0]
+                others = [{**row, "status": "FAILED"}, {**row, "status": "IN_PROGRESS"}, {**row, "is_savepoint": True}]
+                found["history"] += [{**other, "end_to_end_duration": 60_000} for other in others]
+            return found
+
+    assert max(observed(Failing()).checkpoints.durations) < 60.0

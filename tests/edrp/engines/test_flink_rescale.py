@@ -63,6 +63,21 @@ def test_checkpoints_are_triggered_until_one_counts(watch):
     assert flink.replayed == [pytest.approx(0.5)]
 
 
+def test_other_jobs_of_the_cluster_do_not_tell_whether_this_one_is_rescaled(watch):
+    class Shared(FakeEngine):
+        def answer(self, path):
+            found = super().answer(path)
+            if path == "/jobs/overview":
+                other = {"jid": "0" * 32, "name": "other", "state": "RUNNING", "tasks": {"running": 7, "total": 7}}
+                found["jobs"].insert(0, other)
+            return found
+
+    flink = Shared(offered=lambda seconds: 180.0)
+    result = watch(flink, *RESCALE, "--job", flink.job_id, "--rounds", 1)
+    assert result.code == 0, result.err
+    assert requests(flink) == [("PUT", "resource-requirements"), ("POST", "checkpoints")]
+
+
 def test_numbers_that_change_places_are_seen_by_operator(watch):
     """As many replicas in all as before: the sum, which is told at once, does not show it."""
     flink = busy(operators=word_count(parser={"replicas": 2}))
