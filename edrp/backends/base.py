@@ -192,10 +192,17 @@ class NodeBrake:
     Attributes
     ----------
     nodes : that the solver may look at; None for any number. The root is not stopped.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the root alone would take more.
     """
 
     def __init__(self, size: int, units: float) -> None:
         self._root, self._node = ROOT * size, NODE * hardness(size)
+        if self._root > units:
+            raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
         self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))
 
     def release(self, nodes: int | None) -> bool:

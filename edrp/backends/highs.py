@@ -133,9 +133,16 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
     """Solve a program given as arrays; with no integer column as a linear program, to a vertex.
 
     Its work is limited by the options and by the run that this is a part of, or, where it is given, by `until` alone.
+
+    Raises
+    ------
+    OutOfTimeError
+        When nothing is left, or presolve would take more.
     """
     options = options or SolverOptions()
     until = now() + units_for_solver(options) if until is None else until
+    if now() + PASSED * arrays.size > until:
+        raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
 
