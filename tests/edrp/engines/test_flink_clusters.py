@@ -92,15 +92,16 @@ def started():
 
 
 def watch(run, flink, journal, *options):
-    limits = ("--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3", "--every", "10", "--rounds", "2")
+    limits = ("--max-downtime", "60", "--cooldown", "600", "--replicas", "1:3", "--every", "10", "--rounds", "3")
     result = run("watch", "flink", "--rest", flink.address, "--journal", journal, *limits, *options)
     assert result.code == 0, result.err
     entries = [json.loads(line) for line in journal.read_text().splitlines()]
     steps = [entry["step"] for entry in entries if entry["kind"] == "action"]
     assert steps[-1] == "done", result.out
     observed = [entry["operators"]["counter"] for entry in entries if entry["kind"] == "observation"]
-    assert observed[0]["replicas"] < observed[1]["replicas"]
-    assert observed[0]["busy"] > observed[1]["busy"]
+    # On a busy machine the first round may see too little to act on.
+    assert observed[0]["replicas"] < observed[-1]["replicas"]
+    assert observed[0]["busy"] > observed[-1]["busy"]
     return entries
 
 
