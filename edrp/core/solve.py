@@ -177,8 +177,7 @@ def solve(
     start
         Decision to start from, such as a deployment; plain dicts and lists will do.
     progress
-        Called now and then with (seconds, incumbent objective, bound). It may raise `KeyboardInterrupt`, which ends the run as
-        Ctrl-C does: with the best decision and the best bound so far, "interrupted".
+        Called now and then with (seconds, incumbent objective, bound); a `KeyboardInterrupt` from it ends the run like Ctrl-C.
     certify
         Whether to write a certificate of an optimum, or of infeasibility, for `solution.certificate`, and have it checked, in
         what remains of the limits and at most 60 units of work; where there is none, a note says why.
@@ -198,8 +197,7 @@ def solve(
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
-        told = None if progress is None else _interrupting(progress, run)
-        options = Options(time_limit, gap, seed, threads, program, decision, told, parameters, work_limit)
+        options = Options(time_limit, gap, seed, threads, program, decision, _told(progress, run), parameters, work_limit)
         answer, evaluation = _answer(method, problem, options)
         answer = _about_limits(answer, run, method, options, compilation.notes_since(compiled))
         seconds = Seconds(options.seconds, compilation.seconds - compiled.seconds)
@@ -212,8 +210,10 @@ def solve(
         return certified
 
 
-def _interrupting(progress: Progress, run: Clock) -> Progress:
+def _told(progress: Progress | None, run: Clock) -> Progress | None:
     """Progress as a method is to tell it: an interrupt that it raises is one of the run, which ends as at Ctrl-C."""
+    if progress is None:
+        return None
 
     def told(seconds: float, incumbent: float | None, bound: float | None) -> None:
         try:
