@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class OptionalRows:
     """Rows of a program, or a call of `fix`, that may be left out together.
 
     Attributes
@@ -42,11 +42,11 @@ class Question:
     """Asks a backend whether a program is infeasible with some of its demands only, until a deadline."""
 
     program: Program
-    demands: Sequence[Demand]
+    demands: Sequence[OptionalRows]
     backend: str
     deadline: float
 
-    def is_infeasible(self, kept: Sequence[Demand]) -> bool:
+    def is_infeasible(self, kept: Sequence[OptionalRows]) -> bool:
         """Whether it is proven that nothing meets these demands and the rows that are no demand."""
         units = self.deadline - now()
         if units <= 0:
@@ -73,7 +73,7 @@ class Question:
         except OutOfTimeError:
             return False
 
-    def filtered(self, candidates: Sequence[Demand]) -> list[Demand]:
+    def filtered(self, candidates: Sequence[OptionalRows]) -> list[OptionalRows]:
         """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter)."""
         kept = list(candidates)
         for demand in candidates:
@@ -109,27 +109,27 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     return tuple(demand.text for demand in kept)
 
 
-def _own_demands(formulation: Formulation) -> list[Demand]:
+def _own_demands(formulation: Formulation) -> list[OptionalRows]:
     """The user's additions to the program, one demand per call."""
     program = formulation.program
     blocks = [block for name, block in program.row_blocks.items() if name not in formulation.model_rows and block.count]
-    rows = [Demand(_own(f"row {block.name!r}"), range(block.start, block.start + block.count)) for block in blocks]
+    rows = [OptionalRows(_own(f"row {block.name!r}"), range(block.start, block.start + block.count)) for block in blocks]
     fixes = list(enumerate(program.fixes))[formulation.model_fixes :]
-    return rows + [Demand(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
+    return rows + [OptionalRows(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
 
 
-def limit_demands(formulation: Formulation) -> list[Demand]:
+def limit_demands(formulation: Formulation) -> list[OptionalRows]:
     """The limits of the problem that rows stand for, one demand each."""
     blocks = formulation.program.row_blocks
     named = [(blocks[name], text) for name, text in formulation.limits.items() if name in blocks and blocks[name].count]
-    return [Demand(text, range(block.start, block.start + block.count)) for block, text in named]
+    return [OptionalRows(text, range(block.start, block.start + block.count)) for block, text in named]
 
 
-def _parts(demand: Demand, program: Program) -> list[Demand]:
+def _parts(demand: OptionalRows, program: Program) -> list[OptionalRows]:
     """The rows of a block one by one, by their names."""
     if len(demand.rows) < 2:
         return [demand]
-    return [Demand(_own(f"row {program.row_name(row)!r}"), range(row, row + 1)) for row in demand.rows]
+    return [OptionalRows(_own(f"row {program.row_name(row)!r}"), range(row, row + 1)) for row in demand.rows]
 
 
 def _own(what: str) -> str:

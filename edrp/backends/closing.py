@@ -18,7 +18,7 @@ from scipy import sparse
 from edrp.backends.base import LEFT_OPEN, LET_THROUGH, UNCONFIRMED, ProgramResult, SolverOptions
 from edrp.backends.highs import solve_arrays
 from edrp.backends.points import bounded, polished, rounding_of
-from edrp.backends.proof_tree import BetterPointError, Box, Branch, NotClosedError, Relaxation, Tree
+from edrp.backends.proof_tree import BetterPointError, Box, Branch, NodeRelaxation, NotClosedError, ProofTree
 from edrp.core.arrays import Floats
 from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
@@ -70,7 +70,7 @@ UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor an
 """Note where infeasibility has no evidence."""
 
 
-class Closing(Tree):
+class Closing(ProofTree):
     """A tree that proves an optimum or infeasibility for certain, and takes a better point for the new incumbent.
 
     Parameters
@@ -97,7 +97,7 @@ class Closing(Tree):
         self._sizes = abs(self._transposed)
         self._entries = np.diff(self._transposed.indptr) + 2
 
-    def _found(self, box: Box, solved: Relaxation) -> Branch | None:
+    def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
         """Take over what is better than the incumbent; None where that closes the box, else a branch on any column left."""
         result = ProgramResult("feasible", "finished", solved.point, solved.value, None, 0.0)
         better = polished(self._program, result)
@@ -111,7 +111,7 @@ class Closing(Tree):
                 return None
         return self._any_branch(box, solved)
 
-    def _any_branch(self, box: Box, solved: Relaxation) -> Branch:
+    def _any_branch(self, box: Box, solved: NodeRelaxation) -> Branch:
         """A branch on a column that is not fixed, the most fractional one.
 
         Raises
@@ -127,7 +127,7 @@ class Closing(Tree):
         floor = min(math.floor(value[column]), box[1][free[column]] - 1.0)
         return Branch("S", int(free[column]), int(floor))
 
-    def _closes(self, box: Box, solved: Relaxation) -> bool:
+    def _closes(self, box: Box, solved: NodeRelaxation) -> bool:
         """Whether the multipliers of a leaf hold for certain."""
         if (box[0] > box[1]).any():
             return True

@@ -110,7 +110,7 @@ def new_solver(**settings: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Incumbent:
+class ReportedPoint:
     """The best point that HiGHS has reported, for the case that it has to be left to itself."""
 
     values: Floats | None = None
@@ -227,7 +227,7 @@ def _solved(arrays: Arrays, options: SolverOptions, until: float) -> ProgramResu
     solver.HandleUserInterrupt = True
     if options.progress is not None:
         _report(solver, options, started)
-    incumbent, brake = Incumbent(), Brake(arrays, until)
+    incumbent, brake = ReportedPoint(), Brake(arrays, until)
     if seconds_for_solver() is not None:
         solver.cbMipImprovingSolution += incumbent.keep
     try:

@@ -59,7 +59,7 @@ class Branch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Relaxation:
+class NodeRelaxation:
     """The linear program in a box once solved; `value` is infinite where it is infeasible, with a ray as multipliers."""
 
     value: float
@@ -69,14 +69,14 @@ class Relaxation:
 
 
 @dataclass(slots=True)
-class Gains:
+class PseudoCosts:
     """Mean gains of a candidate in both directions, per unit of distance."""
 
     total: Floats = field(default_factory=lambda: np.zeros(2))
     count: Ints = field(default_factory=lambda: np.zeros(2, np.int64))
 
 
-class Tree:
+class ProofTree:
     """The search for a proof that no point of a program is better than `target` − `tolerance`.
 
     Parameters
@@ -95,7 +95,7 @@ class Tree:
         self.feasibility = target is None
         self.lines: list[list[Any]] = []
         self.leaves = 0
-        self._gains: dict[tuple[str, int], Gains] = {}
+        self._gains: dict[tuple[str, int], PseudoCosts] = {}
         self._solver = _solver(arrays, objective=not self.feasibility)
         self._columns = np.arange(arrays.lower.size, dtype=np.int32)
         self._transposed = arrays.matrix.T.tocsr()
@@ -117,7 +117,7 @@ class Tree:
         NotClosedError
             When a leaf does not hold in exact arithmetic.
         """
-        waiting: list[tuple[Box, Relaxation | None, Any]] = [((self.arrays.lower, self.arrays.upper), None, None)]
+        waiting: list[tuple[Box, NodeRelaxation | None, Any]] = [((self.arrays.lower, self.arrays.upper), None, None)]
         while waiting:
             look("the certificate")
             box, solved, basis = waiting.pop()
@@ -134,10 +134,10 @@ class Tree:
             waiting += [(boxes[side], children[side], solved.basis) for side in (1, 0)]
         return self.lines
 
-    def _solve(self, box: Box, basis: Any) -> Relaxation:
+    def _solve(self, box: Box, basis: Any) -> NodeRelaxation:
         solver = self._solver
         if (box[0] > box[1]).any():
-            return Relaxation(math.inf, np.zeros(self.arrays.row_lower.size), box[0])
+            return NodeRelaxation(math.inf, np.zeros(self.arrays.row_lower.size), box[0])
         if not self._columns.size:
             return self._without_columns()
         solver.changeColsBounds(self._columns.size, self._columns, *box)
@@ -151,12 +151,12 @@ class Tree:
             _, known, ray = solver.getDualRay()
             if not known:
                 raise NotClosedError("HiGHS gives no ray of an infeasible linear program")
-            return Relaxation(math.inf, np.array(ray, float), box[0])
+            return NodeRelaxation(math.inf, np.array(ray, float), box[0])
         if status != highspy.HighsModelStatus.kOptimal:
             raise NotClosedError(f"HiGHS ends a linear program with {solver.modelStatusToString(status)}")
         solution = solver.getSolution()
         value = 0.0 if self.feasibility else float(solver.getObjectiveValue())
-        return Relaxation(value, np.array(solution.row_dual, float), np.array(solution.col_value, float), solver.getBasis())
+        return NodeRelaxation(value, np.array(solution.row_dual, float), np.array(solution.col_value, float), solver.getBasis())
 
     def _run(self) -> Any:
         """Solve the linear program, count its work, and say how it ended."""
@@ -164,18 +164,18 @@ class Tree:
         spend(ITERATION * self.arrays.size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
         return self._solver.getModelStatus()
 
-    def _without_columns(self) -> Relaxation:
+    def _without_columns(self) -> NodeRelaxation:
         """The relaxation where there is nothing to decide, which HiGHS calls neither optimal nor infeasible."""
         arrays = self.arrays
         broken = (arrays.row_lower > 0).astype(float) - (arrays.row_upper < 0)
         constant = 0.0 if self.feasibility else float(arrays.constant)
-        return Relaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
+        return NodeRelaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
-    def _found(self, box: Box, solved: Relaxation) -> Branch | None:
+    def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
         """What to do about a point that is better than the target."""
         raise BetterPointError(solved.value, solved.point)
 
-    def _closes(self, box: Box, solved: Relaxation) -> bool:
+    def _closes(self, box: Box, solved: NodeRelaxation) -> bool:
         """Add a leaf and return true; a box without points by a ray, scaled until rounding of its multipliers does not matter."""
         self.leaves += 1
         if (box[0] > box[1]).any():
@@ -221,15 +221,15 @@ class Tree:
             uppers.append(upper)
         return (box[0], uppers[0]), (box[0], uppers[1])
 
-    def _choose(self, box: Box, solved: Relaxation) -> tuple[Branch | None, list[Relaxation | None]]:
+    def _choose(self, box: Box, solved: NodeRelaxation) -> tuple[Branch | None, list[NodeRelaxation | None]]:
         """The branch whose children gain most, and what is known of them."""
         candidates = self._candidates(solved.point)
-        best: tuple[float, Branch | None, list[Relaxation | None]] = (-1.0, None, [None, None])
+        best: tuple[float, Branch | None, list[NodeRelaxation | None]] = (-1.0, None, [None, None])
         scored = sorted(candidates, key=lambda candidate: -self._expected(candidate[0], candidate[1]))
         tried = 0
         for branch, distances in scored:
-            gains = self._gains.setdefault((branch.kind, branch.key), Gains())
-            children: list[Relaxation | None] = [None, None]
+            gains = self._gains.setdefault((branch.kind, branch.key), PseudoCosts())
+            children: list[NodeRelaxation | None] = [None, None]
             if gains.count.min() < RELIABLE and tried < TRIED:
                 tried += 1
                 for side, child in enumerate(self._boxes(box, branch)):
@@ -247,7 +247,7 @@ class Tree:
                 break  # both children are leaves: no branch does better
         return best[1], best[2]
 
-    def _cap(self, solved: Relaxation) -> float:
+    def _cap(self, solved: NodeRelaxation) -> float:
         """The gain at most that a child counts for, so that infeasible ones do not count for ever."""
         return self.cutoff if self.cutoff < math.inf else solved.value + 1.0
 

@@ -17,8 +17,8 @@ from edrp.core.arrays import Floats
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.core.tolerances import INTEGRALITY
-from edrp.formulations.placement.column_generation.model import Model, build_model
-from edrp.formulations.placement.column_generation.tree import Incumbent, Search
+from edrp.formulations.placement.column_generation.model import ScoreModel, build_model
+from edrp.formulations.placement.column_generation.tree import BestPlacement, BranchAndPrice
 from edrp.formulations.placement.column_generation.windows import Window
 from edrp.placement.compilation import compile_problem
 
@@ -62,12 +62,12 @@ class _Writer:
     """Column generation in windows that the checker's patterns close."""
 
     def __init__(self, problem: Any, solution: Any) -> None:
-        self.model: Model = build_model(compile_problem(problem))
+        self.model: ScoreModel = build_model(compile_problem(problem))
         names = self.model.compiled.operators
         allowed = 0.5 * float(checker.TOLERANCE)
         objective = self.model.largest_score if solution.objective is None else solution.objective
         gap = allowed / max(abs(objective), allowed)
-        self.search = Search(self.model, Incumbent(objective), gap, units_left, lambda *_: None)
+        self.search = BranchAndPrice(self.model, BestPlacement(objective), gap, units_left, lambda *_: None)
         # The order is that of pricing: few operators are remembered, so that the checker's tables are small.
         self.sequence = self.search.pricers[0].order.operators.tolist() if self.search.pricers else list(range(len(names)))
         self.order = [names[i] for i in self.sequence]

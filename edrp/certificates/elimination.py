@@ -18,9 +18,9 @@ from edrp.core.arrays import Floats
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.formulations.placement.elimination.ascent import raise_bound
-from edrp.formulations.placement.elimination.box import Box, Prices
+from edrp.formulations.placement.elimination.box import Box, BoxPrices
 from edrp.formulations.placement.elimination.method import roots
-from edrp.formulations.placement.elimination.model import Model, build_model
+from edrp.formulations.placement.elimination.model import EliminationModel, build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
 from edrp.placement.compilation import compile_problem
 
@@ -117,21 +117,21 @@ def _shares(problem: Any) -> list[list[int]]:
     return [shares for shares in ([1, 1], [1, 0], [0, 1]) if all(map(le, shares, limited))]
 
 
-def _raised_prices(model: Model, objective: float) -> list[Prices]:
+def _raised_prices(model: EliminationModel, objective: float) -> list[BoxPrices]:
     """Prices of paths, then the best of all, from the method's own ascent towards a little more than the optimum."""
     cutoff = objective + MARGIN * abs(objective)
     box: Box = roots(model)[-1]  # where the application runs already, that in which it may move
     paths = covering_paths(model)
     capacity = box.prices.capacity if box.empty() else eliminate_by_paths(model, box, cutoff)
-    box.prices = Prices(np.mean([path_flow(model, path) for path in paths], axis=0), capacity)
+    box.prices = BoxPrices(np.mean([path_flow(model, path) for path in paths], axis=0), capacity)
     if not box.empty():
         raise_bound(model, box, cutoff, 40, 20_000, lambda: units_left() <= 0)
     best = box.prices
     found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
-    return [*(Prices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
+    return [*(BoxPrices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
 
 
-def _close(model: Model, script: _Script, several: list[Prices]) -> None:
+def _close(model: EliminationModel, script: _Script, several: list[BoxPrices]) -> None:
     """Write lines until nothing is left, first on nodes, then on choices, last by search.
 
     Where downtimes have a weight, that of each operator counts in a line of its own.
@@ -149,7 +149,7 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
             if do == "choices" or script.left() == before:
                 break
     *_, best = several
-    tilted = [best, *(Prices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
+    tilted = [best, *(BoxPrices(0.5 * (best.flow + prices.flow), best.capacity) for prices in several[:-1])]
     lines = [_line(model, script, relaxation) for relaxation in tilted]
     look("the certificate")
     parts = int(min(MAX_PARTS, PARTS_PER_SECOND * units_left()))
@@ -157,7 +157,7 @@ def _close(model: Model, script: _Script, several: list[Prices]) -> None:
     script.lines.append({"do": "search", "prices": lines})
 
 
-def _line(model: Model, script: _Script, prices: Prices) -> Line:
+def _line(model: EliminationModel, script: _Script, prices: BoxPrices) -> Line:
     """Prices as integers, for streams and nodes of the document; the flow on as many paths as tables allow."""
     streams = list(zip(model.source.tolist(), model.target.tolist(), strict=True))
     flow = next(narrow for narrow in _narrowed(model, prices.flow) if script.states(narrow, streams) <= MAX_STATES)
@@ -171,7 +171,7 @@ def _line(model: Model, script: _Script, prices: Prices) -> Line:
     return {"flow": [[number[stream], k] for stream, k in zip(streams, amounts, strict=True) if k > 0], "rent": rents}
 
 
-def _narrowed(model: Model, flow: Floats) -> Iterator[Floats]:
+def _narrowed(model: EliminationModel, flow: Floats) -> Iterator[Floats]:
     """The flow, then that on its widest paths alone, fewer and fewer, then none."""
     paths = list(flow_paths(model, flow).items())
     yield flow

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from edrp.backends.proof_tree import BetterPointError, NotClosedError, Tree
+from edrp.backends.proof_tree import BetterPointError, NotClosedError, ProofTree
 from edrp.certificates import checker
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 from edrp.core.errors import EdrpError, VerificationError
@@ -116,7 +116,7 @@ def _tree(program: checker.Program, solution: Any) -> list[list[Any]]:
     """Lines of the tree over a program as the checker reads it."""
     target = None if solution.status == "infeasible" else Fraction(solution.objective)
     program.close(target)
-    tree = Tree(to_arrays(program), None if target is None else float(target))
+    tree = ProofTree(to_arrays(program), None if target is None else float(target))
     return tree.run()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LABEL_SUM_SLACK, LABEL_USE_SLACK, MAP_USE_SLACK
 from edrp.formulations.mapping.label_arrays import HEAP, MapLabels, Tracked
-from edrp.formulations.mapping.layered_graph import Graph
+from edrp.formulations.mapping.layered_graph import LayeredGraph
 
 
 @inlined
@@ -88,7 +88,7 @@ def admitted(labels: MapLabels, new: int) -> bool:
 
 
 @inner_loop
-def used(graph: Graph, labels: MapLabels, label: int, resource: int) -> float:
+def used(graph: LayeredGraph, labels: MapLabels, label: int, resource: int) -> float:
     """Return the amount of a resource that a label's map uses."""
     servers, arcs = graph.first.size - 1, graph.target.size
     amount = 0.0
@@ -111,13 +111,13 @@ def used(graph: Graph, labels: MapLabels, label: int, resource: int) -> float:
 
 
 @inner_loop
-def _within(graph: Graph, labels: MapLabels, label: int, resource: int) -> bool:
+def _within(graph: LayeredGraph, labels: MapLabels, label: int, resource: int) -> bool:
     limit = graph.limit[resource]
     return limit == np.inf or used(graph, labels, label, resource) <= limit * (1 + MAP_USE_SLACK)
 
 
 @inner_loop
-def within_limits(graph: Graph, labels: MapLabels, label: int) -> bool:
+def within_limits(graph: LayeredGraph, labels: MapLabels, label: int) -> bool:
     """Tell whether a label's map keeps to every limit."""
     servers, arcs = graph.first.size - 1, graph.target.size
     step = label
@@ -137,7 +137,7 @@ def within_limits(graph: Graph, labels: MapLabels, label: int) -> bool:
 
 
 @inlined
-def room(graph: Graph, tracked: Tracked, labels: MapLabels, label: int, resource: int, checked: bool) -> float:
+def room(graph: LayeredGraph, tracked: Tracked, labels: MapLabels, label: int, resource: int, checked: bool) -> float:
     """Return the amount of a resource that may still be taken; without `checked`, only tracked resources are limited."""
     limit = graph.limit[resource]
     if checked:

@@ -20,7 +20,7 @@ from edrp.formulations.mapping.label_arrays import (
     Tracked,
 )
 from edrp.formulations.mapping.label_rules import admitted, pop, push, room, rounded, take, within_limits
-from edrp.formulations.mapping.layered_graph import Graph
+from edrp.formulations.mapping.layered_graph import LayeredGraph
 from edrp.formulations.mapping.map_moves import HOST
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
@@ -30,7 +30,8 @@ labels, or the label of least bound is a whole map that is not the best one: it 
 
 @inlined
 def _remember(
-    graph: Graph, tracked: Tracked, labels: MapLabels, i: int, new: int, need: float, through: np.ndarray, priced: np.ndarray
+    graph: LayeredGraph, tracked: Tracked, labels: MapLabels, i: int, new: int, need: float, through: np.ndarray,
+    priced: np.ndarray
 ) -> None:
     """Store the remaining amounts of tracked resources, as far as they can still matter.
 
@@ -66,7 +67,7 @@ def _remember(
 
 
 @inlined
-def _enter(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, row: int, width: int) -> None:
+def _enter(graph: LayeredGraph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, row: int, width: int) -> None:
     """Enter a label that follows from label i, unless it cannot improve on the best map or another dominates it."""
     leaving, v, j, left, move = labels.child[row]
     cost, priced, need = labels.child_cost[row]
@@ -108,7 +109,7 @@ def _propose(labels: MapLabels, place: tuple[int, int, int, int, int], prices: t
 
 @inlined
 def _host(
-    graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, dialled: bool, left: int, checked: bool
+    graph: LayeredGraph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, dialled: bool, left: int, checked: bool
 ) -> None:
     """Propose labels with one or more further components on the server, or on those to which a public hop leads.
 
@@ -142,7 +143,7 @@ def _host(
 
 
 @inlined
-def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, left: int, checked: bool) -> None:
+def _travel(graph: LayeredGraph, guide: Guide, tracked: Tracked, labels: MapLabels, i: int, left: int, checked: bool) -> None:
     """Propose labels that a link leads to."""
     u, j, servers = labels.server[i], labels.mapped[i], graph.first.size - 1
     for a in range(graph.first[u], graph.first[u + 1]):
@@ -153,7 +154,9 @@ def _travel(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, i: 
 
 
 @kernel
-def search(graph: Graph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, max_labels: int) -> tuple[int, int]:
+def search(
+    graph: LayeredGraph, guide: Guide, tracked: Tracked, labels: MapLabels, width: int, max_labels: int
+) -> tuple[int, int]:
     """Examine labels, least bound first.
 
     Parameters

@@ -59,7 +59,7 @@ class PricedRelaxation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ascent:
+class LagrangianBound:
     """Proven bound, the weights that prove it, and the best map on the way that keeps to all limits (None for none)."""
 
     bound: float
@@ -76,7 +76,7 @@ def cheapest(layers: MapLayers, priced: PricedRelaxation) -> tuple[float, list[i
     return value, moves[:size].tolist()
 
 
-def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable[[], float]) -> Ascent:
+def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable[[], float]) -> LagrangianBound:
     """Raise the bound by subgradient ascent, starting without weights.
 
     Parameters
@@ -89,17 +89,17 @@ def ascend(layers: MapLayers, known: float, max_cost: float, remaining: Callable
         Upper bound on the cost of any map; a higher lower bound proves that there is none.
     """
     weights = np.zeros(layers.graph.limit.size)
-    best = Ascent(-np.inf, weights, None, known)
+    best = LagrangianBound(-np.inf, weights, None, known)
     length, stalled = 1.0, 0
     for _ in range(STEPS):
         value, moves = cheapest(layers, PricedRelaxation.of(layers, weights))
         value -= float(weights.sum())
         cost, use = cost_and_use(layers, moves)
         if cost < best.cost and not overloaded(use):
-            best = Ascent(best.bound, best.weights, moves, cost)
+            best = LagrangianBound(best.bound, best.weights, moves, cost)
         stalled = 0 if value > best.bound + ENOUGH * abs(value) else stalled + 1
         if value > best.bound:
-            best = Ascent(value, weights, best.moves, best.cost)
+            best = LagrangianBound(value, weights, best.moves, best.cost)
         if stalled >= MULTIPLIER_PATIENCE:
             length, stalled = length / 1.6, 0
         excess = np.where((weights <= 0) & (use < 1), 0.0, use - 1)

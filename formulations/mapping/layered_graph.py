@@ -17,7 +17,7 @@ TABLES = 8
 """Tables of the size of `ToGo` that a search holds at a time."""
 
 
-class Graph(NamedTuple):
+class LayeredGraph(NamedTuple):
     """Servers, arcs and the task.
 
     Attributes
@@ -74,7 +74,7 @@ class MapLayers:
     shares : by use, the share that it takes of the limit; 0 where uses do not add up.
     """
 
-    graph: Graph
+    graph: LayeredGraph
     prices: UsePrices
     shares: UsePrices
 
@@ -140,7 +140,7 @@ def build_layers(tables: MappingArrays) -> MapLayers:
         free[1:] = [np.full(amounts.size, np.inf) for amounts in free[1:]]
     inverse = [np.divide(1.0, amounts, out=np.zeros(amounts.size), where=amounts > 0) for amounts in free]
     shares = UsePrices(rates * inverse[1], needs * inverse[0], rates * inverse[2], rates * inverse[3])
-    graph = Graph(
+    graph = LayeredGraph(
         first=network.first,
         target=network.target,
         needs=task.needs,

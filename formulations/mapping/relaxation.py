@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import kernel
-from edrp.formulations.mapping.layered_graph import Graph, ToGo, UsePrices
+from edrp.formulations.mapping.layered_graph import LayeredGraph, ToGo, UsePrices
 from edrp.formulations.mapping.map_moves import HOST
 
 
 @kernel
 def fill_hosted(
-    graph: Graph, host: np.ndarray, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
+    graph: LayeredGraph, host: np.ndarray, leaving: np.ndarray, free: np.ndarray, resource: int, j: int, hosted: np.ndarray
 ) -> None:
     """Compute the least price from each server that takes some components now; without components left, 0 at the delivery."""
     components = graph.needs.size
@@ -44,7 +44,7 @@ def least_two(down: np.ndarray, hosted: np.ndarray) -> tuple[float, int, float]:
 
 
 @kernel
-def cost_to_go(graph: Graph, prices: UsePrices, togo: ToGo, resource: int, free: ToGo) -> None:
+def cost_to_go(graph: LayeredGraph, prices: UsePrices, togo: ToGo, resource: int, free: ToGo) -> None:
     """Fill `togo`, backwards over hops and, within a hop, over the empty hops left: (m + 1) (E + 1) steps per arc.
 
     With a resource (by its place in `limit`; -1 for none), only maps that use it from here on count, and `free` is what was
@@ -85,7 +85,7 @@ def cost_to_go(graph: Graph, prices: UsePrices, togo: ToGo, resource: int, free:
 
 
 @kernel
-def best_run(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
+def best_run(graph: LayeredGraph, prices: UsePrices, togo: ToGo, j: int, left: int, v: int) -> tuple[float, int]:
     """Return the least price from a server that takes some components now, and how many; at the end, 0 at the delivery."""
     components = graph.needs.size
     if j == components:
@@ -103,7 +103,7 @@ def best_run(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, v: 
 
 
 @kernel
-def best_arc(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+def best_arc(graph: LayeredGraph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
     """Return the least price over a link out of a server, with so many empty hops left after it, and the arc; -1 for none."""
     best, arc = np.inf, -1
     for a in range(graph.first[u], graph.first[u + 1]):
@@ -114,7 +114,7 @@ def best_arc(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: 
 
 
 @kernel
-def best_public(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
+def best_public(graph: LayeredGraph, prices: UsePrices, togo: ToGo, j: int, left: int, u: int) -> tuple[float, int]:
     """Return the least price over the public network, and the server that it leads to; -1 for none."""
     best, server = np.inf, -1
     if prices.up[j, u] < np.inf:
@@ -127,7 +127,7 @@ def best_public(graph: Graph, prices: UsePrices, togo: ToGo, j: int, left: int, 
 
 
 @kernel
-def cheapest_moves(graph: Graph, prices: UsePrices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
+def cheapest_moves(graph: LayeredGraph, prices: UsePrices, togo: ToGo, moves: np.ndarray) -> tuple[float, int]:
     """Return the least price of a map, infinite for none, and the number of its moves, which are written to `moves`."""
     components, empty = graph.needs.size, graph.empty
     u, j, left, size = graph.source, 0, empty, 0

@@ -32,7 +32,7 @@ BYTES_PER_INTERVAL = 1000
 """Memory of an interval's columns with their entries, in all forms that a program takes on its way to a solver."""
 
 
-class Arcs(NamedTuple):
+class IntervalColumns(NamedTuple):
     """Meaning of the columns of the block `interval`; arrays of shape (columns,).
 
     Attributes
@@ -78,7 +78,7 @@ class MigrationFormulation(Formulation):
     4.0
     """
 
-    arcs: Arcs
+    arcs: IntervalColumns
 
     def decode(self, values: Floats) -> Assignment:
         """Interval of each node."""
@@ -168,7 +168,7 @@ def _bands(problem: MigrationProblem) -> tuple[Ints, Ints, Ints]:
     return reach, np.maximum(low, places), np.minimum(high, tasks - places[::-1])
 
 
-def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> Arcs:
+def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> IntervalColumns:
     """Columns of intervals: for both states of the first boundary, each old node that overlaps, and nobody."""
     held = sorted((a, b, node) for node, (a, b) in enumerate(problem.intervals) if a < b)
     begins, ends, names = (np.array(part, np.int64) for part in zip(*held, strict=True))
@@ -188,10 +188,10 @@ def _arcs(problem: MigrationProblem, place: Ints, first: Ints, end: Ints) -> Arc
     kept = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
     moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept), 0.0)
     leaves, node = np.where(takes & inside[end], TAKEN, OPEN), np.where(nobody, NOBODY, names[old])
-    return Arcs(place, first, end, enters, leaves, node, moved, pieces - ~nobody)
+    return IntervalColumns(place, first, end, enters, leaves, node, moved, pieces - ~nobody)
 
 
-def _add_path(program: Program, columns: Ints, arcs: Arcs, tasks: int) -> None:
+def _add_path(program: Program, columns: Ints, arcs: IntervalColumns, tasks: int) -> None:
     """Rows `path`: what arrives at a boundary leaves it, except at boundaries 0 and m, by place and state.
 
     Each task is on exactly one node, and there are at most n′ intervals, because there are n′ places; where none may be

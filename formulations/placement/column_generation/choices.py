@@ -9,8 +9,8 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
-from edrp.formulations.placement.column_generation.model import Model
-from edrp.formulations.placement.column_generation.selection import Candidates
+from edrp.formulations.placement.column_generation.model import ScoreModel
+from edrp.formulations.placement.column_generation.selection import PatternPool
 from edrp.formulations.placement.column_generation.windows import Window
 
 MAX_LISTED = 20_000
@@ -79,7 +79,7 @@ class _Partial(NamedTuple):
     used: np.ndarray
 
 
-def list_choices(model: Model, candidates: Candidates, window: Window, between: Floats) -> Ints | None:
+def list_choices(model: ScoreModel, candidates: PatternPool, window: Window, between: Floats) -> Ints | None:
     """Every choice below the candidates' limit, best first by score without latency; None where they are too many.
 
     `between` is the least seconds between different supervisors of two classes, shape (classes, classes).

@@ -11,14 +11,14 @@ import numpy as np
 from edrp.backends.highs import new_solver, run_counted
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.tolerances import FEASIBILITY_TOLERANCE
-from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.windows import Window
 
 _Status: Any = highspy.HighsModelStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxation:
+class MasterRelaxation:
     """An optimum of the linear program: its value, prices of instances and of supervisors, use of patterns.
 
     Attributes
@@ -41,7 +41,7 @@ class Relaxation:
 class Pool:
     """Patterns known so far: class, counts, and cost without prices of instances."""
 
-    model: Model
+    model: ScoreModel
     owner: list[int] = field(default_factory=list)
     pattern: list[Ints] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Master:
     Artificial columns of a high price keep it feasible.
     """
 
-    def __init__(self, model: Model, pool: Pool) -> None:
+    def __init__(self, model: ScoreModel, pool: Pool) -> None:
         self.model, self.pool = model, pool
         self.operators, self.classes = model.instances.size, len(model.classes)
         self.penalty = 10.0 * (1.0 + model.largest_score)
@@ -95,7 +95,7 @@ class Master:
         columns = np.arange(self.artificial, dtype=np.int32)
         self.solver.changeColsCost(columns.size, columns, np.full(columns.size, self.penalty))
 
-    def solve(self) -> Relaxation:
+    def solve(self) -> MasterRelaxation:
         """Solve over all patterns of the pool."""
         self._take_new()
         run_counted(self.solver)
@@ -106,7 +106,7 @@ class Master:
         dual, value = np.array(solution.row_dual), np.array(solution.col_value)
         fee = -(dual[self.operators : self.operators + self.classes] + dual[-1])
         use = value[self.artificial :]
-        return Relaxation(
+        return MasterRelaxation(
             float(self.solver.getObjectiveValue()) + self.model.apart,
             dual[: self.operators],
             fee,

@@ -11,8 +11,8 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.formulations.placement.column_generation.model import Model, build_model
-from edrp.formulations.placement.column_generation.tree import Incumbent, Search
+from edrp.formulations.placement.column_generation.model import ScoreModel, build_model
+from edrp.formulations.placement.column_generation.tree import BestPlacement, BranchAndPrice
 from edrp.formulations.placement.compact import estimated_columns
 from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found
@@ -21,7 +21,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 
-def first_fits(model: Model) -> Iterator[Ints]:
+def first_fits(model: ScoreModel) -> Iterator[Ints]:
     """Counts per operator and node, shape (operators, nodes), of every first fit that finds room for all.
 
     Operators in topological order, or those with the greatest needs first; supervisors largest first, or smallest first;
@@ -42,7 +42,7 @@ def first_fits(model: Model) -> Iterator[Ints]:
                 yield counts
 
 
-def _fill(model: Model, order: Ints, nodes: list[tuple[int, Floats, Ints]]) -> Ints | None:
+def _fill(model: ScoreModel, order: Ints, nodes: list[tuple[int, Floats, Ints]]) -> Ints | None:
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
     room = {u: capacity.copy() for u, capacity, _ in nodes}
     for a in order:
@@ -102,9 +102,9 @@ class ColumnGeneration(Method):
         compiled = compile_problem(problem)
         model = build_model(compiled)
         patterns = options
-        search = Search(
+        search = BranchAndPrice(
             model=model,
-            incumbent=Incumbent(model.largest_score * (1 + 1e-6) + 1e-6),
+            incumbent=BestPlacement(model.largest_score * (1 + 1e-6) + 1e-6),
             gap=0.5 * options.gap,  # leaves the other half to rounding
             remaining=lambda: patterns.remaining,
             report=_reporter(options),
@@ -125,7 +125,7 @@ class ColumnGeneration(Method):
         return answer if interrupted else finish_by_program(problem, answer, options, self.name, TAKEN_OVER)
 
     def _starts(
-        self, problem: LatencyAwareProblem, model: Model, options: Options, parameters: ColumnGenerationParameters
+        self, problem: LatencyAwareProblem, model: ScoreModel, options: Options, parameters: ColumnGenerationParameters
     ) -> list[Ints]:
         """Counts of the start in the options and the current deployment, where feasible, of first fits, and of a search."""
         if not model.classes:
@@ -154,7 +154,9 @@ def _reporter(options: Options) -> Callable[[float | None, float], None]:
     return report
 
 
-def _answer(problem: LatencyAwareProblem, search: Search, interrupted: bool, build_seconds: float, options: Options) -> Answer:
+def _answer(
+    problem: LatencyAwareProblem, search: BranchAndPrice, interrupted: bool, build_seconds: float, options: Options
+) -> Answer:
     incumbent, bound = search.incumbent, search.bound
     size = {
         "windows": search.windows,

@@ -29,7 +29,7 @@ class SupervisorClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ScoreModel:
     """Score without latency: `apart + Σ over supervisors in use of (price − Σ_{a≤b} together[a, b]·n_a·n_b)`.
 
     A *pattern* n says how many instances of each operator are on one supervisor. The saving of pairs of instances that are
@@ -72,7 +72,7 @@ class Model:
         return np.einsum("pa,ab,pb->p", patterns, pairs, patterns, optimize=True)
 
 
-def build_model(compiled: Compiled) -> Model:
+def build_model(compiled: Compiled) -> ScoreModel:
     """Classes, savings and prices of a compiled latency-aware problem."""
     instances = compiled.max_replicas
     together = np.zeros((instances.size, instances.size))
@@ -85,7 +85,7 @@ def build_model(compiled: Compiled) -> Model:
     scarce = (capacity < total).any(axis=0)
     forward = np.flatnonzero(compiled.forward)
     forward = forward[np.argsort(compiled.stream_source[forward], kind="stable")]
-    return Model(
+    return ScoreModel(
         compiled=compiled,
         instances=instances,
         together=together,

@@ -16,7 +16,7 @@ from edrp.formulations.placement.column_generation.kernels import (
     fill_bounds,
     search_patterns,
 )
-from edrp.formulations.placement.column_generation.model import Model, SupervisorClass
+from edrp.formulations.placement.column_generation.model import ScoreModel, SupervisorClass
 from edrp.formulations.placement.column_generation.order import Order
 
 COARSEST, FINEST = 32, 1024
@@ -53,7 +53,7 @@ class Pricer:
     search has ended by itself.
     """
 
-    def __init__(self, model: Model, order: Order, supervisors: SupervisorClass) -> None:
+    def __init__(self, model: ScoreModel, order: Order, supervisors: SupervisorClass) -> None:
         self.order = order
         operators = order.operators
         self.steps = PatternSteps(
@@ -145,7 +145,7 @@ class Pricer:
         return patterns, values[:kept], nodes <= max_nodes and (improve or met <= max_patterns), last
 
 
-def _correction(model: Model, order: Order) -> Floats:
+def _correction(model: ScoreModel, order: Order) -> Floats:
     """By steps: score of the streams let go, and what the bounds hold instead; empty where there are none."""
     if not order.let_go.any():
         return np.zeros((0, 0, 3))

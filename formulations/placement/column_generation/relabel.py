@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.budget import spend
-from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 
 LABEL = 1e-7
@@ -30,7 +30,7 @@ class Labelled:
 class Relabelling:
     """Shortest longest paths over the exchangeable supervisors of each class; exact unless a search is given up."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ScoreModel) -> None:
         self.model = model
         delay = model.compiled.delay
         self.delay = delay

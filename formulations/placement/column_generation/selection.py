@@ -13,11 +13,11 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import now
 from edrp.core.program import Linear, Program
 from edrp.core.tolerances import COARSEST_SELECTION_GAP, FINEST_SELECTION_GAP
-from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.windows import Window
 
 
-def longest_path(program: Program, model: Model, pattern: Ints, use: Ints, least_delay: Floats) -> Linear:
+def longest_path(program: Program, model: ScoreModel, pattern: Ints, use: Ints, least_delay: Floats) -> Linear:
     """Milliseconds that the slowest path through instances takes at least.
 
     With F and L the first and the last arrival at an instance of an operator, and a stream from a to b that takes at least d
@@ -63,7 +63,7 @@ def longest_path(program: Program, model: Model, pattern: Ints, use: Ints, least
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class PatternPool:
     """Patterns to choose from.
 
     Attributes
@@ -108,8 +108,8 @@ class Selection:
     solvers are exact to absolute tolerances and path latency may weigh next to nothing.
     """
 
-    model: Model
-    candidates: Candidates
+    model: ScoreModel
+    candidates: PatternPool
     window: Window
     least_delay: Floats
 

@@ -12,12 +12,12 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import MIN_REDUCED_COST, UNCOVERED_OPERATORS
 from edrp.formulations.placement.column_generation.choices import list_choices
-from edrp.formulations.placement.column_generation.master import Master, Pool, Relaxation
-from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.master import Master, MasterRelaxation, Pool
+from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
-from edrp.formulations.placement.column_generation.selection import Candidates, Selected, Selection
+from edrp.formulations.placement.column_generation.selection import PatternPool, Selected, Selection
 from edrp.formulations.placement.column_generation.windows import Certificate, Window, certificate, fewest_supervisors, split
 
 Report = Callable[[float | None, float], None]
@@ -40,14 +40,14 @@ MAX_CHOICES = 60
 
 
 @dataclass
-class Incumbent:
+class BestPlacement:
     """The best placement known: its score (or what no placement exceeds), and counts per operator and node."""
 
     objective: float
     counts: Ints | None = None
 
 
-class Search:
+class BranchAndPrice:
     """Column generation in windows of numbers of supervisors, best bound first.
 
     In each window prices of instances prove a bound; only patterns that the bound leaves room for below the incumbent
@@ -55,7 +55,9 @@ class Search:
     window, path latency included; otherwise the window is split.
     """
 
-    def __init__(self, model: Model, incumbent: Incumbent, gap: float, remaining: Callable[[], float], report: Report) -> None:
+    def __init__(
+        self, model: ScoreModel, incumbent: BestPlacement, gap: float, remaining: Callable[[], float], report: Report
+    ) -> None:
         self.model, self.incumbent, self.gap = model, incumbent, gap
         self.remaining, self.report = remaining, report
         self.pool = Pool(model)
@@ -156,7 +158,7 @@ class Search:
                 share, widening = min(1.0, 2.0 * share), True
         return bound
 
-    def generate(self, window: Window) -> tuple[Certificate, Relaxation]:
+    def generate(self, window: Window) -> tuple[Certificate, MasterRelaxation]:
         """Add patterns until none would lower the master's value; the best proof met, and the last relaxation."""
         model, master = self.model, self.master
         master.restrict(window)
@@ -182,7 +184,7 @@ class Search:
                     return best, relaxation
                 master.raise_penalty()
 
-    def _list(self, proof: Certificate, limit: float, max_patterns: int) -> Candidates | None:
+    def _list(self, proof: Certificate, limit: float, max_patterns: int) -> PatternPool | None:
         """Every pattern that can be part of a placement below the limit; None where they are too many."""
         owner: list[Ints] = []
         patterns: list[Ints] = []
@@ -201,12 +203,12 @@ class Search:
         self.listed = max(self.listed, len(pattern))
         return self._candidates(np.concatenate(owner) if owner else np.zeros(0, np.int64), pattern, proof, limit)
 
-    def _candidates(self, owner: Ints, pattern: Ints, proof: Certificate, limit: float) -> Candidates:
+    def _candidates(self, owner: Ints, pattern: Ints, proof: Certificate, limit: float) -> PatternPool:
         cost = self.model.price - self.model.saved(pattern) - pattern @ proof.worth
         fixed = self.model.apart + float(proof.worth @ self.model.instances)
-        return Candidates(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
+        return PatternPool(owner, pattern, cost, cost - proof.least[owner], fixed, proof.bound, limit)
 
-    def _choose(self, candidates: Candidates, window: Window, seconds: float) -> float:
+    def _choose(self, candidates: PatternPool, window: Window, seconds: float) -> float:
         """Lower bound on the scores in the window, if all patterns of placements below the limit are among the candidates.
 
         Better ones are kept. Where the choices are few they are all looked at, otherwise as a program has them, which may
@@ -226,7 +228,7 @@ class Search:
             bound = min(bound, self._look_at(candidates.owner[chosen], candidates.pattern[chosen]))
         return bound
 
-    def _choose_by_program(self, candidates: Candidates, window: Window, seconds: float) -> float:
+    def _choose_by_program(self, candidates: PatternPool, window: Window, seconds: float) -> float:
         """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
@@ -288,7 +290,7 @@ class Search:
         if labelled.node is not None:
             counts = np.zeros(model.compiled.candidate.shape, np.int64)
             counts[:, labelled.node] = patterns.T
-            self.incumbent = Incumbent(score + model.second * labelled.seconds, counts)
+            self.incumbent = BestPlacement(score + model.second * labelled.seconds, counts)
             self._tell(self.bound)
         self.seen[key] = score + model.second * labelled.bound
         return self.seen[key]
@@ -296,7 +298,7 @@ class Search:
     def _tell(self, bound: float) -> None:
         self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
-    def use_by_class(self, relaxation: Relaxation) -> Floats:
+    def use_by_class(self, relaxation: MasterRelaxation) -> Floats:
         """Supervisors of each class that a relaxation uses."""
         owner = np.array(self.pool.owner[: relaxation.use.size], np.int64)
         return np.bincount(owner, relaxation.use, minlength=len(self.pricers)).astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import INTEGRALITY
-from edrp.formulations.placement.column_generation.model import Model
+from edrp.formulations.placement.column_generation.model import ScoreModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Window:
         )
 
 
-def split(window: Window, use: Floats, model: Model) -> Iterator[Window]:
+def split(window: Window, use: Floats, model: ScoreModel) -> Iterator[Window]:
     """Parts of a window around what the relaxation uses, but for those whose supervisors are too small in sum.
 
     Together they hold every placement of the window. None where the window leaves nothing to decide.
@@ -43,7 +43,7 @@ def split(window: Window, use: Floats, model: Model) -> Iterator[Window]:
             yield part
 
 
-def _enough(window: Window, model: Model) -> bool:
+def _enough(window: Window, model: ScoreModel) -> bool:
     """Whether the largest supervisors that a window allows have as much of each resource as all instances need."""
     lowest, highest = np.array(window.class_min), np.array(window.class_max)
     for m in range(model.demand.shape[1]):
@@ -86,7 +86,7 @@ def _around(lower: int, upper: int, value: float) -> list[tuple[int, int]]:
     return kept if len(kept) > 1 else [(lower, lower), (lower + 1, upper)]
 
 
-def fewest_supervisors(model: Model) -> int | None:
+def fewest_supervisors(model: ScoreModel) -> int | None:
     """Fewest supervisors whose resources together are enough; None where all are too few, or an operator has no room."""
     if not model.classes:
         return None

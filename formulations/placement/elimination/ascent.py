@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import (
     MemoryPlan,
     Tables,
@@ -17,7 +17,7 @@ from edrp.formulations.placement.elimination.frontier import (
     min_marginals,
     relaxed_optimum,
 )
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import (
     covering_paths,
     excess_usage,
@@ -27,7 +27,7 @@ from edrp.formulations.placement.elimination.paths import (
     relaxed_usage,
     traced,
 )
-from edrp.formulations.placement.elimination.seats import Candidates, stream_delays
+from edrp.formulations.placement.elimination.seats import SeatGroups, stream_delays
 
 STEP_PATIENCE = 6
 """Steps without progress before the step is halved."""
@@ -35,7 +35,9 @@ MOMENTUM = 0.6
 """Share of the direction before in the next one."""
 
 
-def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budget: int, out_of_time: Callable[[], bool]) -> None:
+def raise_bound(
+    model: EliminationModel, box: Box, incumbent: float, iterations: int, budget: int, out_of_time: Callable[[], bool]
+) -> None:
     """Improve `box.bound` and `box.prices`, shrink `box`; stops early when the box is done or stuck.
 
     Flow and prices each take a Polyak step towards the incumbent along a direction averaged with the one
@@ -45,7 +47,7 @@ def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budge
     plan = memory_plan(model, box, budget)
     stuck, best = 0, -np.inf
     for iteration in range(iterations):
-        relaxation = Relaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
+        relaxation = BoxRelaxation(model, box, ascent.prices, operator_flow(model, ascent.prices.flow))
         now, tables = plan, backward(model, plan, relaxation, out_of_time)
         improved = tables.bound > best + 1e-4 * max(0.0, incumbent - best)
         if tables.bound > best:
@@ -72,7 +74,7 @@ def raise_bound(model: Model, box: Box, incumbent: float, iterations: int, budge
 class _Ascent:
     """Where the prices are, and in which direction they move."""
 
-    def __init__(self, model: Model, prices: Prices) -> None:
+    def __init__(self, model: EliminationModel, prices: BoxPrices) -> None:
         self.model, self.prices, self.length = model, prices, 1.0
         self.paths = [path_flow(model, path) for path in covering_paths(model)]
         self.shares = self._flow_shares(prices.flow)
@@ -92,14 +94,14 @@ class _Ascent:
         total = sum(amounts)
         return np.array(amounts) / total if total > 0 else np.full(len(paths), 1.0 / max(1, len(paths)))
 
-    def retreat(self, best: Prices) -> None:
+    def retreat(self, best: BoxPrices) -> None:
         """Go back to the best prices with half the step."""
         self.prices, self.length = best, 0.5 * self.length
         self.shares = self._flow_shares(best.flow)
         self.flow_direction = np.zeros(len(self.paths))
         self.price_direction[:] = 0.0
 
-    def step(self, plan: MemoryPlan, tables: Tables, relaxation: Relaxation, reach: float) -> None:
+    def step(self, plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, reach: float) -> None:
         """One step from the relaxed optimum of `tables`."""
         model, prices = self.model, self.prices
         chosen, seats = relaxed_optimum(model, plan, tables, relaxation)
@@ -117,7 +119,7 @@ class _Ascent:
             [excess.ravel(), [_relative_excess(mean_time, model.limits[0]), _relative_excess(spent, model.limits[1])]]
         )
         point = self._move_prices(gradient, reach)
-        self.prices = Prices(
+        self.prices = BoxPrices(
             flow=np.asarray(self.shares @ np.array(self.paths)) if len(self.paths) else prices.flow,
             capacity=point[:-2].reshape(model.capacity.shape),
             response=float(point[-2]),
@@ -150,10 +152,10 @@ class _Ascent:
         return point
 
 
-def _relaxed_delays(model: Model, box: Box, nodes: Ints, split: Bools) -> Floats:
+def _relaxed_delays(model: EliminationModel, box: Box, nodes: Ints, split: Bools) -> Floats:
     """Delay of each stream in a relaxed solution."""
     zero = np.zeros(1, np.int64)
-    seats = [Candidates(nodes[i : i + 1], zero, split[i : i + 1], zero) for i in range(model.operators)]
+    seats = [SeatGroups(nodes[i : i + 1], zero, split[i : i + 1], zero) for i in range(model.operators)]
     delays = [stream_delays(model, box, e, seats[model.source[e]], seats[model.target[e]]) for e in range(model.source.size)]
     return np.array([delay[0, 0] for delay in delays])
 
@@ -171,7 +173,7 @@ def _relative_excess(value: float, limit: float) -> float:
     return 0.0 if abs(excess) <= LIMIT_SLACK else excess
 
 
-def _critical_path(model: Model, delay: Floats, latency: Floats) -> list[int]:
+def _critical_path(model: EliminationModel, delay: Floats, latency: Floats) -> list[int]:
     finish = np.zeros(model.operators)
     via = np.full(model.operators, -1)
     for i in range(model.operators):

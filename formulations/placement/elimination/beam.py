@@ -15,7 +15,7 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 
 
-class Labels(NamedTuple):
+class BeamLabels(NamedTuple):
     """Labels as arrays, one row each.
 
     `chosen` (labels, operators) configurations; `finish` (labels, operators, arrivals) seconds, one for all replicas of an
@@ -30,7 +30,7 @@ class Labels(NamedTuple):
     sums: Floats
 
     @classmethod
-    def empty(cls, count: int, operators: int, arrivals: int, uses: int, flows: int) -> Labels:
+    def empty(cls, count: int, operators: int, arrivals: int, uses: int, flows: int) -> BeamLabels:
         """Room for `count` labels."""
         return cls(
             np.zeros((count, operators), np.int32),
@@ -39,9 +39,9 @@ class Labels(NamedTuple):
             np.zeros((count, SINK_FLOW + flows)),
         )
 
-    def take(self, rows: Ints) -> Labels:
+    def take(self, rows: Ints) -> BeamLabels:
         """The labels of these rows."""
-        return Labels(self.chosen[rows], self.finish[rows], self.used[rows], self.sums[rows])
+        return BeamLabels(self.chosen[rows], self.finish[rows], self.used[rows], self.sums[rows])
 
 
 FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
@@ -50,7 +50,7 @@ FIXED, MONEY, USAGE, RENT, DOWNTIME, SINK, SINK_FLOW = range(7)
 class OperatorStage(NamedTuple):
     """Placing one operator: its configurations, its streams, and the bounds on what is still to come.
 
-    Configuration arrays are those of `Choices`, cut to the operator. `tail_*` describe the streams into it:
+    Configuration arrays are those of `Configurations`, cut to the operator. `tail_*` describe the streams into it:
     source operator, rate. `open_*` are the operators with streams still to come, without this one, and the
     flow out of each, shape (flows, operators), `own_flow` (flows,) that out of this one. `tables` (flows, states)
     are the backward tables after the operator, `constants` (flows,) what belongs to each; `stride` (operators,) and
@@ -127,7 +127,7 @@ class Extensions(NamedTuple):
 class Scratch(NamedTuple):
     """Memory of the kernels: per node, when all streams have arrived and what they cost and occupy; per flow; per extension.
 
-    `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `Labels.finish`.
+    `late` (arrivals,) is when tuples have passed the replicas of a configuration, as in `BeamLabels.finish`.
     """
 
     ready: Floats
@@ -144,13 +144,13 @@ class Scratch(NamedTuple):
 
 
 @inlined
-def _arrival_count(labels: Labels, degree: int) -> int:
+def _arrival_count(labels: BeamLabels, degree: int) -> int:
     """Arrivals of a configuration of so many replicas: one for each, or one for all."""
     return degree if labels.finish.shape[2] > 1 else 1
 
 
 @inlined
-def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: Labels, row: int, scratch: Scratch) -> None:
+def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: BeamLabels, row: int, scratch: Scratch) -> None:
     """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
     own = labels.finish.shape[2] > 1
     for a in range(stage.nodes.size):
@@ -172,7 +172,7 @@ def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: L
 
 
 @inlined
-def _has_room(stage: OperatorStage, labels: Labels, row: int, c: int) -> bool:
+def _has_room(stage: OperatorStage, labels: BeamLabels, row: int, c: int) -> bool:
     resources = stage.demand.size
     run = 0
     for p in range(stage.degree[c]):
@@ -225,7 +225,7 @@ def _extend(stage: OperatorStage, c: int, scratch: Scratch) -> None:
 def expand(
     stage: OperatorStage,
     configurations: AllConfigurations,
-    labels: Labels,
+    labels: BeamLabels,
     rows: tuple[int, int],
     cutoff: float,
     extensions: Extensions,
@@ -269,7 +269,7 @@ def expand(
 
 @inlined
 def _bound(
-    stage: OperatorStage, labels: Labels, row: int, c: int, scratch: Scratch, base: int, latest: float, cutoff: float
+    stage: OperatorStage, labels: BeamLabels, row: int, c: int, scratch: Scratch, base: int, latest: float, cutoff: float
 ) -> float:
     """Lower bound on every completion: averaged over each flow, and by the slowest path; infinite if a limit breaks."""
     added, flowing = scratch.added, scratch.flowing
@@ -303,9 +303,9 @@ def _bound(
 def gather(
     stage: OperatorStage,
     configurations: AllConfigurations,
-    labels: Labels,
+    labels: BeamLabels,
     extensions: Extensions,
-    target: Labels,
+    target: BeamLabels,
     scratch: Scratch,
 ) -> None:
     """Write the extended labels (sorted by parent) to `target`."""
@@ -342,7 +342,7 @@ def gather(
 
 
 @inner_loop
-def hash_labels(labels: Labels, frontier: np.ndarray, useful: np.ndarray, keys: np.ndarray) -> None:
+def hash_labels(labels: BeamLabels, frontier: np.ndarray, useful: np.ndarray, keys: np.ndarray) -> None:
     """One number per label from its frontier configurations and its use of the nodes that still matter."""
     for row in range(keys.size):
         key = np.uint64(1469598103934665603)
@@ -354,7 +354,7 @@ def hash_labels(labels: Labels, frontier: np.ndarray, useful: np.ndarray, keys: 
 
 
 @inlined
-def _same(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
+def _same(labels: BeamLabels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
     for k in range(frontier.size):
         if labels.chosen[a, frontier[k]] != labels.chosen[b, frontier[k]]:
             return False
@@ -365,7 +365,7 @@ def _same(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.ndarr
 
 
 @inlined
-def _dominates(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
+def _dominates(labels: BeamLabels, a: int, b: int, frontier: np.ndarray, useful: np.ndarray) -> bool:
     for k in (FIXED, MONEY, USAGE, DOWNTIME, SINK):
         if labels.sums[a, k] > labels.sums[b, k]:
             return False
@@ -378,7 +378,7 @@ def _dominates(labels: Labels, a: int, b: int, frontier: np.ndarray, useful: np.
 
 @inner_loop
 def mark_dominated(
-    labels: Labels, order: np.ndarray, keys: np.ndarray, frontier: np.ndarray, useful: np.ndarray, dominated: np.ndarray
+    labels: BeamLabels, order: np.ndarray, keys: np.ndarray, frontier: np.ndarray, useful: np.ndarray, dominated: np.ndarray
 ) -> None:
     """Mark labels that another of equal key is nowhere worse than; `order` sorts by key, then objective.
 

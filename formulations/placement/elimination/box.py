@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class BoxPrices:
     """Multipliers of the relaxation.
 
     `flow` (streams,) is a unit source–sink flow; `capacity` (nodes, resources), `response` and `cost` price
@@ -38,7 +38,7 @@ class Box:
     least: float
     most: float
     bound: float
-    prices: Prices
+    prices: BoxPrices
 
     def empty(self) -> bool:
         """Whether some operator has no node left."""
@@ -60,7 +60,7 @@ class Box:
         return replace(self, alive=self.alive.copy(), anchor=self.anchor.copy())
 
 
-class Relaxation:
+class BoxRelaxation:
     """Seat-level costs of a box under given prices: what the dynamic programs add up.
 
     Attributes
@@ -73,7 +73,7 @@ class Relaxation:
     rent : shape (nodes, operators); price of the resources of one replica.
     """
 
-    def __init__(self, model: Model, box: Box, prices: Prices, operator_flow: Floats) -> None:
+    def __init__(self, model: EliminationModel, box: Box, prices: BoxPrices, operator_flow: Floats) -> None:
         self.model, self.box, self.prices = model, box, prices
         response_limit, cost_limit = model.limits[0], model.limits[1]
         self.alpha = model.response + (prices.response / response_limit if np.isfinite(response_limit) else 0.0)

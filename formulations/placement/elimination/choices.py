@@ -8,15 +8,15 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
-from edrp.formulations.placement.elimination.box import Box, Relaxation
+from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
 from edrp.formulations.placement.elimination.frontier import MemoryPlan
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
 from edrp.placement.compiled import NO_NODE, count_configurations, multisets
 from edrp.placement.reconfiguration import downtime_floor, operator_downtimes
 
 
-class Choices(NamedTuple):
+class Configurations(NamedTuple):
     """Configurations of all operators one after another; those of operator i are `start[i]:start[i + 1]`.
 
     `members` (configurations, replicas) padded with -1; `degree`; `latency` seconds; `fixed` objective of the
@@ -40,14 +40,15 @@ class Choices(NamedTuple):
     anchor_member: Ints
 
 
-def too_many(model: Model, box: Box, limit: int) -> bool:
+def too_many(model: EliminationModel, box: Box, limit: int) -> bool:
     """Whether some operator has more than `limit` configurations left."""
     return any(count_configurations(int(box.alive[i].sum()), int(model.degrees[i])) > limit for i in range(model.operators))
 
 
 def surviving_choices(
-    model: Model, box: Box, plan: MemoryPlan, relaxation: Relaxation, marginals: Floats, tail: Floats, incumbent: float
-) -> Choices | None:
+    model: EliminationModel, box: Box, plan: MemoryPlan, relaxation: BoxRelaxation, marginals: Floats, tail: Floats,
+    incumbent: float
+) -> Configurations | None:
     """Enumerate multisets over the surviving nodes and keep those that can still beat the incumbent.
 
     A configuration's bound is the min-marginal of any of its members' seats, with the operator's own term made exact.
@@ -64,13 +65,13 @@ def surviving_choices(
     start = np.cumsum([0] + [len(part.degree) for part in parts])
     width = max(part.members.shape[1] for part in parts)
     stacked = {}
-    for name in Choices._fields[1:]:
+    for name in Configurations._fields[1:]:
         values = [getattr(part, name) for part in parts]
         if name in ("members", "places") or (name == "tail" and model.instance_paths):
             padding = 0 if name == "tail" else NO_NODE
             values = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=padding) for value in values]
         stacked[name] = np.concatenate(values)
-    return Choices(start=start.astype(np.int64), **stacked)
+    return Configurations(start=start.astype(np.int64), **stacked)
 
 
 class _OperatorBounds(NamedTuple):
@@ -87,8 +88,8 @@ class _OperatorBounds(NamedTuple):
 
 
 def _operator_choices(
-    model: Model, box: Box, plan: MemoryPlan, relaxation: Relaxation, i: int, bounds: _OperatorBounds
-) -> Choices:
+    model: EliminationModel, box: Box, plan: MemoryPlan, relaxation: BoxRelaxation, i: int, bounds: _OperatorBounds
+) -> Configurations:
     """Surviving configurations of one operator."""
     flow, marginal, tail, incumbent = bounds
     members = multisets(np.flatnonzero(box.alive[i]), int(model.degrees[i]))
@@ -111,7 +112,7 @@ def _operator_choices(
     number[candidates.node, candidates.group] = np.arange(candidates.node.size)
     places = np.where(np.isfinite(rest), number[members, plan.groups[i][seat][:, None]], NO_NODE)
     telling, behind = rest.argmax(axis=1), np.where(used, tail[members], 0.0)
-    part = Choices(
+    part = Configurations(
         start=np.zeros(1, np.int64),
         members=members,
         degree=degree,
@@ -130,10 +131,10 @@ def _operator_choices(
     hopeless = rest.max(axis=1) + own > incumbent
     fitting = _fits(model, i, members)
     kept = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(rest.max(axis=1))
-    return Choices(part.start, *(values[kept] for values in part[1:]))
+    return Configurations(part.start, *(values[kept] for values in part[1:]))
 
 
-def _reconfiguration(model: Model, i: int, members: Ints32) -> tuple[Floats, Floats]:
+def _reconfiguration(model: EliminationModel, i: int, members: Ints32) -> tuple[Floats, Floats]:
     """Downtime and moved replicas of each configuration."""
     compiled = model.compiled
     if compiled.current is None:
@@ -150,7 +151,7 @@ def _reconfiguration(model: Model, i: int, members: Ints32) -> tuple[Floats, Flo
     return np.where(moved > 0, np.maximum(downtime, floor), 0.0), moved.astype(float)
 
 
-def _fits(model: Model, i: int, members: Ints32) -> Bools:
+def _fits(model: EliminationModel, i: int, members: Ints32) -> Bools:
     """Whether a configuration alone stays within every node's capacity."""
     fitting = np.ones(len(members), bool)
     for replica in range(members.shape[1]):

@@ -19,16 +19,16 @@ from edrp.core.budget import spend
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.formulations.placement.elimination.box import Box, Relaxation
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import stream_costs
-from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, seat_groups, seat_marginals
+from edrp.formulations.placement.elimination.seats import SeatGroups, grouped_unary, seat_candidates, seat_groups, seat_marginals
 
 BACKWARD, FORWARD = 1.5e-9, 4e-9
 """Units of work per state, choice and stream, of the tables from the end and from the beginning."""
 
 
-class Step(NamedTuple):
+class FrontierStep(NamedTuple):
     """One operator's placement: how its choices and the remembered states before it lead to those after.
 
     `sizes`, `stride` (remembered before): candidates of each remembered operator, and its stride in the
@@ -56,9 +56,9 @@ class MemoryPlan:
     """Which operators are remembered after each step, and the arrays of each step for one box."""
 
     memory: list[list[int]]
-    steps: list[Step]
+    steps: list[FrontierStep]
     pairs: list[list[int]]
-    candidates: list[Candidates]
+    candidates: list[SeatGroups]
     groups: list[Ints]
 
     @property
@@ -67,7 +67,7 @@ class MemoryPlan:
         return [int(np.prod([len(self.candidates[i].node) for i in kept], dtype=np.int64)) for kept in self.memory]
 
 
-def memory_plan(model: Model, box: Box, budget: int) -> MemoryPlan:
+def memory_plan(model: EliminationModel, box: Box, budget: int) -> MemoryPlan:
     """Choose what to remember within `budget` states and lay out the steps.
 
     Where the frontier alone exceeds the budget, all seats of a node are grouped; if that is not enough, the
@@ -89,7 +89,7 @@ def memory_plan(model: Model, box: Box, budget: int) -> MemoryPlan:
     return MemoryPlan(memory, steps, pairs, candidates, groups)
 
 
-def _memory(model: Model, candidates: list[Candidates], budget: int) -> tuple[list[list[int]], bool]:
+def _memory(model: EliminationModel, candidates: list[SeatGroups], budget: int) -> tuple[list[list[int]], bool]:
     """Operators remembered after each step, and whether all of the frontier always was."""
     memory: list[list[int]] = []
     kept: list[int] = []
@@ -105,7 +105,9 @@ def _memory(model: Model, candidates: list[Candidates], budget: int) -> tuple[li
     return memory, complete
 
 
-def _step(model: Model, candidates: list[Candidates], before: list[int], after: list[int], i: int) -> tuple[Step, list[int]]:
+def _step(
+    model: EliminationModel, candidates: list[SeatGroups], before: list[int], after: list[int], i: int
+) -> tuple[FrontierStep, list[int]]:
     strides = {}
     stride = 1
     for j in reversed(after):
@@ -115,7 +117,7 @@ def _step(model: Model, candidates: list[Candidates], before: list[int], after: 
     own = candidates[i]
     starts = np.cumsum([0] + [candidates[model.source[e]].node.size * own.node.size for e in streams])
     taken = [candidates[j].taken[:, None] * model.demand[j][None] for j in before]
-    step = Step(
+    step = FrontierStep(
         sizes=np.array([candidates[j].node.size for j in before], np.int64),
         stride=np.array([strides.get(j, 0) for j in before], np.int64),
         nodes=np.concatenate([candidates[j].node for j in before]) if before else np.zeros(0, np.int64),
@@ -141,7 +143,7 @@ class Tables:
     bound: float
 
 
-def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Tables:
+def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxation, out_of_time: Callable[[], bool]) -> Tables:
     """Fill the backward tables; O(states × candidates) each.
 
     Raises
@@ -164,7 +166,7 @@ def backward(model: Model, plan: MemoryPlan, relaxation: Relaxation, out_of_time
     return Tables(after, unary, pair, float(table[0]) + relaxation.constant)
 
 
-def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: Relaxation, out_of_time: Callable[[], bool]) -> Floats:
+def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, out_of_time: Callable[[], bool]) -> Floats:
     """Least relaxed cost with each seat of each operator, shape (operators, nodes, seats).
 
     Raises
@@ -187,7 +189,7 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: Relaxation, out_
     return marginals + relaxation.constant
 
 
-def relaxed_optimum(model: Model, plan: MemoryPlan, tables: Tables, relaxation: Relaxation) -> tuple[Ints, Ints]:
+def relaxed_optimum(model: EliminationModel, plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation) -> tuple[Ints, Ints]:
     """Node and seat of every operator in a cheapest relaxed solution."""
     chosen, seats = np.zeros(model.operators, np.int64), np.zeros(model.operators, np.int64)
     for i in range(model.operators):
@@ -201,7 +203,7 @@ def relaxed_optimum(model: Model, plan: MemoryPlan, tables: Tables, relaxation: 
     return nodes, seats
 
 
-def _pair_costs(model: Model, plan: MemoryPlan, relaxation: Relaxation, i: int) -> Floats:
+def _pair_costs(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxation, i: int) -> Floats:
     parts = []
     for e in plan.pairs[i]:
         tail = plan.candidates[model.source[e]]
@@ -210,7 +212,7 @@ def _pair_costs(model: Model, plan: MemoryPlan, relaxation: Relaxation, i: int) 
 
 
 @inlined
-def _base(step: Step, digits: np.ndarray) -> int:
+def _base(step: FrontierStep, digits: np.ndarray) -> int:
     index = 0
     for k in range(step.sizes.size):
         index += digits[k] * step.stride[k]
@@ -218,7 +220,7 @@ def _base(step: Step, digits: np.ndarray) -> int:
 
 
 @inlined
-def _pair_sum(step: Step, pair: np.ndarray, digits: np.ndarray, c: int) -> float:
+def _pair_sum(step: FrontierStep, pair: np.ndarray, digits: np.ndarray, c: int) -> float:
     total = 0.0
     for k in range(step.tail_place.size):
         total += pair[step.tail_start[k] + digits[step.tail_place[k]] * step.own_nodes.size + c]
@@ -226,7 +228,7 @@ def _pair_sum(step: Step, pair: np.ndarray, digits: np.ndarray, c: int) -> float
 
 
 @inlined
-def _room(step: Step, digits: np.ndarray, c: int) -> bool:
+def _room(step: FrontierStep, digits: np.ndarray, c: int) -> bool:
     """Whether the operator's candidate c has room next to the remembered operators."""
     u = step.own_nodes[c]
     for m in range(step.own_demand.shape[1]):
@@ -240,7 +242,7 @@ def _room(step: Step, digits: np.ndarray, c: int) -> bool:
 
 
 @inlined
-def _advance(step: Step, digits: np.ndarray) -> None:
+def _advance(step: FrontierStep, digits: np.ndarray) -> None:
     """Next state in mixed radix, last place fastest."""
     k = step.sizes.size - 1
     while k >= 0:
@@ -253,7 +255,7 @@ def _advance(step: Step, digits: np.ndarray) -> None:
 
 @inner_loop
 def _fill_backward(
-    step: Step, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, table: np.ndarray, digits: np.ndarray
+    step: FrontierStep, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, table: np.ndarray, digits: np.ndarray
 ) -> None:
     for s in range(table.size):
         base = _base(step, digits)
@@ -270,7 +272,7 @@ def _fill_backward(
 
 @inner_loop
 def _fill_forward(
-    step: Step,
+    step: FrontierStep,
     unary: np.ndarray,
     pair: np.ndarray,
     before: np.ndarray,
@@ -292,7 +294,7 @@ def _fill_forward(
 
 
 @inner_loop
-def _best_choice(step: Step, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, digits: np.ndarray) -> int:
+def _best_choice(step: FrontierStep, unary: np.ndarray, pair: np.ndarray, after: np.ndarray, digits: np.ndarray) -> int:
     base = _base(step, digits)
     best, choice = np.inf, 0
     for c in range(unary.size):

@@ -18,8 +18,8 @@ from edrp.formulations.placement.elimination.beam import (
     FIXED,
     SINK,
     AllConfigurations,
+    BeamLabels,
     Extensions,
-    Labels,
     OperatorStage,
     Scratch,
     expand,
@@ -27,10 +27,10 @@ from edrp.formulations.placement.elimination.beam import (
     hash_labels,
     mark_dominated,
 )
-from edrp.formulations.placement.elimination.box import Box, Relaxation
-from edrp.formulations.placement.elimination.choices import Choices
+from edrp.formulations.placement.elimination.box import Box, BoxRelaxation
+from edrp.formulations.placement.elimination.choices import Configurations
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
 
 EXTENSION, KEPT_LABEL = 3e-9, 1e-6
@@ -43,7 +43,7 @@ BATCH = 2_000_000
 
 
 @dataclass(slots=True)
-class LabelResult:
+class BoxLabelResult:
     """Result of a label search.
 
     `objective` and `members` (one configuration per operator, in search order) of the best deployment, or
@@ -58,7 +58,7 @@ class LabelResult:
 
 
 @dataclass(slots=True)
-class LabelSearch:
+class BoxLabelSearch:
     """One box's label search.
 
     `views` are relaxations of the box with their backward tables; they share all prices but differ in their
@@ -66,18 +66,18 @@ class LabelSearch:
     the label.
     """
 
-    model: Model
+    model: EliminationModel
     box: Box
     plan: MemoryPlan
-    views: list[tuple[Relaxation, Tables]]
-    choices: Choices
+    views: list[tuple[BoxRelaxation, Tables]]
+    choices: Configurations
 
     @property
-    def relaxation(self) -> Relaxation:
+    def relaxation(self) -> BoxRelaxation:
         """The one under the best prices."""
         return self.views[0][0]
 
-    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> LabelResult:
+    def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:
         """Search for a deployment below `incumbent`; `beam` labels survive each operator, fewer where each is large."""
         model, choices = self.model, self.choices
         configurations = AllConfigurations(
@@ -92,8 +92,8 @@ class LabelSearch:
         )
         arrivals = choices.tail.shape[1]
         beam = max(1, beam // arrivals)
-        labels = Labels.empty(1, model.operators, arrivals, model.capacity.size, len(self.views))
-        result = LabelResult(np.inf, None, np.inf, 0)
+        labels = BeamLabels.empty(1, model.operators, arrivals, model.capacity.size, len(self.views))
+        result = BoxLabelResult(np.inf, None, np.inf, 0)
         scratch = Scratch.empty(model.nodes, arrivals, len(self.views))
         for i in range(model.operators):
             stage = self._stage(i)
@@ -104,7 +104,7 @@ class LabelSearch:
             if not extensions.parent.size:
                 return result
             extensions = extensions.take(np.argsort(extensions.parent, kind="stable"))
-            target = Labels.empty(extensions.parent.size, model.operators, arrivals, model.capacity.size, len(self.views))
+            target = BeamLabels.empty(extensions.parent.size, model.operators, arrivals, model.capacity.size, len(self.views))
             gather(stage, configurations, labels, extensions, target, scratch)
             labels = self._thin(i, target, extensions.bounds, beam, result)
             result.width = max(result.width, len(labels.chosen))
@@ -172,10 +172,10 @@ class LabelSearch:
         self,
         stage: OperatorStage,
         configurations: AllConfigurations,
-        labels: Labels,
+        labels: BeamLabels,
         incumbent: float,
         keep: int,
-        result: LabelResult,
+        result: BoxLabelResult,
         out_of_time: Callable[[], bool],
     ) -> Extensions:
         """All extensions within the incumbent, or the best `keep` of them."""
@@ -199,7 +199,7 @@ class LabelSearch:
                 result.dropped = min(result.dropped, cutoff) if row < count else result.dropped
         return extensions.take(slice(filled))
 
-    def _thin(self, i: int, labels: Labels, bounds: Floats, beam: int, result: LabelResult) -> Labels:
+    def _thin(self, i: int, labels: BeamLabels, bounds: Floats, beam: int, result: BoxLabelResult) -> BeamLabels:
         """Remove dominated labels, then all but the best `beam`."""
         model = self.model
         frontier = np.array([j for j in range(i + 1) if any(model.target[e] > i for e in model.outgoing[j])], np.int64)
@@ -219,7 +219,7 @@ class LabelSearch:
             rows = np.sort(rows[best[:beam]])
         return labels.take(rows)
 
-    def _best(self, labels: Labels, result: LabelResult) -> None:
+    def _best(self, labels: BeamLabels, result: BoxLabelResult) -> None:
         model, choices = self.model, self.choices
         total = labels.sums[:, FIXED] + model.response * labels.sums[:, SINK] + model.downtime * labels.sums[:, DOWNTIME]
         best = int(np.argmin(total))

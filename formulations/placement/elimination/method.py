@@ -13,10 +13,10 @@ from edrp.core.budget import amount
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
-from edrp.formulations.placement.elimination.box import Box, Prices
-from edrp.formulations.placement.elimination.model import Model, build_model
+from edrp.formulations.placement.elimination.box import Box, BoxPrices
+from edrp.formulations.placement.elimination.model import EliminationModel, build_model
 from edrp.formulations.placement.elimination.seats import possible_seats
-from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.formulations.placement.elimination.tree import BestConfigurations, BoxTree, EliminationParameters
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled, count_configurations
@@ -82,7 +82,7 @@ class Eliminate(Method):
         model = build_model(compiled)
         build_seconds = options.seconds
         start = _best_known(problem, model, [options.start, problem.current])
-        search = Search(
+        search = BoxTree(
             model=model,
             parameters=parameters,
             incumbent=start,
@@ -101,7 +101,7 @@ class Eliminate(Method):
             interrupted, bound = True, search.bound if search.boxes else -np.inf
         return _answer(problem, compiled, model, search, bound, interrupted, build_seconds, options)
 
-    def _anneal(self, problem: PlacementProblem, model: Model, options: Options) -> Deployment | None:
+    def _anneal(self, problem: PlacementProblem, model: EliminationModel, options: Options) -> Deployment | None:
         """The best deployment of a short annealing."""
         assert self.heuristic is not None
         # Steps, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
@@ -113,15 +113,17 @@ class Eliminate(Method):
         return decision
 
 
-def _best_known(problem: PlacementProblem, model: Model, known: Iterable[Deployment | None]) -> Incumbent:
+def _best_known(problem: PlacementProblem, model: EliminationModel, known: Iterable[Deployment | None]) -> BestConfigurations:
     """The best deployment of some; without any that is feasible, the largest value that one can have."""
-    best = Incumbent(max_objective(model.compiled) + 1e-6)
+    best = BestConfigurations(max_objective(model.compiled) + 1e-6)
     for deployment in known:
         _improve(problem, model, best, deployment)
     return best
 
 
-def _improve(problem: PlacementProblem, model: Model, incumbent: Incumbent, deployment: Deployment | None) -> None:
+def _improve(
+    problem: PlacementProblem, model: EliminationModel, incumbent: BestConfigurations, deployment: Deployment | None
+) -> None:
     """Put a feasible deployment in the incumbent's place if it is better."""
     if deployment is None or not problem.evaluate(deployment).feasible:
         return
@@ -138,7 +140,9 @@ def _reporter(options: Options) -> Any:
     return report
 
 
-def _measured(problem: PlacementProblem, compiled: Compiled, model: Model, deployment: Deployment) -> tuple[list[Ints32], float]:
+def _measured(
+    problem: PlacementProblem, compiled: Compiled, model: EliminationModel, deployment: Deployment
+) -> tuple[list[Ints32], float]:
     """Configurations in search order, and the objective with tie terms."""
     evaluation = problem.evaluate(deployment)
     counts = compiled.counts(deployment)
@@ -157,9 +161,9 @@ def _cost(compiled: Compiled, counts: Ints) -> float:
     return float(compiled.replica_cost @ counts.sum(axis=1) + compiled.stream_rate @ sent)
 
 
-def roots(model: Model) -> list[Box]:
+def roots(model: EliminationModel) -> list[Box]:
     """One box per range of downtime: nothing changes, only in place, some replica starts on a new node."""
-    prices = Prices(np.zeros(model.source.size), np.zeros_like(model.capacity))
+    prices = BoxPrices(np.zeros(model.source.size), np.zeros_like(model.capacity))
 
     def box(alive: Bools, least: float, most: float) -> Box:
         return Box(alive.copy(), possible_seats(model, alive), least, most, -np.inf, prices)
@@ -179,8 +183,8 @@ def roots(model: Model) -> list[Box]:
 def _answer(
     problem: PlacementProblem,
     compiled: Compiled,
-    model: Model,
-    search: Search,
+    model: EliminationModel,
+    search: BoxTree,
     bound: float,
     interrupted: bool,
     build_seconds: float,

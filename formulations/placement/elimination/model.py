@@ -26,7 +26,7 @@ from edrp.placement.scales import cost_scale
 
 
 @dataclass(frozen=True)
-class Model:
+class EliminationModel:
     """Arrays over operators in search order i, streams e, nodes u, resources m (normalised).
 
     Attributes
@@ -73,7 +73,7 @@ class Model:
         """Number of nodes."""
         return len(self.speedup)
 
-    def reordered(self, order: Ints) -> Model:
+    def reordered(self, order: Ints) -> EliminationModel:
         """The same model with its operators in another topological order."""
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
@@ -127,7 +127,7 @@ class Model:
         return 1.0 / max(self.degrees[self.source[stream]], self.degrees[self.target[stream]])
 
 
-def build_model(compiled: Compiled) -> Model:
+def build_model(compiled: Compiled) -> EliminationModel:
     """Build the model, operators in an order with a small frontier."""
     n = len(compiled.operators)
     finite = np.where(np.isfinite(compiled.capacity), compiled.capacity, np.nan)
@@ -137,7 +137,7 @@ def build_model(compiled: Compiled) -> Model:
         scale[m] = known.mean() if known.size else 1.0
     limit = compiled.limit
     stable = np.isfinite(compiled.latency)
-    model = Model(
+    model = EliminationModel(
         compiled=compiled,
         order=np.arange(n),
         source=compiled.stream_source,
@@ -185,7 +185,7 @@ def least_downtime(compiled: Compiled) -> Floats:
     return np.where(running, 0.0, np.maximum(elsewhere, downtime_floor(compiled)))
 
 
-def narrow_order(model: Model) -> Ints:
+def narrow_order(model: EliminationModel) -> Ints:
     """Topological order with a small frontier: the best of several randomised greedy ones (always the same)."""
     generator = np.random.default_rng(0)
     best: tuple[int, int] | None = None
@@ -197,7 +197,7 @@ def narrow_order(model: Model) -> Ints:
     return chosen
 
 
-def _greedy_order(model: Model, generator: np.random.Generator | None) -> tuple[Ints, tuple[int, int]]:
+def _greedy_order(model: EliminationModel, generator: np.random.Generator | None) -> tuple[Ints, tuple[int, int]]:
     waiting = np.array([len(streams) for streams in model.incoming])
     open_ends = np.array([len(streams) for streams in model.outgoing])
     ready = list(np.flatnonzero(waiting == 0))

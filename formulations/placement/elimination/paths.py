@@ -9,12 +9,12 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, refuse_beyond_memory
 from edrp.core.tolerances import LIMIT_SLACK, MIN_PATH_FLOW
-from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
-from edrp.formulations.placement.elimination.model import Model
-from edrp.formulations.placement.elimination.seats import Candidates, grouped_unary, seat_candidates, stream_delays
+from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
+from edrp.formulations.placement.elimination.model import EliminationModel
+from edrp.formulations.placement.elimination.seats import SeatGroups, grouped_unary, seat_candidates, stream_delays
 
 
-def covering_paths(model: Model) -> list[list[int]]:
+def covering_paths(model: EliminationModel) -> list[list[int]]:
     """Source–sink paths, as streams, that together use every operator; those with most new operators first."""
     paths = []
     fresh = np.ones(model.operators)
@@ -34,14 +34,14 @@ def covering_paths(model: Model) -> list[list[int]]:
     return paths
 
 
-def path_flow(model: Model, path: list[int]) -> Floats:
+def path_flow(model: EliminationModel, path: list[int]) -> Floats:
     """Unit flow along one path."""
     flow = np.zeros(model.source.size)
     flow[path] = 1.0
     return flow
 
 
-def flow_paths(model: Model, flow: Floats) -> dict[tuple[int, ...], float]:
+def flow_paths(model: EliminationModel, flow: Floats) -> dict[tuple[int, ...], float]:
     """Take a flow apart into paths, the widest first, with what each carries."""
     found: dict[tuple[int, ...], float] = {}
     left = flow.copy()
@@ -55,7 +55,7 @@ def flow_paths(model: Model, flow: Floats) -> dict[tuple[int, ...], float]:
     return found
 
 
-def _widest_path(model: Model, flow: Floats) -> list[int]:
+def _widest_path(model: EliminationModel, flow: Floats) -> list[int]:
     """Source–sink path whose narrowest stream carries most flow."""
     width = np.zeros(model.operators)
     via = np.full(model.operators, -1)
@@ -70,7 +70,7 @@ def _widest_path(model: Model, flow: Floats) -> list[int]:
     return traced(model, via, max(ends, key=lambda end: width[end])) if ends else []
 
 
-def traced(model: Model, via: Ints, end: int) -> list[int]:
+def traced(model: EliminationModel, via: Ints, end: int) -> list[int]:
     """The streams back from an operator along `via`, in the order of the flow."""
     path: list[int] = []
     while via[end] >= 0:
@@ -79,14 +79,14 @@ def traced(model: Model, via: Ints, end: int) -> list[int]:
     return path
 
 
-def operator_flow(model: Model, flow: Floats) -> Floats:
+def operator_flow(model: EliminationModel, flow: Floats) -> Floats:
     """Flow through each operator: what enters it, or leaves it if it is a source."""
     entering = np.bincount(model.target, flow, minlength=model.operators)
     leaving = np.bincount(model.source, flow, minlength=model.operators)
     return np.maximum(entering, leaving)
 
 
-def eliminate_by_paths(model: Model, box: Box, incumbent: float, rounds: int = 2, steps: int = 3) -> Floats:
+def eliminate_by_paths(model: EliminationModel, box: Box, incumbent: float, rounds: int = 2, steps: int = 3) -> Floats:
     """Remove nodes from the box whose best completion costs more than the incumbent.
 
     Costs rounds × paths × steps × (operators on the path) × nodes² operations. Returns the capacity prices of
@@ -116,13 +116,13 @@ def eliminate_by_paths(model: Model, box: Box, incumbent: float, rounds: int = 2
 
 
 def _chain(
-    model: Model, box: Box, path: list[int], flow: Floats, capacity_prices: Floats, incumbent: float
+    model: EliminationModel, box: Box, path: list[int], flow: Floats, capacity_prices: Floats, incumbent: float
 ) -> tuple[float, Floats]:
     """Min-marginals along one path; eliminates, and returns the bound and the relaxed solution's resource use."""
-    prices = Prices(flow, capacity_prices, box.prices.response, box.prices.cost)
+    prices = BoxPrices(flow, capacity_prices, box.prices.response, box.prices.cost)
     single = operator_flow(model, flow)
     on_path = [int(model.source[e]) for e in path[:1]] + [int(model.target[e]) for e in path]
-    relaxation = Relaxation(model, box, prices, single)
+    relaxation = BoxRelaxation(model, box, prices, single)
     unary = relaxation.unary
     least = unary.min(axis=(1, 2))
     off = least.sum() - least[on_path].sum() + relaxation.constant
@@ -157,7 +157,9 @@ def _both_ways(own: list[Floats], hops: list[Floats]) -> tuple[list[Floats], lis
     return forward, backward
 
 
-def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float, tail: Candidates, head: Candidates) -> Floats:
+def stream_costs(
+    model: EliminationModel, relaxation: BoxRelaxation, stream: int, flow: float, tail: SeatGroups, head: SeatGroups
+) -> Floats:
     """Relaxed cost of a stream between candidates of its ends, shape (tail, head)."""
     cost = np.zeros((tail.node.size, head.node.size))
     if relaxation.alpha * flow > 0:
@@ -167,7 +169,7 @@ def stream_costs(model: Model, relaxation: Relaxation, stream: int, flow: float,
 
 
 def _usage(
-    relaxation: Relaxation, on_path: list[int], candidates: list[Candidates], forward: list[Floats], hops: list[Floats]
+    relaxation: BoxRelaxation, on_path: list[int], candidates: list[SeatGroups], forward: list[Floats], hops: list[Floats]
 ) -> Floats:
     """Resources that the relaxed optimum takes, shape (nodes, resources)."""
     flat = relaxation.unary.reshape(len(relaxation.unary), -1).argmin(axis=1)
@@ -180,7 +182,7 @@ def _usage(
     return relaxed_usage(relaxation, nodes, seats)
 
 
-def relaxed_usage(relaxation: Relaxation, nodes: Ints, seats: Ints) -> Floats:
+def relaxed_usage(relaxation: BoxRelaxation, nodes: Ints, seats: Ints) -> Floats:
     """Resources by node when every operator takes its seat, and replicas elsewhere the cheapest node."""
     model = relaxation.model
     usage = np.zeros_like(model.capacity)
@@ -193,7 +195,7 @@ def relaxed_usage(relaxation: Relaxation, nodes: Ints, seats: Ints) -> Floats:
     return usage
 
 
-def excess_usage(model: Model, usage: Floats) -> Floats:
+def excess_usage(model: EliminationModel, usage: Floats) -> Floats:
     """Usage beyond capacity, shape (nodes, resources); below 0 where there is room.
 
     A difference that rounding makes is none: a price raised until it pays for that would drown the bound in rounding errors.

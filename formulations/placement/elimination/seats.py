@@ -15,13 +15,13 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 
 if TYPE_CHECKING:
     from edrp.formulations.placement.elimination.box import Box
 
 
-class Candidates(NamedTuple):
+class SeatGroups(NamedTuple):
     """Groups of seats that an operator has left: node, replicas there at least, whether surely split, group."""
 
     node: Ints
@@ -30,7 +30,7 @@ class Candidates(NamedTuple):
     group: Ints
 
 
-def possible_seats(model: Model, alive: Bools) -> Bools:
+def possible_seats(model: EliminationModel, alive: Bools) -> Bools:
     """Seats that stability and capacity allow, shape (operators, nodes, 1 + most replicas)."""
     most = model.latency.shape[1] - 1
     seats = np.zeros((*alive.shape, most + 1), bool)
@@ -45,7 +45,7 @@ def possible_seats(model: Model, alive: Bools) -> Bools:
     return seats
 
 
-def seat_groups(model: Model, box: Box, alpha: float, money: float) -> list[Ints]:
+def seat_groups(model: EliminationModel, box: Box, alpha: float, money: float) -> list[Ints]:
     """A group number for every seat of each operator.
 
     More replicas on the node get a group of their own only where they can lower the objective.
@@ -67,7 +67,7 @@ def seat_groups(model: Model, box: Box, alpha: float, money: float) -> list[Ints
     return groups
 
 
-def seat_candidates(box: Box, i: int, group: Ints) -> Candidates:
+def seat_candidates(box: Box, i: int, group: Ints) -> SeatGroups:
     """The groups of seats that are left for operator i."""
     most = group.size - 1
     node, count, split, number = [], [], [], []
@@ -81,10 +81,10 @@ def seat_candidates(box: Box, i: int, group: Ints) -> Candidates:
         split.append(~(left[nodes] & (members != most)).any(axis=1))
         number.append(np.full(nodes.size, g))
     order = np.lexsort((np.concatenate(number), np.concatenate(node)))
-    return Candidates(*(np.concatenate(part)[order] for part in (node, count, split, number)))
+    return SeatGroups(*(np.concatenate(part)[order] for part in (node, count, split, number)))
 
 
-def grouped_unary(unary: Floats, candidates: Candidates, group: Ints) -> Floats:
+def grouped_unary(unary: Floats, candidates: SeatGroups, group: Ints) -> Floats:
     """Least unary cost among the seats of each candidate, from shape (nodes, seats)."""
     best = np.full(candidates.node.size, np.inf)
     for seat, number in enumerate(group):
@@ -92,7 +92,7 @@ def grouped_unary(unary: Floats, candidates: Candidates, group: Ints) -> Floats:
     return best
 
 
-def seat_marginals(unary: Floats, candidates: Candidates, group: Ints, own: Floats, marginal: Floats) -> Floats:
+def seat_marginals(unary: Floats, candidates: SeatGroups, group: Ints, own: Floats, marginal: Floats) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
     rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
     # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.
@@ -101,7 +101,7 @@ def seat_marginals(unary: Floats, candidates: Candidates, group: Ints, own: Floa
     return rest[:, group] + unary
 
 
-def stream_delays(model: Model, box: Box, stream: int, tail: Candidates, head: Candidates) -> Floats:
+def stream_delays(model: EliminationModel, box: Box, stream: int, tail: SeatGroups, head: SeatGroups) -> Floats:
     """Least delay of a stream between candidates of its ends, shape (tail, head), in seconds.
 
     A split end has a replica on another node too, which is at least as far as its nearest other node. A path through

@@ -13,20 +13,20 @@ from edrp.core.budget import look
 from edrp.core.errors import OutOfTimeError
 from edrp.core.tolerances import LIMIT_SLACK, TIED_OBJECTIVE
 from edrp.formulations.placement.elimination.ascent import raise_bound
-from edrp.formulations.placement.elimination.box import Box, Prices, Relaxation
+from edrp.formulations.placement.elimination.box import Box, BoxPrices, BoxRelaxation
 from edrp.formulations.placement.elimination.choices import surviving_choices, too_many
 from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables, backward, memory_plan, min_marginals
-from edrp.formulations.placement.elimination.labels import LabelResult, LabelSearch
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.labels import BoxLabelResult, BoxLabelSearch
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, operator_flow, path_flow
 
 
-def least_latency(model: Model) -> Floats:
+def least_latency(model: EliminationModel) -> Floats:
     """Seconds of each operator on each node with its best number of replicas, shape (operators, nodes)."""
     return model.latency.min(axis=1)[:, None] / model.speedup[None]
 
 
-def tails(model: Model, box: Box) -> Floats:
+def tails(model: EliminationModel, box: Box) -> Floats:
     """Lower bound on the time from an operator's output on a node to the last sink, shape (operators, nodes).
 
     Each stream's target takes its best anchor by itself, so paths that share operators may disagree: a
@@ -45,7 +45,7 @@ def tails(model: Model, box: Box) -> Floats:
     return tail
 
 
-def eliminate_by_response(model: Model, box: Box) -> None:
+def eliminate_by_response(model: EliminationModel, box: Box) -> None:
     """Remove nodes through which even the fastest path breaks the response limit."""
     limit = model.limits[0]
     if not np.isfinite(limit) or box.empty():
@@ -92,7 +92,7 @@ class EliminationParameters:
 
 
 @dataclass(slots=True)
-class Incumbent:
+class BestConfigurations:
     """Best deployment known: one configuration per operator in search order, and its objective with tie terms.
 
     Without a deployment the objective is the largest that any feasible one can have.
@@ -103,12 +103,12 @@ class Incumbent:
 
 
 @dataclass(slots=True)
-class Search:
+class BoxTree:
     """The tree: open boxes by bound, those that are being processed, and the incumbent."""
 
-    model: Model
+    model: EliminationModel
     parameters: EliminationParameters
-    incumbent: Incumbent
+    incumbent: BestConfigurations
     gap: float
     out_of_time: Callable[[], bool]
     report: Callable[[float | None, float], None]
@@ -150,7 +150,7 @@ class Search:
 
     def break_ties(self, roots: list[Box]) -> None:
         """Search again, now for deployments that equal the incumbent and win the tie; a bounded effort."""
-        ties = Search(
+        ties = BoxTree(
             model=self.model,
             parameters=replace(self.parameters, efforts=self.parameters.efforts[:1]),
             incumbent=self.incumbent,
@@ -183,7 +183,7 @@ class Search:
             return
         if root:
             capacity = eliminate_by_paths(model, box, self.cutoff)
-            box.prices = Prices(_even_flow(model), capacity)
+            box.prices = BoxPrices(_even_flow(model), capacity)
             if box.empty():
                 return
         iterations = parameters.iterations if root else parameters.iterations // 3
@@ -215,7 +215,7 @@ class Search:
             if choices is None:
                 return True
             self.configurations = max(self.configurations, len(choices.degree))
-            search = LabelSearch(self.model, box, plan, views, choices)
+            search = BoxLabelSearch(self.model, box, plan, views, choices)
             result = search.run(self.cutoff, beam, self.out_of_time)
             self._learn(result)
             if result.dropped >= self.cutoff:
@@ -225,32 +225,32 @@ class Search:
                 raise OutOfTimeError
         return False
 
-    def _views(self, box: Box, plan: MemoryPlan) -> list[tuple[Relaxation, Tables]]:
+    def _views(self, box: Box, plan: MemoryPlan) -> list[tuple[BoxRelaxation, Tables]]:
         """Relaxations under the best prices, and with the flow tilted towards one path each; all of them eliminate."""
         model, best = self.model, box.prices
         paths = {tuple(path) for path in [*flow_paths(model, best.flow), *covering_paths(model)]}
         flows = [best.flow, *(0.5 * (best.flow + path_flow(model, list(path))) for path in sorted(paths))]
         views = []
         for flow in flows[: 1 + self.parameters.tilts]:
-            relaxation = Relaxation(model, box, replace(best, flow=flow), operator_flow(model, flow))
+            relaxation = BoxRelaxation(model, box, replace(best, flow=flow), operator_flow(model, flow))
             tables = backward(model, plan, relaxation, self.out_of_time)
             box.drop(min_marginals(plan, tables, relaxation, self.out_of_time) + relaxation.surcharge() > self.cutoff)
             views.append((relaxation, tables))
         return views
 
-    def _learn(self, result: LabelResult) -> None:
+    def _learn(self, result: BoxLabelResult) -> None:
         self.widest = max(self.widest, result.width)
         if result.members is not None and result.objective < self.incumbent.objective:
             self.incumbent.objective, self.incumbent.members = result.objective, result.members
 
 
-def _even_flow(model: Model) -> Floats:
+def _even_flow(model: EliminationModel) -> Floats:
     """Equal shares of the covering paths."""
     flows = [path_flow(model, path) for path in covering_paths(model)]
     return np.asarray(np.mean(flows, axis=0))
 
 
-def split(model: Model, box: Box) -> list[Box]:
+def split(model: EliminationModel, box: Box) -> list[Box]:
     """Split the operator whose anchors lie farthest apart into two groups around the two farthest.
 
     One child may not use the second group at all, the other must use it. Empty when every operator has a

@@ -14,7 +14,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_NODES_PRICE_PROGRESS
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.model import Quotient
-from edrp.formulations.placement.equal_nodes.values import Bounds, Prices, Relaxation
+from edrp.formulations.placement.equal_nodes.values import BoundPrices, GraphRelaxations, PricedGraph
 
 MAX_PRICE = 20.0
 """How far prices of limits and of what is shared may rise, in units of what would make all of it cost the maximum objective."""
@@ -24,7 +24,7 @@ SMOOTHING = 0.5
 
 
 @dataclass(frozen=True)
-class Ascent:
+class BoundAscent:
     """The outcome of raising a bound.
 
     Attributes
@@ -35,7 +35,7 @@ class Ascent:
     downtimes : longest downtime of each of these placements, and its share.
     """
 
-    relaxations: list[Relaxation]
+    relaxations: list[PricedGraph]
     centre: Floats
     share: Floats
     downtimes: tuple[Floats, Floats]
@@ -44,7 +44,7 @@ class Ascent:
 OPTIMAL: Any = highspy.HighsModelStatus.kOptimal
 
 
-class CuttingPlanes:
+class FlowCuttingPlanes:
     """A linear program over flows and prices that grows by a row for each relaxed optimum.
 
     Columns: flow of each stream, into each source, out of each sink, the total flow, the price of the limit on cost, the
@@ -144,14 +144,14 @@ class CuttingPlanes:
         """Dual values of all placements in the last linear program."""
         return np.abs(np.array(self.solver.getSolution().row_dual))[self.first_cut :]
 
-    def prices(self, values: Floats) -> Prices:
+    def prices(self, values: Floats) -> BoundPrices:
         """Prices from columns; rounding below 0 is taken away."""
         values = np.maximum(values, 0.0)
         model = self.quotient.model
         flow = values[: self.streams]
         through = operator_flow(model, flow)
         through[self.sources] = values[self.streams : self.streams + self.sources.size]
-        return Prices(
+        return BoundPrices(
             flow=flow,
             through=through,
             total=float(values[self.total]),
@@ -175,9 +175,11 @@ class CuttingPlanes:
         return values
 
 
-def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]) -> Ascent:
+def raise_bound(
+    bounds: GraphRelaxations, start: Floats | None, rounds: int, enough: float, out_of_time: Callable[[], bool]
+) -> BoundAscent:
     """Raise the bound."""
-    planes = CuttingPlanes(bounds.quotient)
+    planes = FlowCuttingPlanes(bounds.quotient)
     centre = planes.even() if start is None else start
     point, found = centre, []
     best = -np.inf
@@ -193,4 +195,4 @@ def raise_bound(bounds: Bounds, start: Floats | None, rounds: int, enough: float
         if highest is None or highest[0] - best <= EQUAL_NODES_PRICE_PROGRESS * abs(best):
             break
         point = centre + SMOOTHING * (highest[1] - centre)
-    return Ascent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())
+    return BoundAscent(sorted(found, key=lambda relaxation: -relaxation.bound), centre, planes.mixture(), planes.downtimes())

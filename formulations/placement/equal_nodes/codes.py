@@ -49,7 +49,7 @@ class Fields(NamedTuple):
     first: Ints
 
 
-class Step(NamedTuple):
+class OperatorTurn(NamedTuple):
     """One operator's turn.
 
     Attributes

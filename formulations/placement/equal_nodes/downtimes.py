@@ -10,7 +10,7 @@ from edrp.core.arrays import Bools, Ints
 from edrp.core.problem import derived
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.elimination.model import build_model
-from edrp.formulations.placement.equal_nodes.model import Choices, Quotient, build_quotient
+from edrp.formulations.placement.equal_nodes.model import OperatorChoices, Quotient, build_quotient
 from edrp.formulations.placement.equal_nodes.moves import Moves, MoveTimes
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import NO_NODE, Compiled
@@ -37,7 +37,7 @@ def with_downtimes(quotient: Quotient) -> Quotient:
     return replace(quotient, choices=choices, least_downtime=least, longest_downtime=limit, stays=stays, moves=rows.moves)
 
 
-def _least_change(compiled: Compiled, choices: Choices) -> float:
+def _least_change(compiled: Compiled, choices: OperatorChoices) -> float:
     """Least downtime of any change, in seconds.
 
     A choice that can be had for nothing may also be had otherwise, with some replica that starts on another node.
@@ -60,7 +60,7 @@ class _Rows:
         self.downtime: list[float] = []
         self.anchor: list[int] = []
 
-    def choices(self) -> Choices:
+    def choices(self) -> OperatorChoices:
         """All that were added."""
         chosen = self.quotient.choices.select(np.array(self.source, np.int64))
         return replace(chosen, downtime=np.array(self.downtime), anchor=np.array(self.anchor, np.int64))

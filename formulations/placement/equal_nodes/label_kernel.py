@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import QUOTIENT_USE_SLACK
-from edrp.formulations.placement.equal_nodes.codes import USED, Fields, Step, join, put_together, stays_open, take_apart
+from edrp.formulations.placement.equal_nodes.codes import USED, Fields, OperatorTurn, join, put_together, stays_open, take_apart
 from edrp.formulations.placement.equal_nodes.state_graph import state_number
 
 BOUND, DONE, COST, DOWN, SHARED = 0, 1, 2, 3, 4
@@ -27,13 +27,13 @@ COMPARED = 60
 """Labels of a state that each further one is compared with."""
 
 
-class Rows(NamedTuple):
+class ChoiceRows(NamedTuple):
     """The choices of one operator, an element per row.
 
     Attributes
     ----------
     number, classes, single, level, latency, cost, usage, load, downtime, anchor
-        As in `Choices`, its level in the graph of states, and its load next to what stays (`Quotient.block_load`).
+        As in `OperatorChoices`, its level in the graph of states, and its load next to what stays (`Quotient.block_load`).
     """
 
     number: Ints
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     anchor: Ints
 
 
-class Limits(NamedTuple):
+class LabelLimits(NamedTuple):
     """The amounts that labels may use.
 
     Attributes
@@ -98,7 +98,7 @@ class Ahead(NamedTuple):
     rest: Floats
 
 
-class Labels(NamedTuple):
+class LayerLabels(NamedTuple):
     """Labels of one layer.
 
     Attributes
@@ -119,7 +119,8 @@ class Labels(NamedTuple):
 
 @kernel
 def extend(
-    labels: Labels, first: int, step: Step, rows: Rows, limits: Limits, ahead: Ahead, cutoff: float, fields: Fields, found: Labels
+    labels: LayerLabels, first: int, step: OperatorTurn, rows: ChoiceRows, limits: LabelLimits, ahead: Ahead,
+    cutoff: float, fields: Fields, found: LayerLabels
 ) -> tuple[int, int]:
     """Extend labels from `first` on by all choices into `found`; returns the label it came to and how many were found."""
     width, opens, full = step.width[0], step.opens[0], int(limits.scalars[1])
@@ -162,7 +163,7 @@ def extend(
 
 
 @inlined
-def _affordable(values: Floats, rows: Rows, row: int, limits: Limits, ahead: Ahead) -> bool:
+def _affordable(values: Floats, rows: ChoiceRows, row: int, limits: LabelLimits, ahead: Ahead) -> bool:
     """Whether a choice leaves enough of the cost and of what is shared for the operators to come."""
     if values[COST] + rows.cost[row] + ahead.rest[0] > limits.scalars[5]:
         return False
@@ -173,7 +174,7 @@ def _affordable(values: Floats, rows: Rows, row: int, limits: Limits, ahead: Ahe
 
 
 @inlined
-def _add_streams(new: Floats, step: Step, classes: int, limits: Limits, ahead: Ahead, fields: Fields) -> bool:
+def _add_streams(new: Floats, step: OperatorTurn, classes: int, limits: LabelLimits, ahead: Ahead, fields: Fields) -> bool:
     """Add what the streams into the operator use; whether that leaves enough for the operators to come."""
     for number in range(step.parents.size):
         position = step.parents[number]
@@ -190,7 +191,7 @@ def _add_streams(new: Floats, step: Step, classes: int, limits: Limits, ahead: A
 
 
 @inlined
-def _joined_load(values: Floats, step: Step, rows: Rows, row: int, m: int, shared: int, fields: Fields) -> float:
+def _joined_load(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, m: int, shared: int, fields: Fields) -> float:
     """Load of the node that the operator joins with all of its replicas, which are counted in."""
     width, resources = step.width[0], rows.load.shape[1]
     load = rows.load[row, m]
@@ -201,7 +202,9 @@ def _joined_load(values: Floats, step: Step, rows: Rows, row: int, m: int, share
 
 
 @inlined
-def _fits(values: Floats, step: Step, rows: Rows, row: int, level: int, limits: Limits, fields: Fields) -> bool:
+def _fits(
+    values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, level: int, limits: LabelLimits, fields: Fields
+) -> bool:
     """Whether the joined blocks and the operator fit on one node, where it is on one."""
     if rows.single[row] == 0:
         return True
@@ -220,7 +223,7 @@ def _fits(values: Floats, step: Step, rows: Rows, row: int, level: int, limits: 
 
 
 @inlined
-def _anchor(values: Floats, step: Step, rows: Rows, row: int, anchors: int, fields: Fields) -> float:
+def _anchor(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, anchors: int, fields: Fields) -> float:
     """The node that the joined block has to be on: `FREE` for any, less where there are several."""
     node = float(rows.anchor[row])
     for position in range(step.width[0]):
@@ -232,7 +235,7 @@ def _anchor(values: Floats, step: Step, rows: Rows, row: int, anchors: int, fiel
 
 
 @inlined
-def _finish(values: Floats, step: Step, rows: Rows, row: int, limits: Limits, fields: Fields) -> float:
+def _finish(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, limits: LabelLimits, fields: Fields) -> float:
     """When the operator has finished, in seconds after the source began."""
     arrival = 0.0
     for number in range(step.parents.size):
@@ -246,7 +249,10 @@ def _finish(values: Floats, step: Step, rows: Rows, row: int, limits: Limits, fi
 
 
 @inlined
-def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish: float, limits: Limits, fields: Fields) -> None:
+def _write(
+    values: Floats, new: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, finish: float, limits: LabelLimits,
+    fields: Fields
+) -> None:
     """Fill in a new label but for its bound; `fields.first` says where the blocks begin now."""
     width, opens, resources, shared = step.width[0], step.opens[0], rows.load.shape[1], limits.shared.size
     times = SHARED + shared
@@ -278,7 +284,7 @@ def _write(values: Floats, new: Floats, step: Step, rows: Rows, row: int, finish
 
 
 @inlined
-def _bound(new: Floats, step: Step, limits: Limits, ahead: Ahead, target: int, cutoff: float) -> float:
+def _bound(new: Floats, step: OperatorTurn, limits: LabelLimits, ahead: Ahead, target: int, cutoff: float) -> float:
     """The largest of all lower bounds on the objective of what becomes of a label, or one that reaches the cutoff."""
     shared, after = limits.shared.size, step.kept.size + step.opens[0]
     latest = new[DONE]

@@ -11,10 +11,19 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import spend
 from edrp.formulations.placement.equal_nodes.codes import FIELD, MAX_LEVEL, empty_fields
-from edrp.formulations.placement.equal_nodes.label_kernel import BOUND, SHARED, Ahead, Labels, Limits, Rows, extend, undominated
+from edrp.formulations.placement.equal_nodes.label_kernel import (
+    BOUND,
+    SHARED,
+    Ahead,
+    ChoiceRows,
+    LabelLimits,
+    LayerLabels,
+    extend,
+    undominated,
+)
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
-from edrp.formulations.placement.equal_nodes.values import Relaxation
+from edrp.formulations.placement.equal_nodes.values import PricedGraph
 
 EXTENSION, LABEL = 1e-8, 1e-6
 """Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
@@ -50,7 +59,7 @@ def pattern_key(quotient: Quotient, pattern: Pattern) -> bytes:
 
 
 @dataclass(frozen=True)
-class LabelResult:
+class StateLabelResult:
     """The outcome of a search.
 
     Attributes
@@ -65,10 +74,10 @@ class LabelResult:
     width: int
 
 
-class LabelSearch:
+class StateLabelSearch:
     """The tables of a search, for one graph of states and some relaxations of it."""
 
-    def __init__(self, quotient: Quotient, graph: StateGraph, views: list[Relaxation], alive: Bools) -> None:
+    def __init__(self, quotient: Quotient, graph: StateGraph, views: list[PricedGraph], alive: Bools) -> None:
         self.quotient, self.graph = quotient, graph
         choices = quotient.choices
         self.numbers = [np.flatnonzero(alive & (choices.operator == j)) for j in range(quotient.operators)]
@@ -84,10 +93,10 @@ class LabelSearch:
         self.tails = self._tails()
         self.ahead = [self._ahead(j, views) for j in range(quotient.operators)]
 
-    def _rows(self, numbers: Ints) -> Rows:
+    def _rows(self, numbers: Ints) -> ChoiceRows:
         c, load = self.quotient.choices, self.quotient.block_load
         arrays: Any = (c.classes, c.single, self.graph.level, c.latency, c.cost, c.usage, load, c.downtime, c.anchor)
-        return Rows(numbers, *(np.ascontiguousarray(array[numbers]) for array in arrays))
+        return ChoiceRows(numbers, *(np.ascontiguousarray(array[numbers]) for array in arrays))
 
     def _tails(self) -> Floats:
         """Seconds that must follow the finish of each operator."""
@@ -99,7 +108,7 @@ class LabelSearch:
             tails[i] = max(tails[i], fastest[j] + tails[j])
         return tails
 
-    def _ahead(self, j: int, views: list[Relaxation]) -> Ahead:
+    def _ahead(self, j: int, views: list[PricedGraph]) -> Ahead:
         graph, model = self.graph, self.quotient.model
         opened = np.array(list_steps(model)[1][j + 1], np.int64)
         states = slice(graph.first_state[j + 1], graph.first_state[j + 2])
@@ -129,12 +138,14 @@ class LabelSearch:
         model = self.quotient.model
         return [i for i in range(j + 1, model.operators) if not len(model.incoming[i])]
 
-    def _waiting(self, view: Relaxation) -> float:
+    def _waiting(self, view: PricedGraph) -> float:
         """The part of a view's constant that is downtime, which labels know better."""
         least, model = self.quotient.least_downtime, self.quotient.model
         return (model.downtime - float(view.prices.moves.sum())) * least if least else 0.0
 
-    def run(self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool], room: float = 1.0) -> LabelResult:
+    def run(
+        self, cutoff: float, beam: int, patterns: int, out_of_time: Callable[[], bool], room: float = 1.0
+    ) -> StateLabelResult:
         """Search for placements below the cutoff.
 
         Parameters
@@ -147,9 +158,9 @@ class LabelSearch:
             Share of what is shared that may be used; below 1 the bound of the result holds for no other placements.
         """
         if not self.complete:
-            return LabelResult([], np.inf, 0)
+            return StateLabelResult([], np.inf, 0)
         quotient = self.quotient
-        limits = Limits(
+        limits = LabelLimits(
             quotient.delay, quotient.block_room, room * quotient.shared_capacity, self._scalars(), quotient.stream_use
         )
         layer = _first_label(SHARED + quotient.shared_capacity.size)
@@ -159,9 +170,9 @@ class LabelSearch:
             dropped, width = min(dropped, lost), max(width, layer.code.size)
             history.append(layer)
             if not layer.code.size:
-                return LabelResult([], dropped, width)
+                return StateLabelResult([], dropped, width)
         best = np.argsort(layer.values[:, BOUND], kind="stable")[:patterns]
-        return LabelResult([self._pattern(history, int(label)) for label in best], dropped, width)
+        return StateLabelResult([self._pattern(history, int(label)) for label in best], dropped, width)
 
     def _scalars(self) -> Floats:
         q = self.quotient
@@ -170,15 +181,15 @@ class LabelSearch:
         return np.array([levels, self.graph.full, *limits, len(q.members)], float)
 
     def _extended(
-        self, layer: Labels, j: int, limits: Limits, cutoff: float, beam: int, out_of_time: Callable[[], bool]
-    ) -> tuple[Labels, float]:
+        self, layer: LayerLabels, j: int, limits: LabelLimits, cutoff: float, beam: int, out_of_time: Callable[[], bool]
+    ) -> tuple[LayerLabels, float]:
         """The next layer, and the least bound that was given up."""
         step = self.graph.steps[j]
         opened = step.kept.size + int(step.opens[0])
         columns = SHARED + limits.shared.size + opened * (2 + limits.room.shape[1])
         room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
-        parts: list[Labels] = []
+        parts: list[LayerLabels] = []
         first, lost = 0, np.inf
         while first < layer.code.size:
             if out_of_time():
@@ -194,7 +205,7 @@ class LabelSearch:
         merged, gone = self._reduced(_joined([*parts, _take(found, np.arange(0))]), j, opened, cutoff, beam)
         return merged, min(lost, gone)
 
-    def _reduced(self, labels: Labels, j: int, opened: int, cutoff: float, beam: int) -> tuple[Labels, float]:
+    def _reduced(self, labels: LayerLabels, j: int, opened: int, cutoff: float, beam: int) -> tuple[LayerLabels, float]:
         """Without dominated labels, and no more than fit; and the least bound that was given up for that."""
         labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
         if j < self.quotient.operators - 1:
@@ -218,7 +229,7 @@ class LabelSearch:
         cost = self.most[0] > q.max_cost and not cutoff < q.model.cost * q.max_cost
         return np.array([*(self.most[1:] > q.shared_capacity), response, cost], np.int64)
 
-    def _pattern(self, history: list[Labels], label: int) -> Pattern:
+    def _pattern(self, history: list[LayerLabels], label: int) -> Pattern:
         rows, local = [], []
         objective = float(history[-1].values[label, BOUND])
         for layer in reversed(history):
@@ -228,7 +239,7 @@ class LabelSearch:
         return Pattern(objective, np.array(rows[::-1], np.int64), np.array(local[::-1], np.int64))
 
 
-def _trimmed(labels: Labels, count: int) -> tuple[Labels, float]:
+def _trimmed(labels: LayerLabels, count: int) -> tuple[LayerLabels, float]:
     """The labels with the least bounds, and the least bound that was given up."""
     if labels.code.size <= count:
         return labels, np.inf
@@ -236,15 +247,15 @@ def _trimmed(labels: Labels, count: int) -> tuple[Labels, float]:
     return _take(labels, order[:count]), float(labels.values[order[count], BOUND])
 
 
-def _first_label(columns: int) -> Labels:
+def _first_label(columns: int) -> LayerLabels:
     label = _empty_labels(1, columns)
     label.values[:] = 0.0
     label.code[:] = 0
     return label
 
 
-def _empty_labels(count: int, columns: int) -> Labels:
-    return Labels(
+def _empty_labels(count: int, columns: int) -> LayerLabels:
+    return LayerLabels(
         values=np.empty((count, columns)),
         code=np.empty(count, np.int64),
         parent=np.empty(count, np.int32),
@@ -253,14 +264,14 @@ def _empty_labels(count: int, columns: int) -> Labels:
     )
 
 
-def _take(labels: Labels, chosen: Ints) -> Labels:
+def _take(labels: LayerLabels, chosen: Ints) -> LayerLabels:
     columns: Any = labels
-    return Labels(*(array[chosen] for array in columns))
+    return LayerLabels(*(array[chosen] for array in columns))
 
 
-def _joined(parts: list[Labels]) -> Labels:
+def _joined(parts: list[LayerLabels]) -> LayerLabels:
     columns: Any = zip(*parts, strict=True)
-    return parts[0] if len(parts) == 1 else Labels(*(np.concatenate(arrays) for arrays in columns))
+    return parts[0] if len(parts) == 1 else LayerLabels(*(np.concatenate(arrays) for arrays in columns))
 
 
 def _without_levels(code: Ints, opened: int) -> Ints:

@@ -20,14 +20,14 @@ from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.labels import Pattern, pattern_key
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.packing import realise
-from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
+from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
 from edrp.formulations.placement.equal_nodes.realisation import (
     promised_downtime,
     realise_apart,
     realise_by_program,
     realise_moves,
 )
-from edrp.formulations.placement.equal_nodes.search import CaseSearch, EqualNodesParameters, Incumbent
+from edrp.formulations.placement.equal_nodes.search import BestOnNodes, CaseSearch, EqualNodesParameters
 from edrp.formulations.placement.equal_nodes.state_graph import list_steps
 from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import answer_with_bound, nothing_found, worked_until_limit
@@ -91,7 +91,7 @@ class EqualNodes(Method):
     def _over_classes(self, problem: EdrpProblem, compiled: Compiled, options: Options) -> Answer:
         """The answer over classes of nodes; under a weight of a peak load by proofs of problems without it."""
         for metric in problem.weighted_peaks:
-            return PeakSearch(problem, metric, self.run, options).run()
+            return PeakRangeSearch(problem, metric, self.run, options).run()
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         parameters = self.read_parameters(options)
@@ -112,7 +112,7 @@ class _Search:
         self.problem, self.compiled, self.quotient, self.options = problem, compiled, quotient, options
         self.build_seconds = options.seconds
         self.deployment: Deployment | None = None
-        self.incumbent = Incumbent(max_objective(compiled) + 1e-6, self._offer, self._place)
+        self.incumbent = BestOnNodes(max_objective(compiled) + 1e-6, self._offer, self._place)
         leaves = _handed_over(compiled)
         self.cases = [
             CaseSearch(case, used, parameters, self.incumbent, lambda: options.remaining <= 0, mirrored, handed_over=leaves)

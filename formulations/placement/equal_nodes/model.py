@@ -15,7 +15,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
 from edrp.formulations.placement.equal_nodes.moves import Moves
 from edrp.formulations.placement.equal_nodes.traffic import Traffic, build_traffic, limited_use, row_losses
@@ -25,7 +25,7 @@ from edrp.placement.node_classes import delays_between_sets
 
 
 @dataclass(frozen=True)
-class Choices:
+class OperatorChoices:
     """Everything that operators may choose, one row each.
 
     Attributes
@@ -55,9 +55,9 @@ class Choices:
     downtime: Floats
     anchor: Ints
 
-    def select(self, rows: np.ndarray) -> Choices:
+    def select(self, rows: np.ndarray) -> OperatorChoices:
         """Some of the rows."""
-        return Choices(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
+        return OperatorChoices(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Quotient:
     traffic : what depends on which replicas share nodes; None where nothing does.
     """
 
-    model: Model
+    model: EliminationModel
     members: tuple[Ints, ...]
     capacity: Floats
     demand: Floats
     delay: Floats
     shared_capacity: Floats
-    choices: Choices
+    choices: OperatorChoices
     least_downtime: float = 0.0
     longest_downtime: float = np.inf
     stays: Ints | None = None
@@ -170,7 +170,7 @@ class Quotient:
     def stream_use(self) -> Floats:
         """Least use by streams that are not within one node, shape (1 + shared, streams, sets, sets); 0 streams without traffic.
 
-        The first is money/h as in `Choices.cost`, the others are of what is shared.
+        The first is money/h as in `OperatorChoices.cost`, the others are of what is shared.
         """
         if self.traffic is None:
             return np.zeros((1 + self.shared_capacity.size, 0, MASKS, MASKS))
@@ -179,7 +179,7 @@ class Quotient:
         return np.concatenate([table[:1], resources, table[1:]])
 
 
-def build_quotient(model: Model, number: Ints) -> Quotient:
+def build_quotient(model: EliminationModel, number: Ints) -> Quotient:
     """Arrays over the classes of nodes."""
     members = tuple(np.flatnonzero(number == k) for k in range(int(number.max()) + 1))
     first = np.array([nodes[0] for nodes in members])
@@ -209,7 +209,9 @@ def build_quotient(model: Model, number: Ints) -> Quotient:
     )
 
 
-def _with_traffic(traffic: Traffic, model: Model, choices: Choices, demand: Floats, capacity: Floats) -> Choices:
+def _with_traffic(
+    traffic: Traffic, model: EliminationModel, choices: OperatorChoices, demand: Floats, capacity: Floats
+) -> OperatorChoices:
     """Choices that cost what they lose of availability, and use limits."""
     losses = row_losses(traffic, choices.operator, choices.classes, choices.replicas, demand, capacity)
     used = limited_use(traffic, model, choices.cost, losses)
@@ -231,7 +233,7 @@ def _in_units(demand: Floats, capacity: Floats) -> tuple[Floats, Floats]:
     return demand, capacity
 
 
-def _limited_use(model: Model, first: Ints) -> tuple[Floats, Floats]:
+def _limited_use(model: EliminationModel, first: Ints) -> tuple[Floats, Floats]:
     """Use of shared resources whose peak load is limited by one of r replicas, and how much the limit leaves of a node.
 
     In units of the least use; shapes (operators, 1 + most replicas, resources) and (classes, resources). The use by streams to
@@ -250,7 +252,7 @@ def _limited_use(model: Model, first: Ints) -> tuple[Floats, Floats]:
     return np.concatenate(needs, axis=2), np.concatenate(rooms, axis=1)
 
 
-def _delays(model: Model, members: tuple[Ints, ...]) -> Floats:
+def _delays(model: EliminationModel, members: tuple[Ints, ...]) -> Floats:
     delay = np.zeros((MASKS, MASKS))
     sets = 1 << len(members)
     delay[:sets, :sets] = delays_between_sets(model.delay, members)
@@ -271,8 +273,8 @@ def _shared(most: Floats, capacity: Floats, sizes: Ints) -> tuple[list[tuple[int
 
 
 def _list_choices(
-    model: Model, members: tuple[Ints, ...], need: Floats, capacity: Floats, shared: list[tuple[int, int]]
-) -> Choices:
+    model: EliminationModel, members: tuple[Ints, ...], need: Floats, capacity: Floats, shared: list[tuple[int, int]]
+) -> OperatorChoices:
     rows: list[tuple[int, int, int, int]] = []
     speed = np.array([model.speedup[nodes[0]] for nodes in members])
     latency = []
@@ -298,7 +300,7 @@ def _list_choices(
         common = np.bitwise_count(sets & subset).astype(np.int64)
         within = (sets & ~subset) == 0
         usage[:, column] = np.where(within, counts, common) * unit[:, m]
-    return Choices(
+    return OperatorChoices(
         operator=operator,
         classes=sets,
         single=single,

@@ -16,7 +16,7 @@ MAX_TRIALS = 2_000
 
 
 @dataclass(frozen=True)
-class Item:
+class PackedItem:
     """A block or a replica, which has to be on one node.
 
     Attributes
@@ -31,7 +31,7 @@ class Item:
     contents: tuple[tuple[int, int], ...]
 
 
-def find_blocks(quotient: Quotient, pattern: Pattern) -> list[Item]:
+def find_blocks(quotient: Quotient, pattern: Pattern) -> list[PackedItem]:
     """The blocks of a placement: operators joined by streams that stay on a node."""
     model, choices = quotient.model, quotient.choices
     block = np.full(quotient.operators, -1)
@@ -47,7 +47,7 @@ def find_blocks(quotient: Quotient, pattern: Pattern) -> list[Item]:
         inside = np.flatnonzero(block == number)
         rows = pattern.rows[inside]
         contents = tuple((int(j), int(choices.replicas[row])) for j, row in zip(inside, rows, strict=True))
-        items.append(Item(choices.load[rows].sum(axis=0), int(choices.classes[rows[0]]), contents))
+        items.append(PackedItem(choices.load[rows].sum(axis=0), int(choices.classes[rows[0]]), contents))
     return items
 
 
@@ -62,7 +62,7 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     in_blocks = {j for item in items for j, _ in item.contents}
     for j, row in enumerate(pattern.rows):
         if j not in in_blocks:
-            item = Item(choices.unit[row], int(choices.classes[row]), ((j, 1),))
+            item = PackedItem(choices.unit[row], int(choices.classes[row]), ((j, 1),))
             items += [item] * int(choices.replicas[row])
     owner = np.concatenate([np.full(nodes.size, k) for k, nodes in enumerate(quotient.members)])
     room = quotient.capacity[owner]
@@ -73,7 +73,7 @@ def realise(quotient: Quotient, pattern: Pattern) -> Ints | None:
     return None
 
 
-def _orders(quotient: Quotient, items: list[Item]) -> list[list[Item]]:
+def _orders(quotient: Quotient, items: list[PackedItem]) -> list[list[PackedItem]]:
     """Items with few classes first, and the largest first; then the largest first whatever their classes."""
     scale = quotient.capacity.max(axis=0, initial=1.0, where=np.isfinite(quotient.capacity))
     size = {id(item): float((item.load / scale).max(initial=0.0)) for item in items}
@@ -81,7 +81,7 @@ def _orders(quotient: Quotient, items: list[Item]) -> list[list[Item]]:
     return [sorted(items, key=lambda item: -size[id(item)]), first]
 
 
-def _packed(items: list[Item], owner: Ints, capacity: Floats) -> Ints | None:
+def _packed(items: list[PackedItem], owner: Ints, capacity: Floats) -> Ints | None:
     """A node of `owner` for each item, by a depth-first search that fills the fullest node first; None where none was found."""
     nodes = np.arange(owner.size)
     free = capacity.copy()
@@ -121,7 +121,7 @@ def _candidates(nodes: Ints, free: Floats, owner: Ints) -> list[int]:
     return sorted(seen.values(), key=lambda node: (float(room[node].sum()), node))
 
 
-def _counts(quotient: Quotient, items: list[Item], places: Ints) -> Ints:
+def _counts(quotient: Quotient, items: list[PackedItem], places: Ints) -> Ints:
     model = quotient.model
     node = np.concatenate(quotient.members)
     counts = np.zeros(model.compiled.candidate.shape, np.int64)

@@ -55,7 +55,7 @@ class PeakRange(NamedTuple):
     stuck: bool = False
 
 
-class PeakSearch:
+class PeakRangeSearch:
     """Branch and bound over ranges of the peak load."""
 
     def __init__(

@@ -15,7 +15,7 @@ from edrp.formulations.placement.equal_nodes.downtimes import most_on_node
 from edrp.formulations.placement.equal_nodes.labels import Pattern
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.moves import Box
-from edrp.formulations.placement.equal_nodes.packing import Item, find_blocks
+from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
 from edrp.placement.compiled import NO_NODE
 
 MAX_WORK = 0.5
@@ -57,7 +57,7 @@ def realise_apart(quotient: Quotient, pattern: Pattern) -> Ints | None:
     return _placed(quotient, pattern, [], list(operators), boxes, local)
 
 
-def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]:
+def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[PackedItem], list[int]]:
     """The blocks, and the operators that are in none."""
     blocks = find_blocks(quotient, pattern)
     inside = {j for block in blocks for j, _ in block.contents}
@@ -67,7 +67,7 @@ def _parts(quotient: Quotient, pattern: Pattern) -> tuple[list[Item], list[int]]
 def _placed(
     quotient: Quotient,
     pattern: Pattern,
-    blocks: list[Item],
+    blocks: list[PackedItem],
     free: list[int],
     boxes: list[list[Box]],
     local: Sequence[tuple[int, int]] = (),
@@ -104,7 +104,7 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
     return _placed(quotient, pattern, blocks, free, boxes)
 
 
-def _block_box(quotient: Quotient, pattern: Pattern, block: Item) -> Box:
+def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
     """Where a block may be: on the node that one of its operators stays on, or on any of its classes."""
     members = [j for j, _ in block.contents]
     anchors = {int(anchor) for anchor in quotient.choices.anchor[pattern.rows[members]]} - {NO_NODE}

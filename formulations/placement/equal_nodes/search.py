@@ -12,12 +12,12 @@ from edrp.core.budget import refuse_beyond_memory
 from edrp.formulations.placement.elimination.paths import covering_paths, operator_flow, path_flow
 from edrp.formulations.placement.equal_nodes.ascent import raise_bound
 from edrp.formulations.placement.equal_nodes.branching import branch, halve_downtime, split_downtime
-from edrp.formulations.placement.equal_nodes.labels import LabelSearch, Pattern
+from edrp.formulations.placement.equal_nodes.labels import Pattern, StateLabelSearch
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram, Place
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
 from edrp.formulations.placement.equal_nodes.stays import with_stays
-from edrp.formulations.placement.equal_nodes.values import Bounds, Relaxation
+from edrp.formulations.placement.equal_nodes.values import GraphRelaxations, PricedGraph
 
 FIRST_CUTOFF = 2e-5
 """How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
@@ -85,7 +85,7 @@ class EqualNodesParameters:
 
 
 @dataclass
-class Incumbent:
+class BestOnNodes:
     """The best placement on nodes, and how one is offered.
 
     Attributes
@@ -122,7 +122,7 @@ class CaseSearch:
     quotient: Quotient
     used: int
     parameters: EqualNodesParameters
-    incumbent: Incumbent
+    incumbent: BestOnNodes
     out_of_time: Callable[[], bool]
     mirrored: bool = False
     shortened: int = 0
@@ -135,8 +135,8 @@ class CaseSearch:
     _centre: Floats | None = None
     _alive: Bools = field(init=False)
     _graph: StateGraph | None = field(init=False, default=None)
-    _bounds: Bounds | None = field(init=False, default=None)
-    _views: list[Relaxation] = field(init=False, default_factory=list)
+    _bounds: GraphRelaxations | None = field(init=False, default=None)
+    _views: list[PricedGraph] = field(init=False, default_factory=list)
     _share: Floats = field(init=False)
     _downtimes: tuple[Floats, Floats] = field(init=False)
 
@@ -184,7 +184,7 @@ class CaseSearch:
         self.quotient = remaining
         self._alive = np.ones(len(remaining.choices.operator), bool)
         graph = self._built(transitions)
-        self._graph, self._bounds = graph, Bounds(remaining, graph)
+        self._graph, self._bounds = graph, GraphRelaxations(remaining, graph)
         self.states = max(self.states, int(graph.first_state[-1]))
         ascent = raise_bound(self._bounds, self._centre, rounds, self.incumbent.objective, self.out_of_time)
         self._centre, self._share, self._downtimes = ascent.centre, ascent.share, ascent.downtimes
@@ -210,7 +210,7 @@ class CaseSearch:
         left = with_stays(left)
         return left if np.unique(left.choices.operator).size == left.operators else None
 
-    def _tilted(self, best: Relaxation) -> list[Relaxation]:
+    def _tilted(self, best: PricedGraph) -> list[PricedGraph]:
         """The best relaxation, and others whose flow is tilted towards one path each."""
         assert self._bounds is not None
         model, views = self.quotient.model, [best]
@@ -229,7 +229,7 @@ class CaseSearch:
             self._alive &= ~(self._bounds.marginals(view) > self.incumbent.objective)
             self._shorten(view)
 
-    def _shorten(self, view: Relaxation) -> None:
+    def _shorten(self, view: PricedGraph) -> None:
         """Lower the longest downtime to what a placement may have that costs no more than the incumbent."""
         quotient = self.quotient
         price = quotient.model.downtime - float(view.prices.moves.sum())
@@ -238,9 +238,9 @@ class CaseSearch:
             if longest < quotient.longest_downtime:
                 self.quotient = replace(quotient, longest_downtime=longest)
 
-    def _search(self) -> LabelSearch:
+    def _search(self) -> StateLabelSearch:
         assert self._graph is not None
-        return LabelSearch(self.quotient, self._graph, self._views, self._alive)
+        return StateLabelSearch(self.quotient, self._graph, self._views, self._alive)
 
     def prove(self, allowed: Callable[[float], float]) -> None:
         """Raise the cutoff until the bound meets the incumbent, or labels become too many.

@@ -11,13 +11,13 @@ from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
 from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import MIN_QUOTIENT_ROOM, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import (
     MASKS,
     MAX_LEVEL,
     USED,
     Fields,
-    Step,
+    OperatorTurn,
     empty_fields,
     join,
     parent_pattern,
@@ -79,7 +79,7 @@ class StateGraph:
     full : classes that have to be used in the end, as bits; 0 where that is not asked for.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[OperatorTurn, ...]
     codes: tuple[Ints, ...]
     table: tuple[Ints32, ...]
     first_state: Ints
@@ -95,11 +95,11 @@ class StateGraph:
     full: int
 
 
-def list_steps(model: Model) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], ...]]:
+def list_steps(model: EliminationModel) -> tuple[tuple[OperatorTurn, ...], tuple[tuple[int, ...], ...]]:
     """Turns of all operators, and the open operators before each turn and after the last."""
     last = np.full(model.operators, -1)
     np.maximum.at(last, model.source, model.target)
-    steps: list[Step] = []
+    steps: list[OperatorTurn] = []
     frontiers: list[tuple[int, ...]] = [()]
     for j in range(model.operators):
         before = frontiers[-1]
@@ -107,7 +107,7 @@ def list_steps(model: Model) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], .
         streams = model.incoming[j]
         parents = [before.index(int(model.source[e])) for e in streams]
         arrays = ([len(before)], parents, streams, kept, [int(last[j] > j)])
-        steps.append(Step(*(np.array(values, np.int64) for values in arrays)))
+        steps.append(OperatorTurn(*(np.array(values, np.int64) for values in arrays)))
         frontiers.append((*(before[p] for p in kept), *([j] if last[j] > j else [])))
     return tuple(steps), tuple(frontiers)
 
@@ -255,7 +255,7 @@ def _add(origin: int, code: int, slot: int, pattern: int, found: Found) -> bool:
 
 
 @kernel
-def _grow(codes: Ints, step: Step, spread: Ints, added: Ints, sizes: Ints, found: Found, fields: Fields) -> None:
+def _grow(codes: Ints, step: OperatorTurn, spread: Ints, added: Ints, sizes: Ints, found: Found, fields: Fields) -> None:
     """Add all transitions of one operator; `sizes` are the number of levels and the classes that have to be used."""
     opens, full = step.opens[0], sizes[1]
     for origin in range(codes.size):
@@ -278,7 +278,7 @@ def _grow(codes: Ints, step: Step, spread: Ints, added: Ints, sizes: Ints, found
 
 @inlined
 def _add_single(
-    origin: int, step: Step, k: int, base: int, levels: int, top: int, added: Ints, found: Found, fields: Fields
+    origin: int, step: OperatorTurn, k: int, base: int, levels: int, top: int, added: Ints, found: Found, fields: Fields
 ) -> bool:
     """Add the transitions on which all replicas run on the node of the joined blocks, which is full to a level."""
     width, opens = step.width[0], step.opens[0]

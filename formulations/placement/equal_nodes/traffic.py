@@ -16,7 +16,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import kernel
 from edrp.core.tolerances import LIMIT_SLACK, QUOTIENT_USE_SLACK
-from edrp.formulations.placement.elimination.model import Model
+from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.equal_nodes.codes import MASKS
 
 MAX_TOGETHER = 40_000
@@ -52,7 +52,7 @@ class Traffic:
         swapped[[k, other]] = other, k
         return bool(np.array_equal(self.between, self.between[:, swapped][:, :, swapped]) and self.loss[k] == self.loss[other])
 
-    def table(self, model: Model, operator: Ints, replicas: Ints) -> Floats:
+    def table(self, model: EliminationModel, operator: Ints, replicas: Ints) -> Floats:
         """Least use by every stream that is not within one node, shape (1 + limits, streams, sets, sets)."""
         found = np.zeros((len(self.columns), model.source.size, MASKS, MASKS))
         if not self.between.any():
@@ -97,7 +97,7 @@ def _least_pairs(weight: Floats, a: int, b: int, senders: Ints, receivers: Ints,
     return np.maximum(np.maximum(crossing, within), cheapest)
 
 
-def build_traffic(model: Model, members: tuple[Ints, ...], demand: Floats, capacity: Floats) -> Traffic | None:
+def build_traffic(model: EliminationModel, members: tuple[Ints, ...], demand: Floats, capacity: Floats) -> Traffic | None:
     """Prices and use of streams between classes; None where neither links nor availability count."""
     compiled = model.compiled
     loss = np.array([compiled.node_loss[nodes[0]] for nodes in members])
@@ -129,13 +129,13 @@ def row_losses(traffic: Traffic, operator: Ints, classes: Ints, replicas: Ints, 
     return best
 
 
-def limited_use(traffic: Traffic, model: Model, money: Floats, losses: Floats) -> Floats:
+def limited_use(traffic: Traffic, model: EliminationModel, money: Floats, losses: Floats) -> Floats:
     """Use of each limited metric by choices, shape (rows, limits), in parts of the limit."""
     own = {COST: money, USAGE: np.zeros(money.size), AVAILABILITY: losses}
     return np.array([own[name] / _scale(model, name) for name in traffic.limits]).reshape(len(traffic.limits), money.size).T
 
 
-def _scale(model: Model, name: str) -> float:
+def _scale(model: EliminationModel, name: str) -> float:
     """The limit with its slack, or 1 where it is 0."""
     return float(model.compiled.limit[name]) * (1 + LIMIT_SLACK) or 1e-300
 
@@ -149,7 +149,7 @@ def _between(table: Floats, members: tuple[Ints, ...]) -> Floats:
     return between
 
 
-def _together(model: Model, demand: Floats, capacity: Floats) -> tuple[Floats, ...]:
+def _together(model: EliminationModel, demand: Floats, capacity: Floats) -> tuple[Floats, ...]:
     """Pairs of replicas on common nodes at most, of the two operators of each stream; on nodes of whatever class fits more."""
     known: dict[tuple[bytes, int, int], Floats] = {}
     demand = np.where(np.isfinite(demand), demand, 0.0)  # of operators that no number of replicas serves

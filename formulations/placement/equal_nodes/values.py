@@ -29,7 +29,7 @@ TRANSITION = 4e-9
 
 
 @dataclass(frozen=True)
-class Prices:
+class BoundPrices:
     """A point at which the bound is computed.
 
     Attributes
@@ -59,7 +59,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Relaxation:
+class PricedGraph:
     """Costs of all transitions under prices, and the least cost from every state to the end.
 
     Attributes
@@ -71,7 +71,7 @@ class Relaxation:
     constant : to be added.
     """
 
-    prices: Prices
+    prices: BoundPrices
     row_cost: Floats
     unary: Floats
     patterns: Floats
@@ -85,7 +85,7 @@ class Relaxation:
         return float(self.value[0]) + self.constant
 
 
-class Arcs(NamedTuple):
+class StateArcs(NamedTuple):
     """The transitions of a graph of states; attributes as in `StateGraph`."""
 
     first_state: Ints
@@ -97,7 +97,7 @@ class Arcs(NamedTuple):
     pattern: Ints32
 
 
-class Bounds:
+class GraphRelaxations:
     """Computes relaxations of one graph."""
 
     def __init__(self, quotient: Quotient, graph: StateGraph) -> None:
@@ -109,10 +109,10 @@ class Bounds:
         self.order = np.argsort(self.slot, kind="stable")
         self.groups, self.starts = np.unique(self.slot[self.order], return_index=True)
         last = graph.codes[-1] >> USED
-        self.arcs = Arcs(*(getattr(graph, name) for name in Arcs._fields))
+        self.arcs = StateArcs(*(getattr(graph, name) for name in StateArcs._fields))
         self.end = np.where((last == graph.full) | (graph.full == 0), 0.0, np.inf)
 
-    def relax(self, prices: Prices) -> Relaxation:
+    def relax(self, prices: BoundPrices) -> PricedGraph:
         """Compute the bound under prices."""
         graph, choices = self.graph, self.quotient.choices
         row_cost = prices.through[choices.operator] * choices.latency + prices.moves[choices.operator] * choices.downtime
@@ -128,7 +128,7 @@ class Bounds:
                 patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
         spend(TRANSITION * self.arcs.source.size)
         value, best = _backward(self.arcs, unary, patterns, self.end)
-        return Relaxation(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
+        return PricedGraph(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
     def _unary(self, row_cost: Floats) -> Floats:
         unary: Floats = np.full((self.quotient.operators, SLOTS), np.inf)
@@ -137,7 +137,7 @@ class Bounds:
         unary[:, UP_TO:] = np.minimum.accumulate(exact, axis=2).reshape(len(unary), -1)
         return unary
 
-    def marginals(self, relaxation: Relaxation) -> Floats:
+    def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
         spend(TRANSITION * self.arcs.source.size)
         least = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
@@ -148,7 +148,7 @@ class Bounds:
         rest[:, EXACT:UP_TO] = np.minimum(rest[:, EXACT:UP_TO], room[:, :, ::-1].reshape(len(rest), -1))
         return relaxation.row_cost + rest.ravel()[self.slot] + relaxation.constant
 
-    def optimum(self, relaxation: Relaxation) -> tuple[Ints, Floats, Floats]:
+    def optimum(self, relaxation: PricedGraph) -> tuple[Ints, Floats, Floats]:
         """The relaxed optimum: a row of the choices per operator, the delay of each stream, and the use of all streams."""
         graph, state = self.graph, 0
         rows, delays = [], np.zeros(self.quotient.model.source.size)
@@ -174,7 +174,7 @@ class Bounds:
 
 
 @kernel
-def _backward(arcs: Arcs, unary: Floats, patterns: Floats, end: Floats) -> tuple[Floats, Ints]:
+def _backward(arcs: StateArcs, unary: Floats, patterns: Floats, end: Floats) -> tuple[Floats, Ints]:
     """Least cost from every state to the end, and the transition that begins the way there."""
     first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
     source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern
@@ -194,7 +194,7 @@ def _backward(arcs: Arcs, unary: Floats, patterns: Floats, end: Floats) -> tuple
 
 
 @kernel
-def _through(arcs: Arcs, unary: Floats, patterns: Floats, value: Floats) -> Floats:
+def _through(arcs: StateArcs, unary: Floats, patterns: Floats, value: Floats) -> Floats:
     """Least cost of a path that takes each kind of choice, shape (operators, slots)."""
     first_state, first_transition, first_pattern = arcs.first_state, arcs.first_transition, arcs.first_pattern
     source, target, slot, pattern = arcs.source, arcs.target, arcs.slot, arcs.pattern

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.formulations.placement.fixed_tasks.search import PeakSearch
+from edrp.formulations.placement.fixed_tasks.search import PeakInterval
 from edrp.formulations.placement.proof import answer_with_bound
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
@@ -43,7 +43,7 @@ class FixedTasksMethod(Method):
             if options.progress is not None:
                 options.progress(options.seconds, constant + weight * search.value, constant + weight * search.bound)
 
-        search = PeakSearch(tasks, shared, load_limits(compiled), options, report)
+        search = PeakInterval(tasks, shared, load_limits(compiled), options, report)
         build_seconds = options.seconds
         for known in (options.start, problem.current):
             if known is not None and problem.evaluate(known).feasible:

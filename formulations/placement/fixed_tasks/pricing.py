@@ -13,8 +13,8 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, empty_costs, set_multipliers
-from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices, cheapest_patterns, extend_labels, first_labels
-from edrp.formulations.placement.fixed_tasks.pricing_tree import PatternRows, Tree
+from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices, cheapest_patterns, extend_labels, first_labels
+from edrp.formulations.placement.fixed_tasks.pricing_tree import OperatorTree, PatternRows
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
 LABEL, STEP = 1e-7, 2e-9
@@ -82,7 +82,7 @@ class Pricing:
         OutOfTimeError
             When the deadline has passed.
         """
-        priced, costs = Prices(prices[self.order], weights), empty_costs(self.rows)
+        priced, costs = TaskPrices(prices[self.order], weights), empty_costs(self.rows)
         spend(self.work + LABEL * width * self.order.size)
         root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
@@ -94,7 +94,7 @@ class Pricing:
         return patterns, max(float(root), bound)
 
 
-def _count_units(arrays: LoadArrays, tree: Tree, upper: Floats, most: Ints, nodes: int) -> tuple[Ints, int]:
+def _count_units(arrays: LoadArrays, tree: OperatorTree, upper: Floats, most: Ints, nodes: int) -> tuple[Ints, int]:
     """Units that numbers of tasks take of the scarcest row, streams left out, and those of a node."""
     counts = np.arange(most.max(initial=0) + 1)
     amounts = np.hstack([arrays.demand, arrays.use])
@@ -112,7 +112,7 @@ def _count_units(arrays: LoadArrays, tree: Tree, upper: Floats, most: Ints, node
     return np.floor(np.outer(own, counts) / unit + WHOLE_NUMBER_SLACK).astype(np.int64), units
 
 
-def _counted(arrays: LoadArrays, tree: Tree, upper: Floats) -> Bools:
+def _counted(arrays: LoadArrays, tree: OperatorTree, upper: Floats) -> Bools:
     """Whether operators after each one add to rows that are limited, shape (operators, rows)."""
     adds = np.hstack([arrays.demand, arrays.use]) > 0
     for i, (link, closing) in enumerate(zip(tree.link, tree.closing, strict=True)):
@@ -125,7 +125,7 @@ def _counted(arrays: LoadArrays, tree: Tree, upper: Floats) -> Bools:
     return np.asarray(later & np.isfinite(upper))
 
 
-def _build_tree(tasks: FixedTasks) -> tuple[Ints, Tree]:
+def _build_tree(tasks: FixedTasks) -> tuple[Ints, OperatorTree]:
     """Order of operators by depth-first search along streams, and the tree in that order."""
     arrays, count = tasks.arrays, tasks.operators
     streams: list[list[tuple[int, int]]] = [[] for _ in range(count)]
@@ -155,7 +155,7 @@ def _build_tree(tasks: FixedTasks) -> tuple[Ints, Tree]:
     parents = np.array([place[parent[i]] if parent[i] >= 0 else -1 for i in order], np.int64)
     links, ordered = np.array([link[i] for i in order], np.int64), np.array(order, np.int64)
     matter = _open(parents, padded, place[arrays.source], place[arrays.target])
-    return ordered, Tree(parents, links, _ends(parents), padded, matter)
+    return ordered, OperatorTree(parents, links, _ends(parents), padded, matter)
 
 
 def _ends(parents: Ints) -> Ints:

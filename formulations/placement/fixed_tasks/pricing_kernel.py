@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.kernels import inner_loop, kernel
-from edrp.formulations.placement.fixed_tasks.pricing_labels import Prices
+from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices
 from edrp.formulations.placement.fixed_tasks.pricing_tree import (
     PatternRows,
     TreeCosts,
@@ -28,7 +28,7 @@ def empty_costs(rows: PatternRows) -> TreeCosts:
 
 
 @kernel
-def set_multipliers(rows: PatternRows, prices: Prices, multipliers: np.ndarray, costs: TreeCosts) -> tuple[float, float]:
+def set_multipliers(rows: PatternRows, prices: TaskPrices, multipliers: np.ndarray, costs: TreeCosts) -> tuple[float, float]:
     """Multipliers of a high bound on the cost of every pattern, and the costs along the tree that they make.
 
     Parameters
@@ -63,7 +63,7 @@ def set_multipliers(rows: PatternRows, prices: Prices, multipliers: np.ndarray, 
 
 
 @inner_loop
-def _set_costs(rows: PatternRows, prices: Prices, multipliers: np.ndarray, costs: TreeCosts) -> float:
+def _set_costs(rows: PatternRows, prices: TaskPrices, multipliers: np.ndarray, costs: TreeCosts) -> float:
     """Costs of tasks and streams with multipliers; returns the cost of the multipliers alone."""
     set_costs(rows.arrays, prices.tasks, prices.loads, multipliers, costs)
     constant = 0.0

@@ -32,7 +32,7 @@ MAX_COMPARED = 200
 """Labels with the same tasks that one is compared with."""
 
 
-class Labels(NamedTuple):
+class PatternLabels(NamedTuple):
     """Patterns that are decided up to some operator.
 
     Attributes
@@ -55,14 +55,14 @@ class Labels(NamedTuple):
     keys: np.ndarray
 
 
-class Prices(NamedTuple):
+class TaskPrices(NamedTuple):
     """Costs without multipliers: of a task of each operator, and of a node's load."""
 
     tasks: np.ndarray
     loads: np.ndarray
 
 
-class LabelSearch(NamedTuple):
+class PatternLabelSearch(NamedTuple):
     """Labels of the operators up to one, which `extend_labels` takes further.
 
     Attributes
@@ -72,23 +72,23 @@ class LabelSearch(NamedTuple):
     missed : shape (1,), least cost of any pattern that was not looked at.
     """
 
-    now: Labels
-    then: Labels
+    now: PatternLabels
+    then: PatternLabels
     done: np.ndarray
     missed: np.ndarray
 
 
-def first_labels(rows: PatternRows, cutoff: float, width: int) -> LabelSearch:
+def first_labels(rows: PatternRows, cutoff: float, width: int) -> PatternLabelSearch:
     """The label of no operator."""
     room = max(SPREAD * width, width + int(rows.most.max(initial=0)) + 1)
     now, then = _new_labels(rows, room), _new_labels(rows, room)
     now.patterns[0], now.used[0], now.costs[0], now.spent[0], now.left[0] = 0, 0.0, 0.0, 0.0, rows.units
-    return LabelSearch(now, then, np.array([0, 1, 0]), np.array([cutoff]))
+    return PatternLabelSearch(now, then, np.array([0, 1, 0]), np.array([cutoff]))
 
 
 @kernel
 def extend_labels(
-    rows: PatternRows, prices: Prices, costs: TreeCosts, constant: float, width: int, search: LabelSearch, most: int
+    rows: PatternRows, prices: TaskPrices, costs: TreeCosts, constant: float, width: int, search: PatternLabelSearch, most: int
 ) -> bool:
     """Decide one operator after the other until so many labels were made; returns whether none is left."""
     operators, now, then = rows.most.size, search.now, search.then
@@ -117,7 +117,7 @@ def extend_labels(
     return search.done[0] == operators
 
 
-def cheapest_patterns(search: LabelSearch, cutoff: float, most: int) -> tuple[Ints, float]:
+def cheapest_patterns(search: PatternLabelSearch, cutoff: float, most: int) -> tuple[Ints, float]:
     """At most so many patterns below a cutoff, the best last, and a bound on the cost of all."""
     made = int(search.done[2])
     costs = search.then.costs[:made]
@@ -136,10 +136,10 @@ def _ordered(values: np.ndarray, count: int) -> np.ndarray:
     return order
 
 
-def _new_labels(rows: PatternRows, size: int) -> Labels:
+def _new_labels(rows: PatternRows, size: int) -> PatternLabels:
     patterns, used = np.empty((size, rows.most.size), np.int64), np.empty((size, rows.upper.size))
     left, keys = np.empty(size, np.int64), np.empty(size, np.int64)
-    return Labels(patterns, used, np.empty(size), np.empty(size), np.empty(size), left, keys)
+    return PatternLabels(patterns, used, np.empty(size), np.empty(size), np.empty(size), left, keys)
 
 
 @inlined
@@ -155,7 +155,8 @@ def _alike(rows: PatternRows, one: np.ndarray, two: np.ndarray, i: int) -> bool:
 
 @inner_loop
 def _extend(
-    rows: PatternRows, prices: Prices, costs: TreeCosts, cutoff: float, i: int, now: Labels, label: int, then: Labels, made: int
+    rows: PatternRows, prices: TaskPrices, costs: TreeCosts, cutoff: float, i: int, now: PatternLabels, label: int,
+    then: PatternLabels, made: int
 ) -> int:
     """Append what becomes of a label with each number of tasks of operator i; returns how many there are then."""
     rooms, pattern, left = rows.arrays.demand.shape[1], now.patterns[label], now.left[label]
@@ -182,7 +183,7 @@ def _extend(
 
 
 @inner_loop
-def _set_keys(rows: PatternRows, labels: Labels, count: int, i: int) -> None:
+def _set_keys(rows: PatternRows, labels: PatternLabels, count: int, i: int) -> None:
     for label in range(count):
         key = 0
         for a in range(i + 1):
@@ -192,7 +193,7 @@ def _set_keys(rows: PatternRows, labels: Labels, count: int, i: int) -> None:
 
 
 @inner_loop
-def _copy(source: Labels, p: int, target: Labels, q: int) -> None:
+def _copy(source: PatternLabels, p: int, target: PatternLabels, q: int) -> None:
     for a in range(source.patterns.shape[1]):
         target.patterns[q, a] = source.patterns[p, a]
     for r in range(source.used.shape[1]):
@@ -202,7 +203,7 @@ def _copy(source: Labels, p: int, target: Labels, q: int) -> None:
 
 
 @inner_loop
-def _reduce(rows: PatternRows, labels: Labels, order: np.ndarray, i: int, kept: Labels) -> int:
+def _reduce(rows: PatternRows, labels: PatternLabels, order: np.ndarray, i: int, kept: PatternLabels) -> int:
     """Keep, in this order, labels that no other makes superfluous; returns how many."""
     count, first = 0, 0
     for p in range(order.size):
@@ -221,7 +222,7 @@ def _reduce(rows: PatternRows, labels: Labels, order: np.ndarray, i: int, kept: 
 
 
 @inlined
-def _is_no_better(rows: PatternRows, labels: Labels, p: int, kept: Labels, q: int, i: int) -> bool:
+def _is_no_better(rows: PatternRows, labels: PatternLabels, p: int, kept: PatternLabels, q: int, i: int) -> bool:
     """Whether a label costs and uses no less than one that is kept, and is open to the same."""
     worse = kept.costs[q] <= labels.costs[p]
     for r in range(rows.upper.size):
@@ -230,7 +231,7 @@ def _is_no_better(rows: PatternRows, labels: Labels, p: int, kept: Labels, q: in
 
 
 @kernel
-def _thin(labels: Labels, count: int, width: int) -> tuple[int, float]:
+def _thin(labels: PatternLabels, count: int, width: int) -> tuple[int, float]:
     """Keep labels of the least bounds in their order; returns how many, and the least bound of the others."""
     if count <= width:
         return count, np.inf

@@ -13,7 +13,7 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.placement.fixed_tasks import LoadArrays, leaving
 
 
-class Tree(NamedTuple):
+class OperatorTree(NamedTuple):
     """Operators such that each comes after its parent and what is under it in one piece; the streams that join them.
 
     Attributes
@@ -46,7 +46,7 @@ class PatternRows(NamedTuple):
     """
 
     arrays: LoadArrays
-    tree: Tree
+    tree: OperatorTree
     most: np.ndarray
     upper: np.ndarray
     counted: np.ndarray

@@ -25,7 +25,7 @@ MAX_COMPOSED = 3_000
 """Patterns up to which an integer program over all of them is tried."""
 
 
-class PeakSearch:
+class PeakInterval:
     """The interval between bound and peak shrinks from both sides.
 
     Parameters
@@ -192,7 +192,7 @@ class PeakSearch:
         if users.size == self.tasks.operators:
             return
         options = self.options.within(self.options.remaining / 2)
-        alone = PeakSearch(self.tasks.restricted_to(users), self.shared, self.limits, options)
+        alone = PeakInterval(self.tasks.restricted_to(users), self.shared, self.limits, options)
         if alone.run() == "interrupted":
             raise KeyboardInterrupt
         self.bound = max(self.bound, alone.bound)

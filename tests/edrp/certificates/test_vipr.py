@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import edrp
-from edrp.backends.proof_tree import Tree
+from edrp.backends.proof_tree import ProofTree
 from edrp.certificates import checker
 from edrp.certificates.programs import program_lines
 from edrp.certificates.vipr import to_vipr
@@ -75,7 +75,7 @@ def test_trees_with_groups_and_empty_boxes(seed):
     rows = LinearConstraint(arrays.matrix, arrays.row_lower, arrays.row_upper)
     best = milp(arrays.objective, integrality=arrays.integer, bounds=Bounds(0, 1), constraints=rows, options={"mip_rel_gap": 0})
     target = None if best.status == 2 else float(best.fun)
-    tree = Tree(arrays, target).run()
+    tree = ProofTree(arrays, target).run()
     lines = [*program_lines(arrays), *tree]
     header = {"format": "program", "claim": "infeasible" if target is None else "optimal", "program": "stated"}
     text = "\n".join(map(json.dumps, [{**header, "bound": str(Fraction(target or 0))}, *lines]))

@@ -21,7 +21,7 @@ from edrp.formulations.migration.rescale.decomposition.latency_floors import lar
 from edrp.formulations.migration.rescale.decomposition.model import build_bound_model
 from edrp.formulations.migration.rescale.decomposition.node_sets import SHARE_RANGES, node_sets
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
-from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation
+from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation
 from edrp.formulations.migration.rescale.decomposition.stream_prices import cheapest_flow, least_prices
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.placement.latency import PolynomialLatency, TableLatency
@@ -41,7 +41,7 @@ def test_any_allowed_prices_bound_the_optimum(seed):
         return
     with derived_once(problem):
         model = build_bound_model(compile_rescale(problem))
-    relaxation, blocks = Relaxation(model), PriceBlocks.of(model)
+    relaxation, blocks = PriceRelaxation(model), PriceBlocks.of(model)
     random = np.random.default_rng(seed)
     for _ in range(20):
         values = random.normal(0.0, 1.0, blocks.size) * scales(model, blocks, optimum) * random.choice([0.01, 0.1, 1.0])
@@ -91,7 +91,7 @@ def test_alternatives_within_the_gap_contain_the_optimum_whatever_the_prices(see
     most = optimum * (1 + 1e-6) + 1e-9
     with derived_once(problem):
         model = build_bound_model(compile_rescale(problem)).with_ranges()
-    relaxation, blocks = Relaxation(model), PriceBlocks.of(model)
+    relaxation, blocks = PriceRelaxation(model), PriceBlocks.of(model)
     shift = np.random.default_rng(seed).normal(0.0, 0.05, blocks.size) * scales(model, blocks, optimum)
     told = []
 

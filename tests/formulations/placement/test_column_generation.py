@@ -17,7 +17,7 @@ from edrp.formulations.placement.column_generation.model import build_model
 from edrp.formulations.placement.column_generation.order import decision_order
 from edrp.formulations.placement.column_generation.pricing import Pricer
 from edrp.formulations.placement.column_generation.relabel import Relabelling
-from edrp.formulations.placement.column_generation.tree import Search
+from edrp.formulations.placement.column_generation.tree import BranchAndPrice
 from edrp.formulations.placement.column_generation.windows import Window, certificate
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
@@ -213,7 +213,7 @@ def test_an_interrupt_keeps_the_incumbent(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "_choose", interrupted)
+    monkeypatch.setattr(BranchAndPrice, "_choose", interrupted)
     answer = METHOD.run(problem, Options())
     assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
     assert answer.bound <= optimum <= answer.objective
@@ -237,7 +237,7 @@ def test_the_rest_of_the_gap_goes_to_the_whole_program(monkeypatch):
     """Where no patterns may be listed, the bound is the relaxation's, and the compact program finishes."""
     problem = random_problem(2, operations=4, load=0.7)
     best = proven(problem).objective
-    monkeypatch.setattr(Search, "_list", lambda *_: None)
+    monkeypatch.setattr(BranchAndPrice, "_list", lambda *_: None)
     answer = proven(problem)
     assert answer.objective == pytest.approx(best, abs=1e-9)
     assert "compact program" in answer.notes[0]

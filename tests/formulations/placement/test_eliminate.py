@@ -13,7 +13,7 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.formulations.placement.elimination.method import roots
 from edrp.formulations.placement.elimination.model import build_model
 from edrp.formulations.placement.elimination.paths import covering_paths, eliminate_by_paths, flow_paths, path_flow
-from edrp.formulations.placement.elimination.tree import EliminationParameters, Incumbent, Search
+from edrp.formulations.placement.elimination.tree import BestConfigurations, BoxTree, EliminationParameters
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
@@ -61,10 +61,10 @@ def test_a_stop_in_time_leaves_a_valid_bound() -> None:
 def test_a_search_that_is_stopped_at_once_has_proven_nothing() -> None:
     """Whatever is known to start from, and although all boxes are still open."""
     model = build_model(compile_problem(layered(8, seed=1, nodes=10)))
-    search = Search(
+    search = BoxTree(
         model=model,
         parameters=EliminationParameters(),
-        incumbent=Incumbent(1e6),
+        incumbent=BestConfigurations(1e6),
         gap=0.0,
         out_of_time=lambda: True,
         report=lambda incumbent, bound: None,

@@ -23,7 +23,7 @@ from edrp.datasets.families.placement.random_clusters import random_cluster
 from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
-from edrp.formulations.placement.equal_nodes.peak_weights import PeakSearch
+from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
 from edrp.formulations.placement.equal_nodes.stays import with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
@@ -363,7 +363,7 @@ def test_bounds_over_ranges_of_a_peak_load_are_valid_whatever_proofs_leave_open(
     problem = with_weight_of_a_peak_load(problem, "peak_load", weight)
     deployments = [each.deployment for each in feasible_deployments(problem)]
     best = min((problem.evaluate(own).objective for own in deployments), default=None)
-    answer = PeakSearch(problem, "peak_load", GuessingProof(deployments, seed), Options()).run()
+    answer = PeakRangeSearch(problem, "peak_load", GuessingProof(deployments, seed), Options()).run()
     if best is None:
         assert answer.status == "infeasible"
         return
@@ -376,7 +376,7 @@ def test_bounds_over_ranges_of_a_peak_load_are_valid_whatever_proofs_leave_open(
 def test_a_peak_load_that_no_proof_keeps_from_zero_is_bracketed():
     problem = random_contention(0, operators=(2, 2), nodes=(2, 2)).replace(limits={"response_time": 2.0, "cost": 60.0})
     problem = with_weight_of_a_peak_load(problem, "peak_load", 1.0)
-    search = PeakSearch(problem, "peak_load", lambda problem, options: Answer("none", "finished"), Options())
+    search = PeakRangeSearch(problem, "peak_load", lambda problem, options: Answer("none", "finished"), Options())
     search.ranges = [search.ranges[0]._replace(low=0.0, high=1.0)]
     answer = search.run()
     assert (answer.status, answer.bound) == ("none", 0.0)

@@ -13,7 +13,7 @@ from edrp.core.methods import Options
 from edrp.formulations.placement.fixed_tasks import pricing
 from edrp.formulations.placement.fixed_tasks.exchange import first_counts
 from edrp.formulations.placement.fixed_tasks.pricing import Pricing
-from edrp.formulations.placement.fixed_tasks.search import PeakSearch
+from edrp.formulations.placement.fixed_tasks.search import PeakInterval
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
 WIDE = 100_000
@@ -96,7 +96,7 @@ def test_some_operators_alone_have_no_larger_peak(seed):
     users = tasks.users([0])
     assert (tasks.arrays.use[users, 0] > 0).all()
     limits = np.full(2, np.inf)
-    whole, alone = PeakSearch(tasks, [0], limits, Options()), PeakSearch(tasks.restricted_to(users), [0], limits, Options())
+    whole, alone = PeakInterval(tasks, [0], limits, Options()), PeakInterval(tasks.restricted_to(users), [0], limits, Options())
     whole.run()
     alone.run()
     assert alone.value <= whole.value * (1 + 1e-9)

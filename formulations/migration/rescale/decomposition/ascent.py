@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from edrp.core.tolerances import RESCALE_PRICE_PROGRESS
-from edrp.formulations.migration.rescale.decomposition.cutting_planes import CuttingPlanes
+from edrp.formulations.migration.rescale.decomposition.cutting_planes import PriceCuttingPlanes
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks, allowed, even_flow, scales
-from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
+from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
 
 RADIUS, MAX_RADIUS, MIN_RADIUS = 0.1, 2.0, 1e-4
 """Half the width of the box at first, at most and at least, in units of typical prices."""
@@ -19,7 +19,7 @@ TILTS = np.array([0.0, -8.0, -3.0, -1.0, -0.4, 0.4, 1.0, 3.0, 8.0])
 """Prices of the share of a part of the nodes that are tried, relative to the traffic of the operator."""
 
 
-class Ascent:
+class PriceAscent:
     """Best prices so far, and the bound that they prove.
 
     Parameters
@@ -30,7 +30,7 @@ class Ascent:
         Prices of the same problem without ranges of shares, to begin with.
     """
 
-    def __init__(self, relaxation: Relaxation, objective: float, before: Ascent | None = None) -> None:
+    def __init__(self, relaxation: PriceRelaxation, objective: float, before: PriceAscent | None = None) -> None:
         self.relaxation, self.model = relaxation, relaxation.model
         self.blocks = PriceBlocks.of(self.model)
         self.best = even_flow(self.model, self.blocks)
@@ -39,7 +39,7 @@ class Ascent:
             self.best[self.blocks.tilt.stop :] = before.best[before.blocks.tilt.stop :]
         self.relaxed: Relaxed = relaxation.evaluate(self.blocks, self.best)
         self.bound = self.relaxed.value
-        self.planes = CuttingPlanes(self.model, self.blocks, scales(self.model, self.blocks, max(abs(objective), 1e-9)))
+        self.planes = PriceCuttingPlanes(self.model, self.blocks, scales(self.model, self.blocks, max(abs(objective), 1e-9)))
         self.radius, self.finished = RADIUS, not np.isfinite(self.bound)
         if not self.finished:
             self.planes.cut(self.best, self.bound, self.relaxed.slope)

@@ -22,11 +22,11 @@ from edrp.formulations.migration.rescale.decomposition.alternatives import MAX_N
 from edrp.formulations.migration.rescale.decomposition.combining import search_combinations, without_hopeless
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks
-from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem, Relaxation
+from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem, PriceRelaxation
 
 
 def complete(
-    relaxation: Relaxation, blocks: PriceBlocks, prices: Floats, most: float, improve: Callable[[list[Replicas]], float]
+    relaxation: PriceRelaxation, blocks: PriceBlocks, prices: Floats, most: float, improve: Callable[[list[Replicas]], float]
 ) -> float | None:
     """Look at all deployments that change something and may be below an objective; None where they are too many.
 
@@ -56,7 +56,7 @@ def complete(
     return search_combinations(relaxation.model, priced, listed, most, improve)
 
 
-def _listed(relaxation: Relaxation, priced: PricedProblem, most: float) -> list[Alternatives] | None:
+def _listed(relaxation: PriceRelaxation, priced: PricedProblem, most: float) -> list[Alternatives] | None:
     """The alternatives of every operator; those that are listed first leave less room to the others."""
     own = priced.own.copy()
     listed: dict[int, Alternatives] = {}

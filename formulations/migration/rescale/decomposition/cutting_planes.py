@@ -18,7 +18,7 @@ MAX_BOUND = 1e6
 """Bound that no relaxation exceeds, on the scale of the objective."""
 
 
-class CuttingPlanes:
+class PriceCuttingPlanes:
     """Columns are prices, each in units of its scale, and the bound; no evaluated cut is above it.
 
     Parameters

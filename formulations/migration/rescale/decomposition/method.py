@@ -11,10 +11,10 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause, within_gap
 from edrp.formulations.migration.rescale.columns import estimated_ranges
 from edrp.formulations.migration.rescale.decomposition.alternatives import Replicas
-from edrp.formulations.migration.rescale.decomposition.ascent import Ascent
+from edrp.formulations.migration.rescale.decomposition.ascent import PriceAscent
 from edrp.formulations.migration.rescale.decomposition.completion import complete
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel, build_bound_model
-from edrp.formulations.migration.rescale.decomposition.relaxation import Relaxation, Relaxed
+from edrp.formulations.migration.rescale.decomposition.relaxation import PriceRelaxation, Relaxed
 from edrp.formulations.placement.handover import finish_by_program
 from edrp.formulations.placement.proof import nothing_found, worked_until_limit
 from edrp.migration.rescale.arrays import compile_rescale
@@ -131,9 +131,10 @@ class _BoundedSearch:
         self._search_on()
         return "finished" if ascent.finished or self._proven() else "iteration_limit"
 
-    def _raised(self, model: BoundModel, rounds: int, reserved: float, before: Ascent | None) -> Ascent:
+    def _raised(self, model: BoundModel, rounds: int, reserved: float, before: PriceAscent | None) -> PriceAscent:
         """Raise the bound over the states of a model, but for a reserved share of a time limit."""
-        ascent = Ascent(Relaxation(model), self.objective if self.decision is not None else min(self.ceiling, 1.0), before)
+        target = self.objective if self.decision is not None else min(self.ceiling, 1.0)
+        ascent = PriceAscent(PriceRelaxation(model), target, before)
 
         def note(relaxed: Relaxed) -> bool:
             self.evaluations += 1
@@ -145,7 +146,7 @@ class _BoundedSearch:
             ascent.run(rounds, note)
         return ascent
 
-    def _note(self, model: BoundModel, ascent: Ascent, relaxed: Relaxed) -> bool:
+    def _note(self, model: BoundModel, ascent: PriceAscent, relaxed: Relaxed) -> bool:
         """Keep bound and choices of an evaluation; whether nothing is left to be proven."""
         if relaxed.choices:
             self._hold(model.arrays.deployment([choice.replicas for choice in relaxed.choices]))
@@ -153,7 +154,7 @@ class _BoundedSearch:
         self._report()
         return self._proven()
 
-    def _complete(self, ascent: Ascent) -> None:
+    def _complete(self, ascent: PriceAscent) -> None:
         """Look at all that the gap leaves open, or at what is in the lower part of it."""
         for part in PARTS if self.decision is not None else ():
             least = ascent.bound + part * (self._aim() - ascent.bound)

@@ -53,7 +53,7 @@ class PricedProblem:
     pairs: dict[tuple[int, int], Floats]
 
 
-class Relaxation:
+class PriceRelaxation:
     """Evaluates prices."""
 
     def __init__(self, model: BoundModel) -> None:
