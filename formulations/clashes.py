@@ -39,7 +39,7 @@ class OptionalRows:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Asks a backend whether a program is infeasible with some of its demands only, until a deadline."""
+    """Tests by a backend, until a deadline, whether a program with a subset of its optional rows is infeasible."""
 
     program: Program
     demands: Sequence[OptionalRows]
@@ -47,7 +47,7 @@ class Question:
     deadline: float
 
     def is_infeasible(self, kept: Sequence[OptionalRows]) -> bool:
-        """Whether it is proven that nothing meets these demands and the rows that are no demand."""
+        """Whether no point provably satisfies these optional rows together with all other rows."""
         units = self.deadline - now()
         if units <= 0:
             return False
@@ -74,7 +74,7 @@ class Question:
             return False
 
     def filtered(self, candidates: Sequence[OptionalRows]) -> list[OptionalRows]:
-        """Those of clashing demands that still clash, such that leaving any one out helps (deletion filter)."""
+        """An irreducible subset of clashing optional rows: without any one of them, the rest is feasible (deletion filter)."""
         kept = list(candidates)
         for demand in candidates:
             fewer = [other for other in kept if other is not demand]

@@ -219,7 +219,7 @@ def _run(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float
 
 
 def _settled(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult:
-    """The same for a program with tiny coefficients, of which a proof has to be found twice, with different settings.
+    """Solve a program with tiny coefficients twice, with different settings, since one proof alone is not trusted.
 
     With a solver's usual tolerances the bound holds for all that is feasible, but an incumbent may miss a row by a millionth.
     Without presolve, solvers have called such programs infeasible that were not, and points optimal that cost thrice as much.
@@ -252,7 +252,7 @@ def _again(arrays: Arrays, backend: Backend, settings: SolverOptions, start: Flo
 
 
 def _second_opinion(arrays: Arrays, backend: Backend, settings: SolverOptions, scale: float) -> ProgramResult | None:
-    """The same with the settings of other programs, without a decision that breaks a row; None where no time is left for it."""
+    """Solve again with the settings of ordinary programs; drop a decision that breaks a row; None where no time remains."""
     try:
         result = _run(arrays, backend, replace(settings, tiny=False), scale)
         return polished(arrays, result) or replace(result, status="none", values=None, objective=None)
@@ -281,7 +281,7 @@ def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> P
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The same result, its bound no higher than its objective where rounding of the largest term alone makes the difference."""
+    """The result with its bound lowered to the objective where rounding of the largest term alone explains the difference."""
     if result.objective is None or result.bound is None or result.bound <= result.objective:
         return result
     return replace(result, bound=result.objective) if result.bound - result.objective <= rounding_of(arrays) else result

@@ -1,4 +1,4 @@
-"""Solver backends: a program in, a result out, capabilities declared."""
+"""Base class, options and results of solver backends."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ HIGHS_WITH_TINY = {
     "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
     "mip_allow_restart": False,
 }
-"""The same for programs with tiny coefficients: branch and bound keeps HiGHS's own tolerance, and nothing is presolved."""
+"""HiGHS's settings for programs with tiny coefficients: branch and bound has HiGHS's own tolerance, and no presolve."""
 
 
 HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
-"""The same where HiGHS is asked again about what a solver calls infeasible: with tolerances of its own, and nothing presolved."""
+"""HiGHS's settings for a second run on a program that a solver calls infeasible: default tolerances, and nothing presolved."""
 
 ROOT, NODE = 1e-6, 8e-9
 """Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
@@ -171,7 +171,7 @@ def seconds_for_solver() -> float | None:
 
 
 def hardness(size: int) -> float:
-    """By how much more work the nodes of a larger program are; measured on programs of 1,000 to 110,000 entries.
+    """Factor by which nodes of a larger program need more work; measured on programs of 1,000 to 110,000 entries.
 
     >>> hardness(2_000) / hardness(1_000), round(hardness(100_000) / hardness(10_000))
     (2.0, 50)

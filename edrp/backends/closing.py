@@ -52,13 +52,13 @@ MAX_SIZE = 10_000
 """Columns, rows and nonzeros of a program up to which it is given to the tree, whose linear programs nothing interrupts."""
 
 TINY_SIZE = 30
-"""The same up to which every optimum is proven."""
+"""Number of columns up to which every optimum is proven by the tree."""
 
 CLOSING = 20.0
 """Units of work at most for a proof that nothing is better than what a solver leaves open."""
 
 DOUBTED = 0.5
-"""The same for an optimum of a solver that loses some."""
+"""Units of work for the proof of an optimum from a solver that is known to lose optima."""
 
 SHARE, LEAST = 0.25, 0.01
 """Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
@@ -67,7 +67,7 @@ FINISHED = ("finished", "iteration_limit")
 """Why a solver stopped where no limit of the run did that."""
 
 UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor another run with other tolerances confirms it"
-"""Note where infeasibility has no evidence."""
+"""Note of an answer "infeasible" without evidence."""
 
 
 class Closing(ProofTree):
@@ -137,7 +137,7 @@ class Closing(ProofTree):
         return any(self._reaches(sign / size * solved.multipliers, box, 0.0, costs=False) for sign in (1.0, -1.0))
 
     def _reaches(self, y: Floats, box: Box, least: float, *, costs: bool) -> bool:
-        """Whether multipliers prove more than so much, with fractions if need be."""
+        """Whether multipliers prove a bound above a value, with fractions if floats are too coarse."""
         return self._certain(y, box, costs=costs) > least or self._exact(y, box, costs=costs) > least
 
     def _certain(self, y: Floats, box: Box, *, costs: bool) -> float:
@@ -320,7 +320,7 @@ def point_result(arrays: Arrays, point: Floats, result: ProgramResult) -> Progra
 
 
 def _proven(arrays: Arrays, result: ProgramResult, settings: SolverOptions, scale: float, units: float) -> ProgramResult:
-    """The same result, optimal or with a better point, where the tree ends."""
+    """The result, made optimal or given a better point where the tree proves or finds it."""
     assert result.values is not None
     assert result.objective is not None
     value = scale * result.objective

@@ -55,7 +55,7 @@ def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOpt
 
 
 def raised(costs: Floats, aim: float, least: float) -> float:
-    """What the largest cost should become, `aim` or more, for the smallest one to become `least`; no more than `MAX_COST`.
+    """Target of the largest cost: at least `aim`, so that the smallest cost becomes `least`, and at most `MAX_COST`.
 
     Costs that are no more than rounding of the largest one do not count.
 

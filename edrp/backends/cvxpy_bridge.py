@@ -91,7 +91,7 @@ class CvxpyBackend:
 
 
 def _solve(model: Any, settings: dict[str, Any]) -> None:
-    """As `model.solve` does, but the time that CVXPY takes to rewrite the model counts."""
+    """Solve a CVXPY model within a limit that includes the time CVXPY takes to rewrite it."""
     import cvxpy
 
     data, chain, inverse = model.get_problem_data(cvxpy.HIGHS)

@@ -204,7 +204,7 @@ def _refutes(arrays: Arrays, point: Floats) -> bool:
 
 
 def _relaxation_proves(arrays: Arrays, options: SolverOptions, until: float, first: ProgramResult) -> bool:
-    """Whether the linear relaxation is infeasible, too, or has no better value."""
+    """Whether the linear relaxation confirms infeasibility, or has no better value than the objective."""
     relaxation = replace(arrays, integer=np.zeros_like(arrays.integer))
     relaxed = _solved(relaxation, replace(options, start=None), until)
     if first.objective is None or relaxed.objective is None:

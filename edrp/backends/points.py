@@ -19,7 +19,7 @@ ROUNDING_STEPS = 64
 
 
 def rounded(arrays: Arrays, result: ProgramResult) -> ProgramResult:
-    """The same decision with integer columns rounded, the continuous ones optimal for them, the objective recomputed.
+    """The decision with integer columns rounded, continuous columns optimal for them, and the objective recomputed.
 
     Where the rounded decision is not feasible to the last digit, or finding out takes longer than the time limit allows, the
     solver's own point is kept.
@@ -49,7 +49,7 @@ def polished(arrays: Arrays, result: ProgramResult) -> ProgramResult | None:
 
 
 def keeps_rows(arrays: Arrays, point: Floats) -> bool:
-    """Whether a point keeps to all rows, up to what solvers are allowed."""
+    """Whether a point satisfies all rows within the solvers' tolerance."""
     value = arrays.matrix @ point
     slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(value))
     return bool(((value >= arrays.row_lower - slack) & (value <= arrays.row_upper + slack)).all())
@@ -64,7 +64,7 @@ def own_point(arrays: Arrays, result: ProgramResult) -> ProgramResult:
 
 
 def bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
-    """The same result, optimal only where its bound says so, too.
+    """The result, called optimal only where its bound confirms it.
 
     The optimum of a continuous program, for which some solvers tell no bound, is its own.
     """
@@ -78,7 +78,7 @@ def bounded(result: ProgramResult, gap: float, scale: float) -> ProgramResult:
 
 
 def rounding_of(arrays: Arrays) -> float:
-    """What rounding of the largest term may make of the objective, however small that is when terms cancel.
+    """Error of the objective that rounding of its largest term allows, even where terms cancel.
 
     Terms are as large as the bounds of their columns allow, since presolve adds such terms up that are all zero in the end.
     """

@@ -172,7 +172,7 @@ class ProofTree:
         return NodeRelaxation(math.inf if broken.any() else constant, broken, np.zeros(0))
 
     def _found(self, box: Box, solved: NodeRelaxation) -> Branch | None:
-        """What to do about a point that is better than the target."""
+        """Handle a point that is better than the target."""
         raise BetterPointError(solved.value, solved.point)
 
     def _closes(self, box: Box, solved: NodeRelaxation) -> bool:

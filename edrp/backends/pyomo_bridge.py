@@ -118,7 +118,7 @@ class PyomoBackend:
         return ProgramResult(status, stopped, values, objective, bound, seconds, searched=status != "optimal" or searched)
 
     def _searched(self, solver: Any, options: SolverOptions) -> bool:
-        """Whether more than HiGHS's presolve is behind what it says; other solvers are not asked."""
+        """Whether HiGHS's answer rests on more than its presolve; always true for other solvers."""
         return self.solver != "highs" or options.tiny or not only_presolved(solver._solver_model.getInfo())
 
 

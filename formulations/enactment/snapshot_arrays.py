@@ -37,7 +37,7 @@ class EnactmentArrays:
 
     @property
     def always_gains(self) -> bool:
-        """Whether ever more instances fill ever more hosts, and nothing that the document says keeps their number finite."""
+        """Whether the number of instances and hosts is unbounded: no field of the document limits it."""
         fills = self.filling * self.sizes.needs.sum(axis=1) > 0
         unlimited = np.array([operator.max_instances is None for operator in self.sizes.operators])
         return bool((fills & unlimited).any())

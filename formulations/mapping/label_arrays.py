@@ -68,7 +68,7 @@ class MapLabels(NamedTuple):
 INTEGERS = ("server", "mapped", "left", "leaving", "parent", "move", "next", "alive", "heap")
 NUMBERS = ("cost", "priced", "bound", "plenty")
 GROWING = (*INTEGERS, *NUMBERS, "marks", "residual")
-"""Those that have a row for each label."""
+"""Names of the arrays with one row per label, which grow together."""
 
 
 class Tracked(NamedTuple):

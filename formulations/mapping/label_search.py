@@ -99,7 +99,7 @@ def _enter(graph: LayeredGraph, guide: Guide, tracked: Tracked, labels: MapLabel
 
 @inlined
 def _propose(labels: MapLabels, place: tuple[int, int, int, int, int], prices: tuple[float, float, float]) -> None:
-    """Note a label that follows: leaving, server, mapped, left and move; cost, priced and need."""
+    """Store a successor label: leaving, server, mapped, left and move; cost, priced and need."""
     row = labels.counters[CHILDREN]
     labels.counters[CHILDREN] += 1
     child, costs = labels.child[row], labels.child_cost[row]

@@ -95,7 +95,7 @@ class MapLabelSearch:
 
     @property
     def open(self) -> bool:
-        """Whether something is left to do, and time to do it."""
+        """Whether labels remain to be extended and the limits allow it."""
         return self.bound < self.cutoff and self.remaining() > 0 and not self.full
 
     def offer(self, moves: list[int]) -> None:

@@ -24,7 +24,7 @@ from edrp.migration.intervals import Assignment, Interval, give_out, load_limit
 from edrp.migration.single_step import MigrationProblem
 
 NOBODY = -1
-"""In place of the old node that keeps an interval."""
+"""Index in place of the old node where no old node keeps an interval."""
 
 OPEN, TAKEN = 0, 1
 

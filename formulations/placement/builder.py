@@ -80,7 +80,7 @@ def add_objective_and_limits(expressions: PlacementExpressions) -> None:
 
 
 def breaks_limit(values: Floats, limit: float) -> Bools:
-    """Which values miss an upper limit by more than rounding; NaN counts as missing."""
+    """Mask of the values that exceed an upper limit by more than rounding; NaN exceeds it."""
     return ~(values <= limit * (1 + LIMIT_SLACK))
 
 
@@ -123,7 +123,7 @@ def add_capacity_rows(expressions: PlacementExpressions) -> None:
 
 
 def exceeds_capacity(compiled: Compiled, operator: int, nodes: Ints, counts: Ints) -> Bools:
-    """Whether that many replicas of one operator alone are too many for each node."""
+    """Mask of the nodes that are too small for a number of replicas of one operator alone."""
     need = counts[..., None] * compiled.demand[operator]
     room = compiled.capacity[nodes]
     slack = LIMIT_SLACK * np.where(np.isfinite(room), room, 0.0)

@@ -64,7 +64,7 @@ class OperatorColumns:
         return np.asarray(self.counts / self.degrees)
 
     def patterns_held(self, held: Ints) -> Bools:
-        """Which patterns are set where each candidate runs `held` replicas; shape (candidates, patterns), false if none fit."""
+        """Patterns that are set where each candidate runs `held` replicas; shape (candidates, patterns); false if none fit."""
         parts = np.sort(held[held > 0])
         fits = [
             total == parts.sum()

@@ -1,4 +1,4 @@
-"""From a method of our own to the first program of the kind, for what is left of a gap."""
+"""Handover of the remaining gap of one of the package's own methods to the first program of the kind."""
 
 from __future__ import annotations
 

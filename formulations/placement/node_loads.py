@@ -1,4 +1,4 @@
-"""How much of the shared resources of its node is asked for, in any program over columns that say where replicas are.
+"""Loads of the shared resources of nodes as expressions over the replica columns of any program.
 
 With shares φ[i,u] of an operator's replicas, what a stream (i, j) sends away from node u is φ[i,u]·(1 − φ[j,u]), or where it is
 partitioned "forward" max(0, n[i,u] − n[j,u]) / |i|.

@@ -42,7 +42,7 @@ class SecondBest:
 
     @property
     def better(self) -> bool:
-        """Whether it has a lower objective than the deployment explained, which then is not optimal or breaks limits."""
+        """Whether this deployment has a lower objective than the explained one, which then is not optimal or breaks limits."""
         if self.distance is None or self.objective is None:
             return False
         return self.distance < -SAME_VALUE * max(1.0, abs(self.objective))

@@ -148,7 +148,7 @@ def _longest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Stre
 
 @inlined
 def _latest(chosen: np.ndarray, depth: int, patterns: _Patterns, streams: _Streams, arrival: np.ndarray, a: int, j: int) -> float:
-    """When the last of operator a's tuples can be at the j-th pattern chosen."""
+    """Latest time at which tuples of operator a reach the j-th chosen pattern, in seconds."""
     seconds, none = 0.0, True
     for i in range(depth):
         if patterns.pattern[chosen[i], a] > 0:

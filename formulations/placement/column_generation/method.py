@@ -74,7 +74,7 @@ KICKS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ColumnGenerationParameters:
-    """How to begin.
+    """The initial deployment, patterns and windows of the search.
 
     Attributes
     ----------

@@ -146,7 +146,7 @@ class Pricer:
 
 
 def _correction(model: ScoreModel, order: Order) -> Floats:
-    """By steps: score of the streams let go, and what the bounds hold instead; empty where there are none."""
+    """Score of the streams that each step relaxes, and the bounds that replace it; empty without such streams."""
     if not order.let_go.any():
         return np.zeros((0, 0, 3))
     steps = order.operators

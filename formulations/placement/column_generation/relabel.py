@@ -89,7 +89,7 @@ class Relabelling:
 
 
 def _twins(delay: Floats, members: list[Ints]) -> Ints:
-    """For each node the one before it in its class that is as far from and to everything, or -1."""
+    """Index of the previous node of the same class with equal delays to and from all nodes, or -1; shape (nodes,)."""
     twin = np.full(len(delay), -1, np.int64)
     for nodes in members:
         for i, v in enumerate(nodes):

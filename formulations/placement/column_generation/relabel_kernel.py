@@ -166,7 +166,7 @@ def _widest(start: np.ndarray) -> int:
 
 @inlined
 def _is_first_free(u: int, twin: np.ndarray, used: np.ndarray) -> bool:
-    """Whether node u is free, and of those equally far from everything the first one."""
+    """Whether node u is free, and the first of the nodes with its delays."""
     return not used[u] and (twin[u] < 0 or used[twin[u]])
 
 

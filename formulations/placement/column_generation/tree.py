@@ -33,7 +33,7 @@ MAX_NODES = 3_000_000
 """Nodes of a search that lists patterns."""
 
 PROGRAM_SECONDS = 20.0
-"""For the program over patterns, where the window can be split instead."""
+"""Limit, in units of work, of the program over patterns in a window that can be split instead."""
 
 MAX_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""

@@ -23,7 +23,7 @@ class Window:
 
     @property
     def empty(self) -> bool:
-        """Whether no numbers of supervisors fit it."""
+        """Whether the window contains no numbers of supervisors."""
         lowest, highest = sum(self.class_min), sum(self.class_max)
         return (
             self.min_supervisors > self.max_supervisors
@@ -59,7 +59,7 @@ def _enough(window: Window, model: ScoreModel) -> bool:
 
 
 def _parts(window: Window, use: Floats) -> Iterator[Window]:
-    """By the number of supervisors first, then by that of the class that is furthest from a whole number."""
+    """Split a window by its number of supervisors first, then by that of the class that is furthest from a whole number."""
     if window.min_supervisors < window.max_supervisors:
         for lower, upper in _around(window.min_supervisors, window.max_supervisors, float(use.sum())):
             yield replace(window, min_supervisors=lower, max_supervisors=upper)

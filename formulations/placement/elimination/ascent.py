@@ -72,7 +72,7 @@ def raise_bound(
 
 
 class _Ascent:
-    """Where the prices are, and in which direction they move."""
+    """Current prices of the ascent, and the direction of its next step."""
 
     def __init__(self, model: EliminationModel, prices: BoxPrices) -> None:
         self.model, self.prices, self.length = model, prices, 1.0

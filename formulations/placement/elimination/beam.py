@@ -151,7 +151,7 @@ def _arrival_count(labels: BeamLabels, degree: int) -> int:
 
 @inlined
 def _arrivals(stage: OperatorStage, configurations: AllConfigurations, labels: BeamLabels, row: int, scratch: Scratch) -> None:
-    """For each node: when all streams have arrived there, and what their traffic costs and occupies."""
+    """Arrival time of all streams, traffic cost and traffic load of each node."""
     own = labels.finish.shape[2] > 1
     for a in range(stage.nodes.size):
         v = stage.nodes[a]

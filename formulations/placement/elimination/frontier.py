@@ -53,7 +53,7 @@ class FrontierStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Which operators are remembered after each step, and the arrays of each step for one box."""
+    """Operators remembered after each step, and the arrays of each step for one box."""
 
     memory: list[list[int]]
     steps: list[FrontierStep]

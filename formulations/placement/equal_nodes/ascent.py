@@ -17,10 +17,10 @@ from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.values import BoundPrices, GraphRelaxations, PricedGraph
 
 MAX_PRICE = 20.0
-"""How far prices of limits and of what is shared may rise, in units of what would make all of it cost the maximum objective."""
+"""Maximum price of a limit or shared resource, in units of the price at which all of it costs the maximum objective."""
 
 SMOOTHING = 0.5
-"""Where between the best prices so far and those of the linear program the next ones are."""
+"""Position of the next prices between the best ones so far (0) and those of the linear program (1)."""
 
 
 @dataclass(frozen=True)

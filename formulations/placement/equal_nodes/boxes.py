@@ -1,4 +1,4 @@
-"""What programs over nodes share: boxes of replicas that operators or blocks keep to, and rows that count replicas on nodes."""
+"""Shared parts of programs over nodes: ranges of replicas of operators or blocks, and rows that count replicas on nodes."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def stays_open(fields: Fields, kept: Ints, opens: int) -> bool:
 
 @inlined
 def parent_pattern(fields: Fields, parents: Ints, classes: int) -> int:
-    """Which delays the streams into a new operator have: its set of classes, and per stream that of the sender, 0 for none."""
+    """Code of the delays of the streams into a new operator: its set of classes, and per stream the sender's set, 0 for none."""
     pattern = classes
     for number in range(parents.size):
         position = parents[number]

@@ -236,7 +236,7 @@ def _anchor(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, anch
 
 @inlined
 def _finish(values: Floats, step: OperatorTurn, rows: ChoiceRows, row: int, limits: LabelLimits, fields: Fields) -> float:
-    """When the operator has finished, in seconds after the source began."""
+    """Completion time of the operator, in seconds after the source began."""
     arrival = 0.0
     for number in range(step.parents.size):
         position = step.parents[number]
@@ -307,7 +307,7 @@ def _bound(new: Floats, step: OperatorTurn, limits: LabelLimits, ahead: Ahead, t
 
 @kernel
 def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, weights: Floats, binding: Ints) -> Bools:
-    """Which labels none dominates that comes before them in `order`, where labels of a group stand together.
+    """Mark the labels that no earlier label in `order` dominates; labels of a group stand together.
 
     `shape` are the number of shared things, of open operators, of loads and of sources to come; `weights` are objective per
     second of response time, per money/h and per second of downtime, and the least downtime; `binding` are 1 where a shared
@@ -332,7 +332,7 @@ def undominated(values: Floats, order: Ints, group: Ints, shape: Ints, weights: 
 
 @inlined
 def _dominates(one: Floats, other: Floats, shape: Ints, weights: Floats, binding: Ints) -> bool:
-    """Whether whatever becomes of the other label would become of this one at no higher objective.
+    """Whether this label dominates the other one: each completion of the other is one of this label at no higher objective.
 
     It may be later where the limit on response time cannot bind, if it is cheaper by as much. To be sooner is worth nothing for
     certain while sources are to come, from which the slowest path may begin.

@@ -52,7 +52,7 @@ class Pattern:
 
 
 def pattern_key(quotient: Quotient, pattern: Pattern) -> bytes:
-    """What tells a placement over classes from others, whichever choices are left in the quotient."""
+    """Key that identifies a placement over classes, whatever choices the quotient still has."""
     choices = quotient.choices
     parts = (choices.classes, choices.single, choices.replicas, choices.anchor)
     return np.concatenate([*(part[pattern.rows] for part in parts), pattern.local]).tobytes()
@@ -206,7 +206,7 @@ class StateLabelSearch:
         return merged, min(lost, gone)
 
     def _reduced(self, labels: LayerLabels, j: int, opened: int, cutoff: float, beam: int) -> tuple[LayerLabels, float]:
-        """Without dominated labels, and no more than fit; and the least bound that was given up for that."""
+        """The undominated labels, at most as many as fit, and the least bound among those dropped."""
         labels, lost = _trimmed(labels, max(4 * beam, COMPARABLE))
         if j < self.quotient.operators - 1:
             group = _without_levels(labels.code, opened)
@@ -222,7 +222,7 @@ class StateLabelSearch:
         return labels, min(lost, more)
 
     def _binding(self, cutoff: float) -> Ints:
-        """Which limits a label could still break, as `undominated` takes them."""
+        """Mask of the limits that a label could still break, in the form that `undominated` takes."""
         q = self.quotient
         rest = cutoff - q.model.cost * self.rest[0, 0] - (q.model.downtime * q.least_downtime if q.least_downtime else 0.0)
         response = np.isfinite(q.max_response) and not rest < q.response_weight * q.max_response

@@ -54,7 +54,7 @@ TAKEN_OVER = "over classes of nodes nothing was left to branch on; the compact p
 """Links, tuples in flight, availability and peak loads depend on which replicas share a node, which classes only bound."""
 
 DECIDED = "branches with few choices left were bounded by programs over nodes"
-"""For the notes."""
+"""Note of an answer whose bound rests on programs over nodes."""
 
 
 class EqualNodes(Method):
@@ -199,7 +199,7 @@ class _Search:
         return False
 
     def _offer_moves(self, quotient: Quotient, pattern: Pattern) -> bool:
-        """The same where replicas have to move; a placement that was tried before is not tried again."""
+        """Place a quotient whose replicas have to move; a placement that was tried before is not tried again."""
         key = pattern_key(quotient, pattern)
         if key in self.tried:
             return False
@@ -315,4 +315,4 @@ def _narrowed(quotient: Quotient, rows: Ints) -> Quotient:
 
 
 METHODS: tuple[Any, ...] = (EqualNodes(),)
-"""For the registry."""
+"""Methods of this module, for the registry."""

@@ -56,7 +56,7 @@ class OperatorChoices:
     anchor: Ints
 
     def select(self, rows: np.ndarray) -> OperatorChoices:
-        """Some of the rows."""
+        """The selected rows, as choices of their own."""
         return OperatorChoices(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 

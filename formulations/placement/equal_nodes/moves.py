@@ -1,4 +1,4 @@
-"""How long moves of one operator take, which are needed again and again while a quotient is searched."""
+"""Downtimes of the moves of one operator, stored because the search of a quotient needs them repeatedly."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Moves:
         return self._spread[key]
 
     def kept(self, j: int, replicas: int, room: Ints, longest: float) -> tuple[bool, Ints]:
-        """Whether a move takes no longer than this, and the least replicas on each node after any that does."""
+        """Whether a move within a given downtime exists, and the minimum replicas on each node after any such move."""
         key = (j, replicas, room.tobytes(), longest)
         if key not in self._kept:
             times, allowed = self.times(j, replicas), longest - self.compiled.synchronisation_time + DOWNTIME_SLACK

@@ -1,4 +1,4 @@
-"""What a branch is worth by a program over nodes, where few choices are left: for ranges of downtimes, one after the other.
+"""Bounds of branches with few remaining choices, from programs over nodes for one range of downtimes after the other.
 
 Bounds over classes know whether every block finds room on some node, and not whether all blocks find it together. A program
 over nodes does. For a longest downtime, every operator keeps to one box of replicas on the nodes, in which it may move in that

@@ -1,4 +1,4 @@
-"""From a placement over classes to one on nodes: blocks are packed, all other replicas fill what is left."""
+"""Packing of a placement over classes onto nodes: blocks first, then all other replicas into the remaining capacity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a placement over classes to one on nodes by a small program: within the downtime that was promised, or hard to pack."""
+"""Small programs that turn a placement over classes into one on nodes, for moves with a given downtime and for hard packings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blo
 from edrp.placement.compiled import NO_NODE
 
 MAX_WORK = 0.5
-"""For one program."""
+"""Work limit of one program over nodes, in units of work."""
 
 
 def promised_downtime(quotient: Quotient, pattern: Pattern) -> float:
@@ -92,7 +92,7 @@ def _placed(
 
 
 def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
-    """The same where nothing runs yet: for items of unequal size, which may be hard to pack."""
+    """Solve the program of an initial placement, whose items of unequal size may be hard to pack."""
     if not len(np.unique(quotient.choices.unit[pattern.rows], axis=0)) > 1:
         return None
     blocks, free = _parts(quotient, pattern)
@@ -105,7 +105,7 @@ def realise_by_program(quotient: Quotient, pattern: Pattern) -> Ints | None:
 
 
 def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
-    """Where a block may be: on the node that one of its operators stays on, or on any of its classes."""
+    """Nodes that a block may be on: the one that one of its operators stays on, or all nodes of its classes."""
     members = [j for j, _ in block.contents]
     anchors = {int(anchor) for anchor in quotient.choices.anchor[pattern.rows[members]]} - {NO_NODE}
     upper = ((block.classes >> quotient.owner & 1) == 1).astype(float)

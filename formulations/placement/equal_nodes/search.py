@@ -16,11 +16,11 @@ from edrp.formulations.placement.equal_nodes.labels import Pattern, StateLabelSe
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram, Place
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, build_state_graph
-from edrp.formulations.placement.equal_nodes.stays import with_stays
+from edrp.formulations.placement.equal_nodes.staying_replicas import with_stays
 from edrp.formulations.placement.equal_nodes.values import GraphRelaxations, PricedGraph
 
 FIRST_CUTOFF = 2e-5
-"""How far above the bound the first cutoff lies, relative to it; each further one `RISE` times as far."""
+"""Distance of the first cutoff above the bound, relative to the bound; each further one is `RISE` times as large."""
 RISE = 8.0
 
 CAPACITY_SHARES = (0.97, 0.94, 0.9, 0.85, 0.75)
@@ -48,10 +48,10 @@ MAX_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
 SECONDS, LAST_SECONDS = 2.0, 20.0
-"""For the programs of a branch, and of one where no choice is left."""
+"""Work limits of the programs of a branch, and of a branch without open choices, in units of work."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
-"""By which the room of a node is told apart, where it is not known in units; the first that the budget allows."""
+"""Numbers of levels of a node's free capacity that states may tell apart; the first one that the budget allows is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class CaseSearch:
 
     @property
     def done(self) -> bool:
-        """Whether nothing in this case is below the incumbent."""
+        """Whether the bound proves that no placement of this case is better than the incumbent."""
         return self.bound >= self.incumbent.objective
 
     def raise_first(self) -> None:
@@ -166,7 +166,7 @@ class CaseSearch:
                     break
 
     def raise_more(self) -> None:
-        """The same on a large graph of the choices that are left."""
+        """Search the large graph of the remaining choices."""
         self._eliminate()
         if self.done:
             return

@@ -196,7 +196,7 @@ def _table(codes: Ints) -> Ints32:
 
 @inlined
 def place_in(table: Ints32, code: int) -> int:
-    """Where the search for a code begins in a table."""
+    """Index of a hash table at which the search for a code begins."""
     return ((code * HASH) >> 20) & (table.size - 1)
 
 

@@ -81,7 +81,7 @@ class PricedGraph:
 
     @property
     def bound(self) -> float:
-        """On the objective of every placement of the graph."""
+        """Lower bound on the objective of every placement of the graph."""
         return float(self.value[0]) + self.constant
 
 

@@ -60,4 +60,4 @@ class FixedTasksMethod(Method):
 
 
 METHODS = (FixedTasksMethod(),)
-"""For the registry."""
+"""Methods of this module, for the registry."""

@@ -118,7 +118,7 @@ def extend_labels(
 
 
 def cheapest_patterns(search: PatternLabelSearch, cutoff: float, most: int) -> tuple[Ints, float]:
-    """At most so many patterns below a cutoff, the best last, and a bound on the cost of all."""
+    """A limited number of patterns below a cutoff, the best last, and a bound on the cost of all patterns."""
     made = int(search.done[2])
     costs = search.then.costs[:made]
     order = np.argsort(costs, kind="stable")[: min(int((costs < cutoff).sum()), most)]

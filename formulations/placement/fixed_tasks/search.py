@@ -13,7 +13,7 @@ from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.formulations.placement.fixed_tasks.exchange import first_counts, lower_loads
-from edrp.formulations.placement.fixed_tasks.meet import MAX_MET, MAX_PATTERNS, best_of_patterns, has_keys
+from edrp.formulations.placement.fixed_tasks.pattern_pairs import MAX_MET, MAX_PATTERNS, best_of_patterns, has_keys
 from edrp.formulations.placement.fixed_tasks.pattern_program import PatternPool, bound_on_mean, compose
 from edrp.formulations.placement.fixed_tasks.patterns import list_patterns
 from edrp.placement.fixed_tasks import FixedTasks
@@ -249,7 +249,7 @@ class PeakInterval:
                 self._take(counts)
 
     def _enumerate(self) -> None:
-        """Where patterns below the peak are few: integer programs over all of them, by halving the values that are left."""
+        """Solve integer programs over all patterns below the peak, where these are few, by bisection over their values."""
         patterns = list_patterns(self.tasks, self._limits(self.value * (1 - SAME_VALUE)), MAX_COMPOSED)
         if patterns is None:
             return

@@ -24,7 +24,7 @@ from edrp.datasets.families.placement.shapes import layered_shape
 from edrp.formulations.placement.equal_nodes.downtimes import compiled_quotient
 from edrp.formulations.placement.equal_nodes.node_program import NodeProgram
 from edrp.formulations.placement.equal_nodes.peak_weights import PeakRangeSearch
-from edrp.formulations.placement.equal_nodes.stays import with_stays
+from edrp.formulations.placement.equal_nodes.staying_replicas import with_stays
 from edrp.formulations.placement.equal_nodes.traffic import most_together
 from edrp.placement.compilation import compile_problem
 from edrp.placement.node_classes import few_classes, node_classes

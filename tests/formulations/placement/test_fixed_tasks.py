@@ -9,7 +9,7 @@ import pytest
 
 import edrp
 from edrp.core.errors import UnsupportedProblemError
-from edrp.formulations.placement.fixed_tasks.meet import MAX_MET
+from edrp.formulations.placement.fixed_tasks.pattern_pairs import MAX_MET
 
 
 def tasks(seed: int, nodes: int, largest: int, slots: float = 1.3) -> edrp.EdrpProblem:

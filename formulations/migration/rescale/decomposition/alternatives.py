@@ -64,7 +64,7 @@ class Alternatives:
         return np.asarray((self.counts > 0) @ (1 << np.arange(self.counts.shape[1], dtype=np.int64)))
 
     def chosen(self, at: Ints) -> Alternatives:
-        """Some of them."""
+        """The selected alternatives, as alternatives of their own."""
         return Alternatives(
             cost=self.cost[at],
             state=self.state[at],

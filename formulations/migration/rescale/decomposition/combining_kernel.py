@@ -97,7 +97,7 @@ class CombinationWork(NamedTuple):
 
     @classmethod
     def begin(cls, tables: CombinationTables, constant: float, combinations: int) -> CombinationWork:
-        """Where the search begins, with memory for so many combinations."""
+        """The initial state of the search, with memory for a given number of combinations."""
         size, streams, loads = tables.states.size, tables.flow.size, tables.room.size
         return cls(
             at=np.zeros(size + 1, np.int64),

@@ -15,7 +15,7 @@ HALVINGS = 60
 
 
 def largest_rate(model: Any, seconds: float, replicas: int, load: float) -> float:
-    """No replica above this rate (at most the load, in tuples/s) takes at most so many seconds on the reference node.
+    """Upper bound on the rate (tuples/s, at most the load) at which a replica on the reference node meets a latency in seconds.
 
     >>> round(largest_rate(Mm1Latency(service_rate=10.0), 0.5, 1, 20.0), 6)
     8.0
@@ -31,7 +31,7 @@ def largest_rate(model: Any, seconds: float, replicas: int, load: float) -> floa
 
 
 def least_seconds(model: Any, rate: float, replicas: int) -> float:
-    """No replica at this rate or a higher one takes less on the reference node; 0 where that is not known."""
+    """Lower bound on the latency of a replica on the reference node at this rate or a higher one, in seconds; 0 where unknown."""
     if model is None:
         return 0.0
     if isinstance(model, TableLatency):

@@ -47,7 +47,7 @@ TAKEN_OVER = "prices raised the bound no further; the program over ranges took o
 
 @dataclass(frozen=True, slots=True)
 class DecompositionParameters:
-    """How often prices change.
+    """Numbers of price changes per phase.
 
     Attributes
     ----------

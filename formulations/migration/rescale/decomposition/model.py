@@ -67,7 +67,7 @@ class BoundModel:
     speeds: Floats
 
     def with_ranges(self) -> BoundModel:
-        """The same where states know ranges of shares."""
+        """The model whose states distinguish ranges of shares."""
         return replace(self, sets=node_sets(self.delay, self.price.sum(axis=0)))
 
     @property
@@ -82,7 +82,7 @@ class BoundModel:
 
     @property
     def ceiling(self) -> float:
-        """No feasible deployment has a higher objective."""
+        """Upper bound on the objective of every feasible deployment."""
         bounded = np.where(self.weights > 0, self.limits, 0.0)
         return float(np.sum(np.where(self.weights > 0, self.weights * bounded, 0.0))) * (1 + 1e-9) + 1e-9
 

@@ -17,7 +17,7 @@ from edrp.formulations.migration.rescale.decomposition.model import COST, DOWNTI
 
 @dataclass(frozen=True, slots=True)
 class PriceBlocks:
-    """Where the blocks of a vector of prices are.
+    """Positions of the blocks in a vector of prices.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def allowed(model: BoundModel, blocks: PriceBlocks, values: Floats) -> Floats:
 
 
 def scales(model: BoundModel, blocks: PriceBlocks, objective: float) -> Floats:
-    """How large prices typically are."""
+    """Typical magnitude of each price."""
     compiled = model.arrays.compiled
     scale = np.zeros(blocks.size)
     replica = max(float(model.weights[COST] * compiled.replica_cost.mean()), 0.01 * objective)

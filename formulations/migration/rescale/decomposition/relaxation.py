@@ -54,7 +54,7 @@ class PricedProblem:
 
 
 class PriceRelaxation:
-    """Evaluates prices."""
+    """The relaxation of a bound model, which evaluates prices."""
 
     def __init__(self, model: BoundModel) -> None:
         self.model = model
@@ -159,7 +159,7 @@ class PriceRelaxation:
         return total + float(model.weights[DOWNTIME] + metric[DOWNTIME]) * model.changed_floor
 
     def _tilt_slope(self, blocks: PriceBlocks, prices: Floats, shares: Floats, states: Ints) -> Floats:
-        """By how much the share of the first part of the nodes is outside the range of the state, shape (operators, ranges)."""
+        """Distance of the share of the first part of the nodes from the range of the state, shape (operators, ranges)."""
         sets = self.model.sets
         tilt = prices[blocks.tilt].reshape(len(self.operators), -1)
         slope = np.zeros_like(tilt)
@@ -172,7 +172,7 @@ class PriceRelaxation:
         return slope
 
     def _slope(self, blocks: PriceBlocks, prices: Floats, choices: list[OperatorChoice], states: Ints, traffic: Floats) -> Floats:
-        """By how much the cheapest choice exceeds what each price stands for."""
+        """Excess of the cheapest choice over the amount that each price stands for."""
         model, compiled = self.model, self.model.arrays.compiled
         slope = np.zeros(prices.size)
         counts = np.array([choice.counts for choice in choices], float)

@@ -1,4 +1,4 @@
-"""Replicas that have to stay where they run, however an operator is reconfigured in the time that there is."""
+"""Replicas that stay on their nodes in every reconfiguration of their operator within the downtime limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBE
 from edrp.formulations.placement.equal_nodes.model import Quotient
 
 ROUNDS = 4
-"""Times that staying replicas are computed, each time with the room that those found before leave."""
+"""Maximum number of times that staying replicas are computed, each time with the capacity that the earlier ones leave."""
 
 UNLIMITED = 1e9
 """Capacity of a node that does not limit a resource."""
@@ -29,14 +29,14 @@ def with_stays(quotient: Quotient) -> Quotient:
 
 
 def _same(one: Quotient, other: Quotient) -> bool:
-    """Whether a round changed nothing."""
+    """Whether two quotients have the same staying replicas and downtimes."""
     assert one.stays is not None
     assert other.stays is not None
     return np.array_equal(one.stays, other.stays) and np.array_equal(one.choices.downtime, other.choices.downtime)
 
 
 def _looked_at(quotient: Quotient) -> Quotient:
-    """One round."""
+    """Compute the staying replicas once, and drop choices that no longer fit."""
     choices = quotient.choices
     downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + DOWNTIME_SLACK
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)

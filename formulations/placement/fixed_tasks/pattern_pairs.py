@@ -51,13 +51,13 @@ def best_of_patterns(tasks: FixedTasks, patterns: Ints, values: Floats) -> tuple
 
 
 def has_keys(tasks: FixedTasks) -> bool:
-    """Whether sums of patterns can be numbered."""
+    """Whether every sum of patterns has a key of 62 bits."""
     return float(np.prod(tasks.arrays.totals + 1.0)) < 2.0**62
 
 
 @inlined
 def _slot(table: np.ndarray, key: np.uint64, mask: np.uint64) -> np.uint64:
-    """Where a key is in the hash table, or the free place where it belongs; keys are stored plus one."""
+    """Index of a key in the hash table, or of the free place where it belongs; keys are stored plus one."""
     place = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
     while table[place] != np.uint64(0) and table[place] != key + np.uint64(1):
         place = (place + np.uint64(1)) & mask
