@@ -46,7 +46,7 @@ HIGHS_WITH_TINY = {
 HIGHS_AGAIN = {"presolve": "off", "mip_allow_restart": False}
 """HiGHS's settings for a second run on a program that a solver calls infeasible: default tolerances, and nothing presolved."""
 
-ROOT, NODE = 1e-6, 8e-9
+ROOT_WORK, NODE_WORK = 1e-6, 8e-9
 """Units of work of HiGHS for the root of its search per column, row and nonzero, and for a node per `hardness`."""
 
 MAX_NODES = 2**31 - 2
@@ -200,7 +200,7 @@ class NodeBrake:
     """
 
     def __init__(self, size: int, units: float) -> None:
-        self._root, self._node = ROOT * size, NODE * hardness(size)
+        self._root, self._node = ROOT_WORK * size, NODE_WORK * hardness(size)
         if self._root > units:
             raise OutOfTimeError("the root of the search, which nothing stops, would take more than is left")
         self.nodes = None if units == math.inf else int(min(MAX_NODES, max(0.0, (units - self._root) / self._node)))

@@ -54,10 +54,10 @@ MAX_SIZE = 10_000
 TINY_SIZE = 30
 """Number of columns up to which every optimum is proven by the tree."""
 
-CLOSING = 20.0
+CLOSING_WORK = 20.0
 """Units of work at most for a proof that nothing is better than what a solver leaves open."""
 
-DOUBTED = 0.5
+DOUBTED_WORK = 0.5
 """Units of work for the proof of an optimum from a solver that is known to lose optima."""
 
 SHARE, LEAST = 0.25, 0.01
@@ -280,9 +280,9 @@ def last_word(
     if result.status in ("infeasible", "none"):
         result = _with_evidence(arrays, result, settings, scale, max(LEAST, SHARE * work))
     if result.status == "feasible":
-        return _proven(arrays, result, settings, scale, CLOSING)
+        return _proven(arrays, result, settings, scale, CLOSING_WORK)
     if result.status == "optimal" and doubted and arrays.integer.any():
-        return _proven(arrays, result, settings, scale, DOUBTED)
+        return _proven(arrays, result, settings, scale, DOUBTED_WORK)
     if result.status == "optimal" and arrays.size <= TINY_SIZE and arrays.integer.any():
         return _proven(arrays, result, settings, scale, SHARE * work)
     return result

@@ -62,7 +62,7 @@ LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit pass
 MAX_AT_ONCE = 10_000
 """Nonzeros up to which a linear program is solved in milliseconds: less than what starting a thread and its pool may take."""
 
-PASSED, CHECK, ITERATION = 3e-7, 5e-9, 2e-8
+PASSED_WORK, CHECK_WORK, ITERATION_WORK = 3e-7, 5e-9, 2e-8
 """Units of work per column, row and nonzero: of a program that is handed over and presolved, of a mixed-integer search between
 two looks for interrupts (per `hardness`), and of an iteration of the simplex method.
 """
@@ -141,7 +141,7 @@ def solve_arrays(arrays: Arrays, options: SolverOptions | None = None, until: fl
     """
     options = options or SolverOptions()
     until = now() + units_for_solver(options) if until is None else until
-    if now() + PASSED * arrays.size > until:
+    if now() + PASSED_WORK * arrays.size > until:
         raise OutOfTimeError("presolve, which nothing stops, would take more than is left")
     return second_look(arrays, options, until, _solved(arrays, options, until))
 
@@ -262,8 +262,8 @@ class Brake:
         """Let HiGHS work, in a thread unless it is done `at_once`; its own clock begins now."""
         if (seconds := seconds_for_solver()) is not None:  # the values of an answer that was found in time are still computed
             solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else SOLVER_PATIENCE))
-        spend(PASSED * self.size)
-        left, step = self._until - now(), CHECK * hardness(self.size) if self.mixed else ITERATION * self.size
+        spend(PASSED_WORK * self.size)
+        left, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
             self._checks, self._most = 0, 1.0 + left / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
@@ -304,7 +304,7 @@ def run_counted(solver: Any) -> None:
     """Let HiGHS solve a linear program that has been built row by row, and count its work."""
     in_fresh_thread(solver.run, solver.cancelSolve)
     size = solver.getNumNz() + solver.getNumRow() + solver.getNumCol()
-    spend(PASSED * size + ITERATION * size * max(0, solver.getInfo().simplex_iteration_count))
+    spend(PASSED_WORK * size + ITERATION_WORK * size * max(0, solver.getInfo().simplex_iteration_count))
 
 
 def hand_over(solver: Any, arrays: Arrays) -> None:

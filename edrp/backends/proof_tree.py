@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import highspy
 import numpy as np
 
-from edrp.backends.highs import ITERATION, hand_over, new_solver
+from edrp.backends.highs import ITERATION_WORK, hand_over, new_solver
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.program import Arrays
@@ -161,7 +161,7 @@ class ProofTree:
     def _run(self) -> Any:
         """Solve the linear program, count its work, and say how it ended."""
         self._solver.run()
-        spend(ITERATION * self.arrays.size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
+        spend(ITERATION_WORK * self.arrays.size * (1 + max(0, self._solver.getInfo().simplex_iteration_count)))
         return self._solver.getModelStatus()
 
     def _without_columns(self) -> NodeRelaxation:

@@ -12,7 +12,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.sizes import Sizes
 from edrp.formulations.enactment.snapshot_arrays import EnactmentArrays
 
-ENTRY = 2e-8
+ENTRY_WORK = 2e-8
 """Units of work for a resource of a host when a place for an instance is looked for."""
 
 Contents = Ints
@@ -102,7 +102,7 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -
     """The host with room for an instance that has least free, as the sum of the shares of its resources."""
     if not types:
         return None
-    spend(ENTRY * free.size)
+    spend(ENTRY_WORK * free.size)
     fits = (free >= sizes.needs[operator]).all(axis=1) & (sizes.room[list(types), operator] > 0)
     if not fits.any():
         return None
@@ -170,7 +170,7 @@ def _placed(sizes: Sizes, counts: Ints, kinds: Ints) -> Contents:
     offered = np.where(sizes.capacity[kinds] > 0, sizes.capacity[kinds], 1.0)
     free = sizes.capacity[kinds].copy()
     for operator in packing_order(sizes):
-        spend((LOOK + ENTRY * free.size) * int(counts[operator]))
+        spend((LOOK + ENTRY_WORK * free.size) * int(counts[operator]))
         for _ in range(int(counts[operator])):
             left = ((free - sizes.needs[operator]) / offered).min(axis=1, initial=np.inf)
             host = int(np.where(sizes.room[kinds, operator] > 0, left, -np.inf).argmax())

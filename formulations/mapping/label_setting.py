@@ -33,7 +33,7 @@ from edrp.formulations.mapping.map_moves import cost_and_use, map_to_moves, move
 from edrp.mapping.mapping_arrays import MappingArrays
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 
-LABEL = 5e-7
+LABEL_WORK = 5e-7
 """Units of work for a label that is made or examined."""
 
 EASY, HARD = 1000, 5000
@@ -154,7 +154,7 @@ class MapLabelSearch:
 
     def diving(self, width: int) -> float:
         """Units of work, at most, of a search among so many labels of each place."""
-        return LABEL * width * self.layers.steps
+        return LABEL_WORK * width * self.layers.steps
 
     def _dive(self, *widths: int) -> None:
         """Search for good maps among few labels of each place."""
@@ -172,7 +172,7 @@ class MapLabelSearch:
         while True:
             before = int(labels.counters[COUNT]) + int(labels.counters[POPPED])
             reason, label = search(self.layers.graph, guide, tracked, labels, width, min(CHUNK, max_labels or CHUNK))
-            spend(LABEL * (int(labels.counters[COUNT]) + int(labels.counters[POPPED]) - before))
+            spend(LABEL_WORK * (int(labels.counters[COUNT]) + int(labels.counters[POPPED]) - before))
             if labels.values[BEST] < self.cost:
                 self.offer(label_moves(labels, int(labels.counters[INCUMBENT])))
             if width == 0:

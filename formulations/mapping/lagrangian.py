@@ -25,7 +25,7 @@ ENOUGH = 1e-3
 """Relative progress that counts."""
 
 
-CELL = 5e-8
+CELL_WORK = 5e-8
 """Units of work to fill a cell of a table of costs to go from each of its links."""
 
 
@@ -38,7 +38,7 @@ def fill_to_go(layers: MapLayers, prices: UsePrices, togo: ToGo, resource: int =
         When the deadline has passed.
     """
     look("costs to go")
-    spend(CELL * layers.steps)
+    spend(CELL_WORK * layers.steps)
     cost_to_go(layers.graph, prices, togo, resource, togo if free is None else free)
 
 

@@ -16,7 +16,7 @@ from edrp.formulations.placement.column_generation.windows import Window
 MAX_LISTED = 20_000
 """Choices that are listed at most."""
 
-STEP = 2.5e-7
+STEP_WORK = 2.5e-7
 """Units of work for a pattern that is tried."""
 
 MAX_STEPS = 4_000_000
@@ -102,7 +102,7 @@ def list_choices(model: ScoreModel, candidates: PatternPool, window: Window, bet
     cover = _Cover(order, model.instances, lowest, highest, window.min_supervisors, deepest, room, MAX_STEPS)
     streams = _Streams(model.source, model.target, between, model.second)
     met, steps = search_choices(patterns, cover, streams, listed)
-    spend(STEP * steps)
+    spend(STEP_WORK * steps)
     if met > MAX_LISTED or steps > MAX_STEPS:
         return None
     listed = listed[:met]

@@ -28,7 +28,7 @@ KEPT = 24
 NODE_PATIENCE, MAX_NODE_PATIENCE = 30_000, 1_500_000
 """Nodes of a search that may find nothing before the grid is refined, and before the search is given up."""
 
-NODE, CELL = 1e-6, 2e-8
+NODE_WORK, CELL_WORK = 1e-6, 2e-8
 """Units of work for a node of a search, and for a cell of the grid that bounds it."""
 
 
@@ -102,7 +102,7 @@ class Pricer:
         patience = NODE_PATIENCE
         while True:
             at_most = self.bound(worth)
-            max_nodes = int(min(patience, 1000 + units / NODE))
+            max_nodes = int(min(patience, 1000 + units / NODE_WORK))
             patterns, values, complete, last = self._search(worth, threshold, True, max_nodes, KEPT)
             if complete:
                 return Priced(patterns, values, min(at_most, last))
@@ -124,7 +124,7 @@ class Pricer:
     def _fill(self, worth: Floats) -> None:
         key = worth.tobytes()
         if self.filled != key:
-            spend(CELL * self.table.values.size)
+            spend(CELL_WORK * self.table.values.size)
             self.table.values.fill(-np.inf)
             fill_bounds(self.steps, self.table, worth[self.order.operators])
             self.filled = key
@@ -138,7 +138,7 @@ class Pricer:
         found = PatternList(by_step, values)
         met, nodes, last = search_patterns(self.steps, self.table, worth[operators], threshold, improve, max_nodes, found)
         self.nodes += nodes
-        spend(NODE * nodes)
+        spend(NODE_WORK * nodes)
         kept = min(met, max_patterns)
         patterns = np.empty((kept, operators.size), np.int64)
         patterns[:, operators] = by_step[:kept]

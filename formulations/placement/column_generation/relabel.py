@@ -11,7 +11,7 @@ from edrp.core.budget import spend
 from edrp.formulations.placement.column_generation.model import ScoreModel
 from edrp.formulations.placement.column_generation.relabel_kernel import ChosenPatterns, ClassMembers, path_bound, search_labels
 
-LABEL = 1e-7
+LABEL_WORK = 1e-7
 """Units of work for a node of a search, per supervisor."""
 
 MAX_NODES = 150_000
@@ -71,7 +71,7 @@ class Relabelling:
             return Labelled(None, cutoff, least)
         best = unplaced.copy()
         seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_NODES, best)
-        spend(LABEL * searched * owner.size)
+        spend(LABEL_WORK * searched * owner.size)
         node = None
         if best[0] >= 0:
             node = np.empty_like(best)

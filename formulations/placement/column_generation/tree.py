@@ -32,7 +32,7 @@ NARROWEST = 0.01
 MAX_NODES = 3_000_000
 """Nodes of a search that lists patterns."""
 
-PROGRAM_SECONDS = 20.0
+PROGRAM_WORK_LIMIT = 20.0
 """Limit, in units of work, of the program over patterns in a window that can be split instead."""
 
 MAX_CHOICES = 60
@@ -149,7 +149,7 @@ class BranchAndPrice:
                 share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
-            bound = max(bound, self._choose(listed, window, PROGRAM_SECONDS if max_patterns < MANY_PATTERNS else np.inf))
+            bound = max(bound, self._choose(listed, window, PROGRAM_WORK_LIMIT if max_patterns < MANY_PATTERNS else np.inf))
             if self.incumbent.objective < before:
                 share, widening = 1.0, False
             elif share == 1.0 or bound < limit:

@@ -24,7 +24,7 @@ from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import stream_costs
 from edrp.formulations.placement.elimination.seats import SeatGroups, grouped_unary, seat_candidates, seat_groups, seat_marginals
 
-BACKWARD, FORWARD = 1.5e-9, 4e-9
+BACKWARD_WORK, FORWARD_WORK = 1.5e-9, 4e-9
 """Units of work per state, choice and stream, of the tables from the end and from the beginning."""
 
 
@@ -159,7 +159,7 @@ def backward(model: EliminationModel, plan: MemoryPlan, relaxation: BoxRelaxatio
     for i in range(model.operators - 1, -1, -1):
         if out_of_time():
             raise OutOfTimeError
-        spend(BACKWARD * states[i] * unary[i].size * (1 + len(plan.pairs[i])))
+        spend(BACKWARD_WORK * states[i] * unary[i].size * (1 + len(plan.pairs[i])))
         after[i] = table
         table = np.empty(states[i])
         _fill_backward(plan.steps[i], unary[i], pair[i], after[i], table, np.zeros(len(plan.steps[i].sizes) + 1, np.int64))
@@ -179,7 +179,7 @@ def min_marginals(plan: MemoryPlan, tables: Tables, relaxation: BoxRelaxation, o
     for i, size in enumerate(plan.states):
         if out_of_time():
             raise OutOfTimeError
-        spend(FORWARD * before.size * tables.unary[i].size * (1 + len(plan.pairs[i])))
+        spend(FORWARD_WORK * before.size * tables.unary[i].size * (1 + len(plan.pairs[i])))
         forward = np.full(size, np.inf)
         marginal = np.full(plan.candidates[i].node.size, np.inf)
         scratch = np.zeros(len(plan.steps[i].sizes) + 1, np.int64)

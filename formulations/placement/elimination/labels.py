@@ -33,7 +33,7 @@ from edrp.formulations.placement.elimination.frontier import MemoryPlan, Tables
 from edrp.formulations.placement.elimination.model import EliminationModel
 from edrp.formulations.placement.elimination.paths import operator_flow
 
-EXTENSION, KEPT_LABEL = 3e-9, 1e-6
+EXTENSION_WORK, KEPT_LABEL_WORK = 3e-9, 1e-6
 """Units of work for an extension that is tried, per view, and for one that is compared with others."""
 
 EXTENSION_ROOM = 2_000_000
@@ -187,7 +187,7 @@ class BoxLabelSearch:
             last = min(count, row + max(1, BATCH // len(stage.degree)))
             begun = row
             filled, row = expand(stage, configurations, labels, (row, last), cutoff, extensions, filled, scratch)
-            spend(EXTENSION * (row - begun) * len(stage.degree) * len(self.views))
+            spend(EXTENSION_WORK * (row - begun) * len(stage.degree) * len(self.views))
             if filled > keep and (row < last or row == count):
                 best = np.argpartition(extensions.bounds[:filled], keep)
                 result.dropped = min(result.dropped, float(extensions.bounds[best[keep:]].min()))
@@ -206,7 +206,7 @@ class BoxLabelSearch:
         wanted = np.asarray(self.box.alive[i + 1 :].any(axis=0))
         bounded = np.isfinite(model.capacity) & np.broadcast_to(wanted[:, None], model.capacity.shape)
         useful = np.flatnonzero(bounded)
-        spend(KEPT_LABEL * len(bounds))
+        spend(KEPT_LABEL_WORK * len(bounds))
         keys = np.zeros(len(bounds), np.uint64)
         hash_labels(labels, frontier, useful, keys)
         order = np.lexsort((labels.sums[:, FIXED], keys))

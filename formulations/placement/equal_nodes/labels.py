@@ -25,7 +25,7 @@ from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import StateGraph, list_steps
 from edrp.formulations.placement.equal_nodes.values import PricedGraph
 
-EXTENSION, LABEL = 1e-8, 1e-6
+EXTENSION_WORK, LABEL_WORK = 1e-8, 1e-6
 """Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
 
 CHUNK = 1 << 15
@@ -197,7 +197,7 @@ class StateLabelSearch:
                 break
             begun = first
             first, count = extend(layer, first, step, self.rows[j], limits, self.ahead[j], cutoff, empty_fields(), found)
-            spend(EXTENSION * (first - begun) * self.rows[j].number.size + LABEL * count)
+            spend(EXTENSION_WORK * (first - begun) * self.rows[j].number.size + LABEL_WORK * count)
             parts.append(_take(found, np.arange(count)))
             if sum(part.code.size for part in parts) > 3 * beam:
                 merged, gone = self._reduced(_joined(parts), j, opened, cutoff, beam)
@@ -215,7 +215,7 @@ class StateLabelSearch:
             loads, coming = opened * self.quotient.capacity.shape[1], len(self._sources_after(j))
             shape = np.array([self.quotient.shared_capacity.size, opened, loads, coming])
             weights = np.array([model.response, model.cost, model.downtime, least])
-            spend(LABEL * labels.code.size)
+            spend(LABEL_WORK * labels.code.size)
             keep = undominated(labels.values, order, group[order], shape, weights, self._binding(cutoff))
             labels = _take(labels, order[keep])
         labels, more = _trimmed(labels, beam)

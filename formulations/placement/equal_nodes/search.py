@@ -47,7 +47,7 @@ HALVED = 0.05
 MAX_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
-SECONDS, LAST_SECONDS = 2.0, 20.0
+PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
 """Work limits of the programs of a branch, and of a branch without open choices, in units of work."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
@@ -278,7 +278,7 @@ class CaseSearch:
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             if (not rows or self.stalled >= STALLED) and not self.handed_over:
-                if self._decided(allowed, SECONDS if rows else LAST_SECONDS):
+                if self._decided(allowed, PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
                     return []
                 worth = HALVED * (self.incumbent.objective - self.bound)
                 split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)
@@ -293,7 +293,7 @@ class CaseSearch:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
         quotient, left = self.quotient, int(self._alive.sum())
         sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1)
-        if quotient.moves is None or quotient.traffic is not None or (left > self.tried and seconds < LAST_SECONDS):
+        if quotient.moves is None or quotient.traffic is not None or (left > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT):
             return False
         if not np.array_equal(sets[0], np.arange(quotient.operators)):  # several sets of classes, or no choice at all
             return False

@@ -28,7 +28,7 @@ from edrp.formulations.placement.equal_nodes.codes import (
 from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.placement.node_classes import MAX_CLASSES
 
-GROWN = 5e-8
+STATE_WORK = 5e-8
 """Units of work for a transition that is added."""
 
 LEVELS = MAX_LEVEL + 1
@@ -153,7 +153,7 @@ def build_state_graph(quotient: Quotient, levels: int, max_transitions: int, ful
         added[choices.classes[single] >> 1, level[single]] = 1
         found = _empty_found(64 + min(max_transitions // 4, 64 * len(codes[-1])), buffer)
         _grow(codes[-1], step, spread, added, np.array([levels, full]), found, empty_fields())
-        spend(GROWN * int(found.counts[1]))
+        spend(STATE_WORK * int(found.counts[1]))
         used += int(found.counts[1])
         if found.counts[0] < 0 or used > max_transitions:
             return None

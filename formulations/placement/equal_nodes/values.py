@@ -24,7 +24,7 @@ from edrp.formulations.placement.equal_nodes.model import Quotient
 from edrp.formulations.placement.equal_nodes.state_graph import EXACT, LEVELS, SLOTS, UP_TO, StateGraph
 from edrp.placement.node_classes import MAX_CLASSES
 
-TRANSITION = 4e-9
+TRANSITION_WORK = 4e-9
 """Units of work for a transition that is looked at once."""
 
 
@@ -126,7 +126,7 @@ class GraphRelaxations:
             patterns[own] = self.quotient.delay[sets[:, 1:], sets[:, :1]] @ prices.flow[step.streams]
             if self.quotient.traffic is not None:
                 patterns[own] += priced[step.streams[None], sets[:, 1:], sets[:, :1]].sum(axis=1)
-        spend(TRANSITION * self.arcs.source.size)
+        spend(TRANSITION_WORK * self.arcs.source.size)
         value, best = _backward(self.arcs, unary, patterns, self.end)
         return PricedGraph(prices, row_cost, unary, patterns, value, best, prices.constant(self.quotient))
 
@@ -139,7 +139,7 @@ class GraphRelaxations:
 
     def marginals(self, relaxation: PricedGraph) -> Floats:
         """Least cost of any placement of the graph that takes each row of the choices, as far as the bound knows."""
-        spend(TRANSITION * self.arcs.source.size)
+        spend(TRANSITION_WORK * self.arcs.source.size)
         least = _through(self.arcs, relaxation.unary, relaxation.patterns, relaxation.value)
         rest = np.full(least.shape, np.inf)
         np.subtract(least, relaxation.unary, out=rest, where=np.isfinite(least))

@@ -11,7 +11,7 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, fill_loads
 
-STEP = 4e-9
+STEP_WORK = 4e-9
 """Units of work for an exchange that is tried, per operator."""
 
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 0.03, 1e-5
@@ -55,7 +55,7 @@ def lower_loads(tasks: FixedTasks, counts: Ints, goal: Floats, steps: int, rando
     scale = np.where(totals > 0, totals, 1.0)
     room = tasks.room * (1 + LIMIT_SLACK)
     first = max(LAST_TEMPERATURE, heat * FIRST_TEMPERATURE)
-    spend(STEP * steps * (tasks.operators + 4))
+    spend(STEP_WORK * steps * (tasks.operators + 4))
     excess = _lower(tasks.arrays, room, goal * (1 + LIMIT_SLACK), 1.0 / scale, counts, first, steps, random)
     return bool(excess <= 0)
 

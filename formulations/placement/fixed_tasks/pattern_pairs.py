@@ -9,7 +9,7 @@ from edrp.core.budget import spend
 from edrp.core.kernels import inlined, kernel
 from edrp.placement.fixed_tasks import FixedTasks
 
-PAIR = 2e-8
+PAIR_WORK = 2e-8
 """Units of work for a pair of patterns."""
 
 MAX_MET = 4
@@ -41,7 +41,7 @@ def best_of_patterns(tasks: FixedTasks, patterns: Ints, values: Floats) -> tuple
         return (float(values[hit[0]]), patterns[hit[:1]]) if hit.size else None
     some = min(FIRST_PATTERNS, len(keys))
     while True:
-        spend(PAIR * some * some)
+        spend(PAIR_WORK * some * some)
         chosen = _meet(patterns[:some], keys[:some], whole, totals, tasks.nodes)
         if chosen.size:
             return float(values[chosen].max()), patterns[chosen]

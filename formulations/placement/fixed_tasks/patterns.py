@@ -10,7 +10,7 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import PATTERN_LOAD_SLACK, WHOLE_NUMBER_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
-PATTERN = 1e-7
+PATTERN_WORK = 1e-7
 """Units of work for a pattern that is listed, per operator."""
 
 
@@ -35,7 +35,7 @@ def list_patterns(tasks: FixedTasks, limits: Floats, count: int) -> Ints | None:
     lower[tasks.room.size :][tasks.streamed] = -np.inf
     found = np.zeros((count, tasks.operators), np.int64)
     number = _list(arrays.in_order(order), coefficients[order], upper, lower, found)
-    spend(PATTERN * number * tasks.operators)
+    spend(PATTERN_WORK * number * tasks.operators)
     if number > count:
         return None
     patterns = np.empty((number, tasks.operators), np.int64)

@@ -17,7 +17,7 @@ from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices, c
 from edrp.formulations.placement.fixed_tasks.pricing_tree import OperatorTree, PatternRows
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 
-LABEL, STEP = 1e-7, 2e-9
+LABEL_WORK, STEP_WORK = 1e-7, 2e-9
 """Units of work for a label of an operator, and for a step of the dynamic program."""
 
 MAX_UNITS, MAX_WORK = 64, 1_000_000
@@ -56,7 +56,7 @@ class Pricing:
         self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
         above = np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-        self.work = STEP * ROUNDS * float((most + 1) @ above) * (self.rows.units + 1)
+        self.work = STEP_WORK * ROUNDS * float((most + 1) @ above) * (self.rows.units + 1)
 
     @property
     def places_all(self) -> bool:
@@ -83,7 +83,7 @@ class Pricing:
             When the deadline has passed.
         """
         priced, costs = TaskPrices(prices[self.order], weights), empty_costs(self.rows)
-        spend(self.work + LABEL * width * self.order.size)
+        spend(self.work + LABEL_WORK * width * self.order.size)
         root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
         while not extend_labels(self.rows, priced, costs, constant, width, search, CHUNK):

@@ -15,7 +15,7 @@ from edrp.formulations.migration.rescale.decomposition.listing_kernel import Lis
 from edrp.formulations.migration.rescale.decomposition.node_sets import NodeSets
 from edrp.formulations.migration.rescale.decomposition.operators import OperatorPrices, OperatorValues
 
-LISTED, STEP = 1e-6, 1e-8
+LISTED_WORK, STEP_WORK = 1e-6, 1e-8
 """Units of work for a split that is listed, and for an entry of the table that bounds it."""
 
 MAX_LISTED = 30_000
@@ -122,7 +122,7 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
         costs_to_go(split, prices.replica, q, on, prices.latency, layer.work, togo)
         smaller = smaller_sets(sets, state)
         count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, found)
-        spend(LISTED * (MAX_LISTED if count < 0 else count) + STEP * togo.size)
+        spend(LISTED_WORK * (MAX_LISTED if count < 0 else count) + STEP_WORK * togo.size)
         if count < 0:
             return None
         for n, hosts, ends in zip(found.number[:count].tolist(), found.host[:count], found.end[:count], strict=True):

@@ -13,7 +13,7 @@ from edrp.formulations.migration.rescale.decomposition.combining_kernel import C
 from edrp.formulations.migration.rescale.decomposition.model import BoundModel
 from edrp.formulations.migration.rescale.decomposition.relaxation import PricedProblem
 
-STEP = 5e-8
+STEP_WORK = 5e-8
 """Units of work for a step of the search."""
 
 MAX_CELLS = 2_000_000
@@ -72,7 +72,7 @@ def search_combinations(
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     for _ in range(MAX_STEPS // STEPS):
         look("combinations of alternatives")
-        spend(STEP * STEPS)
+        spend(STEP_WORK * STEPS)
         count, _left = combine(tables, most, STEPS, work)
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:

@@ -14,7 +14,7 @@ from edrp.formulations.migration.rescale.decomposition.model import BoundModel
 from edrp.formulations.migration.rescale.decomposition.plain_kernel import plain_values, trace_plain
 from edrp.formulations.migration.rescale.decomposition.split_kernel import split_values, trace_split
 
-PLACE = 5e-9
+PLACE_WORK = 5e-9
 """Units of work for a node, a place or a number of replicas, and a state."""
 
 
@@ -121,7 +121,7 @@ class OperatorValues:
         values, levels = np.empty((len(layers), len(inside))), np.empty((len(layers), len(inside)), np.int64)
         for k, layer in enumerate(layers):
             q = self.place_prices(prices, layer)
-            spend(PLACE * q.size * len(inside))
+            spend(PLACE_WORK * q.size * len(inside))
             split_values(layer.split, prices.replica, q, inside, prices.latency, layer.work, values[k], levels[k])
         constant = float(self.model.arrays.tasks[self.index].held_before[-1] @ prices.leaving) if self.model.moves else 0.0
         return values.min(axis=0) + constant, values.argmin(axis=0), levels
@@ -163,7 +163,7 @@ class OperatorValues:
         tables, speedup, states = self.plain, self.model.arrays.compiled.speedup, len(inside)
         found = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
         latency, inside = prices.latency * tables.seconds, np.ascontiguousarray(inside)
-        spend(PLACE * tables.numbers.size * tables.speeds.size * inside.size)
+        spend(PLACE_WORK * tables.numbers.size * tables.speeds.size * inside.size)
         plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, found)
         return found[0], found[1] * tables.speeds.size + found[2], np.zeros((0, states), np.int64)
 
