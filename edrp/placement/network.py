@@ -131,9 +131,7 @@ class Network(LinkedNodes):
     links: tuple[Link, ...] = Field(
         (), description="one for every pair of nodes that a stream may join; with `routed`, the physical links"
     )
-    routed: bool = Field(
-        False, description="`links` are physical: a pair of nodes is joined by the route over them with the least delay"
-    )
+    routed: bool = Field(False, description="pairs of nodes are joined by the routes over `links` with the least delay")
     store: Store = Field(Store(), description="the data store")
     within_zone: LinkClass | None = Field(
         None, description="link of every pair of nodes of one zone that `links` does not list; null for none"
@@ -210,9 +208,8 @@ class Network(LinkedNodes):
             if found is None:
                 return None
             bandwidth = None if found.narrowness == -math.inf else -found.narrowness
-            return LinkClass.model_construct(
-                delay=found.delay, bandwidth=bandwidth, cost=found.cost, availability=found.availability
-            )
+            fields = {"delay": found.delay, "cost": found.cost, "availability": found.availability}
+            return LinkClass.model_construct(**fields, bandwidth=bandwidth)
         listed = self._links.get((source, target))
         if listed is not None or source == target:
             return listed
@@ -228,8 +225,7 @@ class Network(LinkedNodes):
         """Every link that any pair of nodes has; where links are described by zones, each description once."""
         if not self.routed:
             return iter((*self.links, *self.classes))
-        pairs = permutations(self.by_name, 2)
-        return (link for link in (self.link(source, target) for source, target in pairs) if link is not None)
+        return (link for pair in permutations(self.by_name, 2) if (link := self.link(*pair)) is not None)
 
     def delay(self, source: str, target: str) -> float:
         """One-way delay in seconds; 0 on one node, infinite where no link is."""
@@ -371,7 +367,7 @@ class Network(LinkedNodes):
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
     def to_graph(self) -> nx.DiGraph[Any]:
-        """Write a `networkx.DiGraph` of the links between pairs of nodes, one arc per direction; zones and routes are written out.
+        """Write a `networkx.DiGraph` of the links between pairs of nodes, one arc per direction; routes are written out.
 
         Raises
         ------

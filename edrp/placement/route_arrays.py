@@ -18,8 +18,9 @@ RESOLUTION = 1e-12
 def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
     """Delay, cost and availability of the routes between some nodes of a network, each of shape (nodes, nodes).
 
-    Distances are computed first, in whole steps. Nodes are then visited in the order of their distances, for all sources at once:
-    of the links that end a shortest route, each takes the one with the lowest cost, then the largest bandwidth, then the first node.
+    Distances are computed first, in whole steps. Nodes are then visited in the order of their distances, for all sources at
+    once: of the links that end a shortest route, each takes the one with the lowest cost, then the largest bandwidth, then
+    the first node.
 
     Raises
     ------
@@ -51,12 +52,13 @@ def route_tables(network: Network, nodes: tuple[str, ...]) -> dict[str, Floats]:
     steps = np.maximum(1.0, np.rint(delay / step))
     distance = dijkstra(csr_array((steps, (source, target)), shape=(size, size)), directed=True, indices=origins)
     first = np.searchsorted(target, np.arange(size + 1))
+    degree = np.diff(first)
     routed = [np.full(distance.shape, value) for value in (np.inf, 0.0, 1.0, np.inf)]
     routed[0][np.arange(origins.size), origins] = 0.0
     for column in np.argsort(distance, axis=1, kind="stable").T[1:]:
         look(f"the routes between {size} nodes")
         rows = np.flatnonzero(np.isfinite(distance[np.arange(origins.size), column]))
-        count = np.diff(first)[column[rows]]
+        count = degree[column[rows]]
         row = np.repeat(rows, count)
         link = np.repeat(first[column[rows]] - np.cumsum(count) + count, count) + np.arange(row.size)
         tight = distance[row, source[link]] + steps[link] == distance[row, target[link]]
