@@ -103,7 +103,8 @@ class Network(LinkedNodes):
     With `routed`, `links` are the physical ones, and every pair of nodes is joined by the route with the least
     delay over them, even where a slower link joins the pair itself. Delay and cost are the sums over the links of
     the route, bandwidth is the smallest, availability the product; nodes on the way add nothing. Of routes with
-    equal delays (to 1 ps), the one with the lowest cost is taken, then the largest bandwidth, then the order of nodes.
+    equal delays (to 1 ps, which every link counts at least), the one with the lowest cost is taken, then the largest
+    bandwidth, then the order of nodes.
     Pairs do not share physical links: each has the whole bandwidth, and counts its links for availability anew.
 
     Raises

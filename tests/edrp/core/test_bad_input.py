@@ -27,7 +27,7 @@ def change(document: dict[str, Any], place: str, value: object) -> None:
 # Each: where in the word count, what is put there, the place named, the value shown, the remedy.
 WRONG_VALUES = [
     ("network.nodes.0.speed", 2, "network.nodes[0].speed", "2", "did you mean 'speedup'?"),
-    ("network.colour", "red", "network.colour", '"red"', "unknown field; there are nodes, links, symmetric, store"),
+    ("network.colour", "red", "network.colour", '"red"', "unknown field; there are nodes, links, symmetric, routed, store"),
     ("application.operators.1.cost", float("nan"), "application.operators[1].cost", "NaN", "must be a finite number"),
     ("application.operators.1.state_size", -1, "application.operators[1].state_size", "-1", "must be at least 0 bytes"),
     ("application.streams.0.rate", -3, "application.streams[0].rate", "-3", "must be at least 0 tuples/s, or left out"),
@@ -45,7 +45,9 @@ WRONG_VALUES = [
     ("application.operators.1.candidates", ["fog", "fog"], "operators[1].candidates[1]", '"fog"', "name each once"),
     ("application.streams.2.target", "splitter", "application.streams", '"splitter → counter → splitter"', "form a cycle"),
     ("application.streams", "all", "application.streams", '"all"', "must be a list"),
-    ("network.links", [], "network.links", '"edge → fog"', "no link, but stream reader → splitter may need one; add it"),
+    ("network.links", [], "network.links", "", "no link joins edge with fog, cloud, but stream reader → splitter may need one; "),
+    ("network.links.0.target", "fogg", "network.links[0].target", '"fogg"', "is no node of this network; did you mean 'fog'?"),
+    ("application.operators.1.candidates", ["clod"], "operators[1].candidates[0]", '"clod"', "did you mean 'cloud'?"),
     (
         "network.links",
         [{"source": "edge", "target": "fog", "delay": 0}, {"source": "fog", "target": "edge", "delay": 0}],
