@@ -27,6 +27,11 @@ MAX_NAMED = 8
 """Maximum number of nodes, and of groups of them, that one fault about links names."""
 
 
+def sum_needed(total: float, weights: str) -> str:
+    """Why weights of that class, which sum to something else than 1, are at fault; without any, how to give them."""
+    return "must sum to 1" + ("" if total else f"; give at least one weight, for example {weights}(response_time=1.0)")
+
+
 def limit_needed(problem: Problem, metric: str) -> str:
     """Why a metric with a weight needs a limit, for a fault at the limit; says what the weight is by default."""
     weight = getattr(problem.weights, metric)  # type: ignore[attr-defined]
@@ -140,7 +145,6 @@ class StreamPlacement(Problem):
         self._check_resources(faults)
         self._check_present(faults)
         self._check_kind(faults)
-        faults.raise_if_any()
         self._check_links(faults)
         faults.raise_if_any()
         return self
@@ -182,8 +186,11 @@ class StreamPlacement(Problem):
                 faults.add(("network", "nodes", index, "capacity"), None, why)
 
     def _check_links(self, faults: Faults) -> None:
-        everywhere = tuple(node.name for node in self.network.nodes)
-        pools = {operator.name: operator.candidates or everywhere for operator in self.application.operators}
+        everywhere = tuple(self.network.by_name)
+        pools = {operator.name: everywhere for operator in self.application.operators}
+        for operator in self.application.operators:
+            if operator.candidates:
+                pools[operator.name] = tuple(name for name in operator.candidates if name in self.network.by_name)
         checked: set[tuple[int, int]] = set()
         unlinked: set[tuple[str, str]] = set()
         for stream in [] if self.network.complete else self.application.streams:

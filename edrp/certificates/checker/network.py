@@ -38,7 +38,7 @@ def read_pairs(problem: dict[str, Any]) -> dict[Any, Any]:
 
 
 def _routes(source: str, leaving: dict[str, list[Any]], number: dict[str, int]) -> dict[str, tuple[Any, ...]]:
-    """By node that is reached: what routes are compared by (steps, cost, −bandwidth, number of the node before), and the route."""
+    """Routes by the node that is reached, after what they are compared by: steps, cost, −bandwidth, number of the node before."""
     nothing = {"delay": Fraction(0), "cost": Fraction(0), "availability": Fraction(1)}
     best: dict[str, tuple[Any, ...]] = {source: (0, 0.0, -math.inf, -1, nothing)}
     heap, settled = [(0, source)], set[str]()
