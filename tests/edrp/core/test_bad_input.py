@@ -172,6 +172,28 @@ def test_files_of_other_formats_are_called_what_they_are(tmp_path, name, content
     assert ("yaml" not in remedy.lower()) or caught.value.faults[0].why.endswith(f"{name} > {tmp_path / 'a.json'}")
 
 
+@pytest.mark.parametrize(
+    ("example", "place", "value", "meant"),
+    [
+        ("edge_to_cloud", "application.operators.0.candidates", ["gatewy"], "gateway"),
+        ("edge_to_cloud", "current", {"sensor": ["gateway"]}, "sensors"),
+        ("rescale", "current.read", ["rack1a"], "rack1-a"),
+        ("rescale", "current", {"raed": ["rack1-a"]}, "read"),
+        ("mapping", "task.delivery", "disk", "desk"),
+        ("mapping", "network.links.0.target", "hal", "hall"),
+        ("link_allocation", "flows.0.source", "hal", "hall"),
+        ("enactment", "queues", {"filter-avalability": 3.0}, "filter-availability"),
+        ("enactment", "current", [{"name": "h", "type": "docker"}], "docker-host"),
+        ("leasing", "leased", [{"name": "h", "type": "docker", "paid_periods": 1}], "docker-host"),
+    ],
+)
+def test_mistyped_names_of_nodes_operators_and_hosts_are_answered_with_the_nearest(examples, example, place, value, meant):
+    document = json.loads((examples / f"{example}.json").read_text())
+    change(document, place, value)
+    with pytest.raises(InvalidInstanceError, match=f"did you mean '{meant}'"):
+        loads(json.dumps(document))
+
+
 def test_weights_that_are_not_given_say_how_to_give_them():
     with pytest.raises(
         InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"
