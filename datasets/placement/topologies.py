@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 
 from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
+from edrp.core.wording import suggestion
 from edrp.datasets.placement.edrp_parameters import NODE_RESOURCES, logical_network
 from edrp.placement.network import Network
 
@@ -49,7 +50,7 @@ def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = Tru
     graph = physical_graph(name, round_trip=round_trip)
     for index, node in enumerate(without):
         if node not in graph:
-            raise InvalidInstanceError([Fault(f"without[{index}]", repr(node), f"is no node of {name}")])
+            raise InvalidInstanceError([Fault(f"without[{index}]", repr(node), f"is no node of {name}{suggestion(node, graph)}")])
     return logical_network(graph, [node for node in graph if node not in without], resources)
 
 

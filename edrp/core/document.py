@@ -6,13 +6,14 @@ and evaluators make: nothing overflows, and nothing that matters is lost next to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from edrp.core.wording import invalid, magnitude_words
+from edrp.core.errors import MAX_SHOWN_FAULTS
+from edrp.core.wording import invalid, magnitude_words, suggestion
 
 
 class Magnitudes(NamedTuple):
@@ -203,6 +204,11 @@ class Faults:
         kind = PydanticCustomError("fault", why.replace("{", "(").replace("}", ")"))  # type: ignore[arg-type]
         self._details.append(InitErrorDetails(type=kind, loc=place, input=value))
 
+    def add_unknown(self, place: tuple[str | int, ...], name: str, what: str, known: Iterable[str]) -> None:
+        """Note a name of something that does not exist, such as a "node of the network", and offer the nearest one that does."""
+        # Names are compared for those faults alone that are shown: a document of thousands would take minutes.
+        self.add(place, name, f"is no {what}{suggestion(name, known) if len(self._details) < MAX_SHOWN_FAULTS else ''}")
+
     def add_repeated_names(self, place: str, names: list[str]) -> None:
         """Note every name of a list of documents at `place` that an earlier one has already."""
         for index, first in duplicates(names).items():
@@ -268,7 +274,7 @@ class LinkedNodes(Document):
         for index, link in enumerate(self.links):
             for end in ("source", "target"):
                 if getattr(link, end) not in known:
-                    faults.add(("links", index, end), getattr(link, end), "is no node of this network")
+                    faults.add_unknown(("links", index, end), getattr(link, end), "node of this network", names)
             if link.source == link.target:
                 faults.add(
                     ("links", index), link.source, "joins a node to itself; such links have no delay and no cost, remove it"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 HIDDEN = re.compile(
@@ -83,6 +84,22 @@ class Fault:
         return visible(f"{self.place}: {self.why} (got {self.value})" if self.value else f"{self.place}: {self.why}")
 
 
+MAX_SHOWN_FAULTS = 20
+"""Number of faults that a message lists; it counts the others."""
+
+
+def first_faults(faults: Iterable[Fault], count: int) -> list[Fault]:
+    """The first of `count` faults, as many as are shown; if there are more, the last one says how many are left out.
+
+    >>> str(first_faults((Fault(f"rate[{i}]", "", "is negative") for i in range(30)), 30)[-1])
+    'rate: … and 11 more like these'
+    """
+    if count <= MAX_SHOWN_FAULTS:
+        return list(faults)
+    shown = list(islice(faults, MAX_SHOWN_FAULTS - 1))
+    return [*shown, Fault(shown[0].place.partition("[")[0], "", f"… and {count - len(shown)} more like these")]
+
+
 class InvalidInstanceError(EdrpError, ValueError):
     """The input cannot be used; `faults` lists every reason with its place.
 
@@ -101,8 +118,8 @@ class InvalidInstanceError(EdrpError, ValueError):
 
     def _text(self) -> str:
         head = f"{visible(self.source)}: " if self.source else ""
-        lines = "\n".join(f"  {fault}" for fault in self.faults[:20])
-        more = f"\n  … and {len(self.faults) - 20} more" if len(self.faults) > 20 else ""
+        lines = "\n".join(f"  {fault}" for fault in self.faults[:MAX_SHOWN_FAULTS])
+        more = f"\n  … and {len(self.faults) - MAX_SHOWN_FAULTS} more" if len(self.faults) > MAX_SHOWN_FAULTS else ""
         return f"{head}{numbered(len(self.faults), 'fault')} in the input\n{lines}{more}"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -38,6 +38,20 @@ KINDS = {
 }
 
 
+BINARY = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it with gunzip",
+    b"\x28\xb5\x2f\xfd": "is compressed with Zstandard; unpack it with unzstd",
+    b"PK\x03\x04": "is a zip archive; unpack it, and name the JSON file in it",
+    b"PAR1": "is a Parquet table; `edrp batch` reads tables of instances",
+    b"%PDF": "is a PDF; it must hold one JSON document",
+    b"\xff\xfe": "is UTF-16 text; save the file as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
+}
+"""What files of other formats begin with, and what to do with them."""
+
+WORKBOOK = "is an Excel workbook; a problem is one JSON document, whose fields `edrp schema KIND` lists"
+
+
 def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True) -> None:
     """Write a file; it appears whole or not at all.
 
@@ -211,6 +225,8 @@ def read_content(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise NoSuchFileError(str(path)) from None
+    except IsADirectoryError:
+        raise InvalidInstanceError([Fault("file", "", f"is a folder; name its files, as in {path}/*.json")], str(path)) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InvalidInstanceError([Fault("file", str(path), f"cannot be read: {reason}")], str(path)) from None
@@ -258,10 +274,13 @@ def decode_text(content: bytes, source: str) -> str:
     Raises
     ------
     InvalidInstanceError
-        When there is nothing but white space, or what is there is not UTF-8.
+        When there is nothing but white space, or what is there is not UTF-8; other formats are called what they are.
     """
     if not content.strip():
         raise InvalidInstanceError([Fault("file", "", "is empty; it must hold one JSON document")], source)
+    workbook = content[:2] == b"PK" and source.lower().endswith(("xlsx", "xlsm"))
+    for why in [WORKBOOK] if workbook else [why for start, why in BINARY.items() if content.startswith(start)]:
+        raise InvalidInstanceError([Fault("file", "", why)], source)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -100,8 +100,17 @@ def suggestion(word: object, known: Iterable[str]) -> str:
     names = list(known)
     if close := nearest(word, names):
         return f"; did you mean '{close}'?"
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"; there are {', '.join(names[:MAX_LISTED])}{more}" if names else ""
+    return f"; there are {listed(names)}" if names else ""
+
+
+def listed(words: Sequence[str], separator: str = ", ", most: int = MAX_LISTED) -> str:
+    """Words in a row; those after the first `most` are counted.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"], most=2)
+    ('a, b', 'a, b and 2 more')
+    """
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{separator.join(words[:most])}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, Resources, named_resources
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.core.wording import suggestion
 from edrp.placement.application import AcyclicGraph, OperatorBase
 
 MAX_INSTANCES = 100_000
@@ -166,7 +165,7 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
         path = ("application", "operators", index)
         for position, name in enumerate(operator.candidates or ()):
             if name not in names:
-                faults.add((*path, "candidates", position), name, f"is no host type{suggestion(name, names)}")
+                faults.add_unknown((*path, "candidates", position), name, "host type", names)
         if not any(fits(operator, host_type) for host_type in host_types):
             sizes = "; ".join(f"{host_type.name} {_amounts(host_type.capacity)}" for host_type in host_types)
             why = f"an instance of {operator.name} fits on no host that may run it, not even an empty one (hosts: {sizes})"
@@ -175,28 +174,26 @@ def check_hosting(application: ContainerApplication, host_types: tuple[HostType,
 
 def check_queues(queues: Mapping[str, float], application: ContainerApplication, faults: Faults) -> None:
     """Add the faults of queues of operators that do not exist."""
-    for name, items in queues.items():
+    for name in queues:
         if name not in application.by_name:
-            faults.add(("queues", name), items, "is no operator of the application")
+            faults.add_unknown(("queues", name), name, "operator of the application", application.by_name)
 
 
 def check_hosts(
     hosts: tuple[Host, ...], application: ContainerApplication, types: dict[str, HostType], faults: Faults, field: str
 ) -> None:
     """Add the faults of hosts that share a name and of unknown types and operators."""
-    names = [host.name for host in hosts]
-    faults.add_repeated_names(field, names)
+    known = application.by_name
+    faults.add_repeated_names(field, [host.name for host in hosts])
     for index, host in enumerate(hosts):
         if host.type not in types:
-            faults.add((field, index, "type"), host.type, f"is no host type{suggestion(host.type, types)}")
+            faults.add_unknown((field, index, "type"), host.type, "host type", types)
         for operator in host.instances:
-            if operator not in application.by_name:
-                faults.add(
-                    (field, index, "instances", operator), host.instances[operator], "counts no operator of the application"
-                )
+            if operator not in known:
+                faults.add_unknown((field, index, "instances", operator), operator, "operator of the application", known)
         for position, operator in enumerate(host.images):
-            if operator not in application.by_name:
-                faults.add((field, index, "images", position), operator, "is no operator of the application")
+            if operator not in known:
+                faults.add_unknown((field, index, "images", position), operator, "operator of the application", known)
 
 
 def check_counts(application: ContainerApplication, load: float, utilisation: float | None, faults: Faults) -> None:

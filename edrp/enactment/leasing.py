@@ -17,7 +17,6 @@ from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Pr
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
-from edrp.core.wording import suggestion
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, check_queues, overfull
 from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes
 
@@ -133,7 +132,7 @@ class LeasingProblem(Problem):
         faults.add_repeated_names("leased", names)
         for index, host in enumerate(self.leased):
             if host.type not in self.types:
-                faults.add(("leased", index, "type"), host.type, f"is no host type{suggestion(host.type, self.types)}")
+                faults.add_unknown(("leased", index, "type"), host.type, "host type", self.types)
         check_queues(self.queues, self.application, faults)
         faults.raise_if_any()
         return self
@@ -186,11 +185,11 @@ class LeasingProblem(Problem):
     def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
         for index, host in enumerate(decision):
             if host.type not in self.types:
-                faults.add((place, index, "type"), host.type, f"is no host type; there are {', '.join(self.types)}")
+                faults.add_unknown((place, index, "type"), host.type, "host type", self.types)
             for period, instances in enumerate(host.instances):
                 for operator in instances.keys() - self.application.by_name.keys():
                     location = (place, index, "instances", period, operator)
-                    faults.add(location, instances[operator], "counts no operator of the application")
+                    faults.add_unknown(location, operator, "operator of the application", self.application.by_name)
 
     def evaluate(self, decision: Sequence[PlannedHost | Mapping[str, Any]]) -> Evaluation:
         """Evaluate leases and the instances on them.

@@ -226,9 +226,9 @@ class TentativeState:
 
     def _known(self, host: str, operator: str | None = None) -> str:
         if host not in self._hosts:
-            return f"there is no host {host!r}"
+            return f"there is no host {host!r}{suggestion(host, self._hosts)}"
         if operator is not None and operator not in self._instances:
-            return f"there is no operator {operator!r}"
+            return f"there is no operator {operator!r}{suggestion(operator, self._instances)}"
         return ""
 
     def _lease_refusal(self, host: str, host_type: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from edrp.core.wording import suggestion
 from edrp.engines.advice import Advice
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import JobFit
@@ -52,7 +53,7 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
     known = [operator.name for operator in fit.operators]
     unknown = next((name for name in limits.bounds if name and name not in known), None)
     if unknown is not None:
-        raise EngineError(f"--replicas {unknown}", f"is no operator of the job; they are {', '.join(known)}")
+        raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, known)}")
     operators = dict(goals.operators)
     for operator in fit.operators:
         everywhere = limits.bounds.get("") if operator.service is not None and operator.name not in operators else None

@@ -336,7 +336,7 @@ def _response_time_scale(
         if operator.latency is not None:
             load = times * received[operator.name] / operator.min_replicas
             total += operator.latency.at(load, operator.min_replicas)
-    delays = [link.delay for link in (*network.links, *network.classes)]
+    delays = [link.delay for link in network.pair_links()]
     return RESPONSE_TIME_FACTOR * (total + max(delays, default=0.0) * len(streams)) or 1.0
 
 

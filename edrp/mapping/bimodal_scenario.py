@@ -110,7 +110,7 @@ class BimodalScenario(Problem):
         for index, task in enumerate(self.tasks):
             for end in ("source", "delivery"):
                 if getattr(task, end) not in self.network.by_name:
-                    faults.add(("tasks", index, end), getattr(task, end), "is no node of the network")
+                    faults.add_unknown(("tasks", index, end), getattr(task, end), "node of the network", self.network.by_name)
             for position, name in enumerate(task.services):
                 if name not in self._services:
                     faults.add(("tasks", index, "services", position), name, "is none of the services")

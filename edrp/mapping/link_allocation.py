@@ -115,7 +115,7 @@ class LinkAllocationProblem(Problem):
         for index, flow in enumerate(self.flows):
             ends = [end for end in ("source", "target") if getattr(flow, end) not in self.network.by_name]
             for end in ends:
-                faults.add(("flows", index, end), getattr(flow, end), "is no node of the network")
+                faults.add_unknown(("flows", index, end), getattr(flow, end), "node of the network", self.network.by_name)
             if flow.source == flow.target:
                 faults.add(("flows", index, "target"), flow.target, "must be another server than the source")
             elif flow.route is not None and not ends:
@@ -159,10 +159,10 @@ class LinkAllocationProblem(Problem):
     def _check_decision(self, decision: tuple[FlowAllocation, ...], place: str, faults: Faults) -> None:
         for index, allocation in enumerate(decision):
             if allocation.flow not in self.by_name:
-                faults.add((place, index, "flow"), allocation.flow, "is no flow of the problem")
+                faults.add_unknown((place, index, "flow"), allocation.flow, "flow of the problem", self.by_name)
             for position, name in enumerate(allocation.route or ()):
                 if name not in self.network.by_name:
-                    faults.add((place, index, "route", position), name, "is no node of the network")
+                    faults.add_unknown((place, index, "route", position), name, "node of the network", self.network.by_name)
 
     def evaluate(self, decision: Sequence[FlowAllocation | Mapping[str, Any]]) -> Evaluation:
         """Evaluate the allocations of all flows.

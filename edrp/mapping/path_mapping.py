@@ -90,7 +90,7 @@ class MappingProblem(Problem):
         servers = self.network.by_name
         for end in ("source", "delivery"):
             if getattr(self.task, end) not in servers:
-                faults.add(("task", end), getattr(self.task, end), "is no node of the network")
+                faults.add_unknown(("task", end), getattr(self.task, end), "node of the network", servers)
         if all(server.services is not None for server in self.network.nodes):
             offered = {name for server in self.network.nodes for name in server.services or ()}
             for index, component in enumerate(self.task.components):
@@ -111,7 +111,7 @@ class MappingProblem(Problem):
         for location, names in lists:
             for index, name in enumerate(names):
                 if name not in self.network.by_name:
-                    faults.add((*location, index), name, "is no node of the network")
+                    faults.add_unknown((*location, index), name, "node of the network", self.network.by_name)
 
     def evaluate(self, decision: PathMap | Mapping[str, Any]) -> Evaluation:
         """Evaluate a map.

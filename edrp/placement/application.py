@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import RANGES, Document, Faults, Name, NonNegative, Resources, duplicates
-from edrp.core.wording import suggestion
 from edrp.placement.graph_walks import paths_to_sinks, successors, topological_order
 from edrp.placement.latency import MAX_REPLICAS, LatencyModel
 from edrp.placement.usage import Partitioning, Usage
@@ -162,8 +161,7 @@ class StreamGraph(Document):
         for index, stream in enumerate(self.streams):
             for end in ("source", "target"):
                 if getattr(stream, end) not in known:
-                    why = "is no operator of this application"
-                    faults.add(("streams", index, end), getattr(stream, end), why + suggestion(getattr(stream, end), names))
+                    faults.add_unknown(("streams", index, end), getattr(stream, end), "operator of this application", names)
             pair = (stream.source, stream.target)
             if pair in seen:
                 faults.add(

@@ -26,12 +26,12 @@ def cost_ceiling(problem: PlacementProblem) -> float:
     """A cost that no deployment reaches."""
     application = problem.application
     replicas: float = sum(operator.max_replicas * operator.replica_cost for operator in application.by_name.values())
-    max_link_cost = max((link.cost for link in (*problem.network.links, *problem.network.classes)), default=0.0)
+    max_link_cost = max((link.cost for link in problem.network.pair_links()), default=0.0)
     return 1.0 + replicas + max_link_cost * sum(application.rate(s.source, s.target) for s in application.streams)
 
 
 def _max_delay(problem: PlacementProblem) -> float:
-    return max((link.delay for link in (*problem.network.links, *problem.network.classes)), default=0.0)
+    return max((link.delay for link in problem.network.pair_links()), default=0.0)
 
 
 def _response_ceiling(problem: PlacementProblem) -> float:
@@ -68,7 +68,7 @@ def _usage_ceiling(problem: PlacementProblem) -> float:
 def _loss_ceiling(problem: PlacementProblem) -> float:
     """−ln of the availability if all nodes are used, and as many of the worst links as there are pairs of replicas."""
     network, operators = problem.network, problem.application.by_name
-    worst = min((link.availability for link in (*network.links, *network.classes)), default=1.0)
+    worst = min((link.availability for link in network.pair_links()), default=1.0)
     pairs = sum(operators[s.source].max_replicas * operators[s.target].max_replicas for s in problem.application.streams)
     loss: float = 1e-3 - sum(math.log(node.availability) for node in network.nodes) - pairs * math.log(worst)
     return min(MAX_LOSS, loss)

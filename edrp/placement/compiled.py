@@ -21,6 +21,7 @@ from edrp.placement.contention_arrays import ContentionArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.network import Link, Network
 from edrp.placement.problem import StreamPlacement
+from edrp.placement.route_arrays import route_tables
 
 NO_NODE = -1
 
@@ -158,7 +159,7 @@ class LinkArrays:
         Rows of nodes from which no link is listed differ within a zone, or outside of all zones, only in the number on the node
         itself: two of them tell what all tell.
         """
-        listed = np.isin(sources, self._listed[0])
+        listed = np.isin(sources, self._listed[0]) | self.network.routed
         group = np.where(listed, -2 - np.arange(sources.size), np.maximum(self._zone[sources], -1))
         order = np.argsort(group, kind="stable")
         third = np.append([False, False], group[order[2:]] == group[order[:-2]])[: order.size]
@@ -196,6 +197,8 @@ class LinkArrays:
     def _rows(self, name: str, absent: float, itself: float, rows: Ints) -> Floats:
         """Some rows of a table; listed links stand above those described by zones."""
         network = self.network
+        if network.routed:
+            return self._routes[name][rows]
         table = np.full((rows.size, len(self.nodes)), absent)
         if network.classes:
             together = self._zone[rows, None] == self._zone
@@ -209,6 +212,10 @@ class LinkArrays:
         table[place[source[chosen]], target[chosen]] = [getattr(links[index], name) for index in chosen]
         table[np.arange(rows.size), rows] = itself
         return table
+
+    @cached_property
+    def _routes(self) -> dict[str, Floats]:
+        return route_tables(self.network, self.nodes)
 
     @cached_property
     def _zone(self) -> Ints:

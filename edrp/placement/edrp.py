@@ -22,7 +22,7 @@ from edrp.placement.metrics import EDRP_METRICS, Metric, contention_metrics
 from edrp.placement.metrics.peak_load import PEAK_LOAD, PEAK_LOADS, shared_resources
 from edrp.placement.network import Network
 from edrp.placement.priorities import Priority, check_priorities, has_weighted_stage, stage_after
-from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed
+from edrp.placement.problem import EdrpTerms, PlacementProblem, Term, limit_needed, sum_needed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -58,7 +58,7 @@ class Weights(Document):
         total = sum(getattr(self, name) for name in EDRP_METRICS) + self.peak_load + sum(self.peak_loads.values())
         if abs(total - 1.0) > UNIT_SUM_SLACK:
             faults = Faults("weights")
-            faults.add((), total, "must sum to 1")
+            faults.add((), total, sum_needed(total, "Weights"))
             faults.raise_if_any()
         return self
 

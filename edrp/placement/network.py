@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -25,6 +26,7 @@ from edrp.core.document import (
     Resources,
 )
 from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.placement.routes import Router, shortest_delays
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -71,7 +73,7 @@ class LinkClass(Document):
 
 
 class Link(LinkClass, LinkEnds):  # in this order the ends are the first fields
-    """Logical connection from one node to another, along whatever path the network routes it."""
+    """Connection from one node to another: a logical one, whatever its path, or a physical one of a routed network."""
 
 
 class Store(Document):
@@ -98,11 +100,18 @@ class Network(LinkedNodes):
     them once, by the zones of both ends: every pair of nodes that `links` does not list has such a link.
     Nodes without a zone share none, so that any link of theirs is between zones.
 
+    With `routed`, `links` are the physical ones, and every pair of nodes is joined by the route with the least
+    delay over them, even where a slower link joins the pair itself. Delay and cost are the sums over the links of
+    the route, bandwidth is the smallest, availability the product; nodes on the way add nothing. Of routes with
+    equal delays (to 1 ps, which every link counts at least), the one with the lowest cost is taken, then the largest
+    bandwidth, then the order of nodes.
+    Pairs do not share physical links: each has the whole bandwidth, and counts its links for availability anew.
+
     Raises
     ------
     InvalidInstanceError
         Duplicate names, unknown link ends, a link given twice or from a node to itself, `within_zone`
-        where no node has a zone.
+        where no node has a zone, or either class of links in a routed network.
 
     Examples
     --------
@@ -113,10 +122,17 @@ class Network(LinkedNodes):
     >>> racks = Network(nodes=hosts, within_zone={"delay": 5e-5}, between_zones={"delay": 2.5e-4})
     >>> racks.delay("host0", "host2"), racks.delay("host0", "host1")
     (5e-05, 0.00025)
+    >>> wires = [{"source": "edge", "target": "fog", "delay": 0.25}, {"source": "fog", "target": "cloud", "delay": 0.5}]
+    >>> site = Network(nodes=[{"name": name} for name in ("edge", "fog", "cloud")], links=wires, routed=True)
+    >>> site.delay("edge", "cloud"), site.route("edge", "cloud")
+    (0.75, ('edge', 'fog', 'cloud'))
     """
 
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = Field(description="places where replicas run")
-    links: tuple[Link, ...] = Field((), description="one for every pair of nodes that a stream may join")
+    links: tuple[Link, ...] = Field(
+        (), description="one for every pair of nodes that a stream may join; with `routed`, the physical links"
+    )
+    routed: bool = Field(False, description="pairs of nodes are joined by the routes over `links` with the least delay")
     store: Store = Field(Store(), description="the data store")
     within_zone: LinkClass | None = Field(
         None, description="link of every pair of nodes of one zone that `links` does not list; null for none"
@@ -130,6 +146,10 @@ class Network(LinkedNodes):
         faults = Faults("network")
         if self.within_zone is not None and all(node.zone is None for node in self.nodes):
             faults.add(("within_zone",), None, "joins nodes of one zone, but no node has a zone; give the nodes a `zone`")
+        for name in ("within_zone", "between_zones"):
+            if self.routed and getattr(self, name) is not None:
+                why = "describes pairs of nodes, but with `routed` only the physical `links` join nodes; leave out either"
+                faults.add((name,), None, why)
         faults.raise_if_any()
         return self
 
@@ -144,6 +164,10 @@ class Network(LinkedNodes):
         if self.symmetric:
             links.update({(link.target, link.source): link for link in self.links})
         return links
+
+    @cached_property
+    def _router(self) -> Router:
+        return Router(tuple(node.name for node in self.nodes), self._links)
 
     @cached_property
     def _zones(self) -> dict[str, str | None]:
@@ -163,6 +187,8 @@ class Network(LinkedNodes):
     def complete(self) -> bool:
         """Whether every pair of nodes certainly has a link, as can be said without looking at each."""
         count = len(self.nodes)
+        if self.routed:
+            return self.symmetric and len(self._router.routes_from(self.nodes[0].name)) == count
         return len(self._links) == count * (count - 1) or (
             self.between_zones is not None and (self.within_zone is not None or all(node.zone is None for node in self.nodes))
         )
@@ -177,11 +203,30 @@ class Network(LinkedNodes):
         return zone is not None and zone == self._zones[target]
 
     def link(self, source: str, target: str) -> LinkClass | None:
-        """The link from `source` to `target` if there is one: a listed `Link`, else what holds for their zones."""
+        """The link from `source` to `target` if there is one: a route, a listed `Link`, or what holds for their zones."""
+        if self.routed and source != target:
+            found = self._router.routes_from(source).get(target)
+            if found is None:
+                return None
+            bandwidth = None if found.narrowness == -math.inf else -found.narrowness
+            fields = {"delay": found.delay, "cost": found.cost, "availability": found.availability}
+            return LinkClass.model_construct(**fields, bandwidth=bandwidth)
         listed = self._links.get((source, target))
         if listed is not None or source == target:
             return listed
         return self.within_zone if self._share_zone(source, target) else self.between_zones
+
+    def route(self, source: str, target: str) -> tuple[str, ...]:
+        """Nodes that traffic from `source` to `target` passes, both included; empty where no link or route joins them."""
+        if source == target or self.link(source, target) is None:
+            return (source,) if source == target else ()
+        return self._router.path(source, target) if self.routed else (source, target)
+
+    def pair_links(self) -> Iterator[LinkClass]:
+        """Every link that any pair of nodes has; where links are described by zones, each description once."""
+        if not self.routed:
+            return iter((*self.links, *self.classes))
+        return (link for pair in permutations(self.by_name, 2) if (link := self.link(*pair)) is not None)
 
     def delay(self, source: str, target: str) -> float:
         """One-way delay in seconds; 0 on one node, infinite where no link is."""
@@ -202,7 +247,7 @@ class Network(LinkedNodes):
         described by zones, pairs are counted by zones: the work grows with the nodes, not with their pairs.
         """
         if not self.classes:
-            return [(self._links.get((u, v)), m * n) for u, m in sources.items() for v, n in targets.items() if u != v]
+            return [(self.link(u, v), m * n) for u, m in sources.items() for v, n in targets.items() if u != v]
         together = sum(m * targets[u] for u, m in sources.items())
         senders, receivers = self._by_zone(sources), self._by_zone(targets)
         alone = sum(m * targets[u] for u, m in sources.items() if self._zones[u] is None)
@@ -303,7 +348,7 @@ class Network(LinkedNodes):
         refuse_beyond_memory(
             needed, f"{count} links between {len(chosen)} nodes", "name the nodes that can run replicas with `nodes`"
         )
-        delays = _shortest_delays(graph, vertices, weight)
+        delays = shortest_delays(graph, vertices, weight)
         index = {vertex: position for position, vertex in enumerate(vertices)}
         faults: list[Any] = []
         links = []
@@ -323,7 +368,7 @@ class Network(LinkedNodes):
         return cls(nodes=tuple(described), links=tuple(links), symmetric=not graph.is_directed(), store=store or Store())
 
     def to_graph(self) -> nx.DiGraph[Any]:
-        """Write a `networkx.DiGraph` of the logical links, one arc per direction; those described by zones are written out.
+        """Write a `networkx.DiGraph` of the links between pairs of nodes, one arc per direction; routes are written out.
 
         Raises
         ------
@@ -333,40 +378,15 @@ class Network(LinkedNodes):
         import networkx as nx
 
         graph: nx.DiGraph[Any] = nx.DiGraph()
-        if self.classes:
+        if self.routed or self.classes:
             count = len(self.nodes) * (len(self.nodes) - 1)
             refuse_beyond_memory(BYTES_PER_LINK * count, f"{count} arcs between {len(self.nodes)} nodes", "write a part of them")
         for node in self.nodes:
             graph.add_node(node.name, **node.model_dump(exclude={"name"}))
-        for (source, target), link in self._links.items():
-            graph.add_edge(source, target, **link.model_dump(exclude={"source", "target"}))
-        fields = {described: described.model_dump() for described in self.classes}
-        for source, target in permutations(self._zones, 2) if self.classes else ():
-            described = self.link(source, target)
-            if described in fields and not graph.has_edge(source, target):
-                graph.add_edge(source, target, **fields[described])
+        for source, target in permutations(self.by_name, 2) if self.routed or self.classes else self._links:
+            if link := self.link(source, target):
+                graph.add_edge(source, target, **{name: getattr(link, name) for name in LinkClass.model_fields})
         return graph
-
-
-def _shortest_delays(graph: nx.Graph[Any], vertices: list[Hashable], weight: str) -> Any:
-    """Shortest-path delays between all vertices, shape (vertices, vertices); infinite where there is no path."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
-    index = {vertex: position for position, vertex in enumerate(vertices)}
-    shortest: dict[tuple[int, int], float] = {}
-    edges: Any = graph.edges(data=weight)  # type: ignore[call-overload]
-    for u, v, value in edges:
-        if value is None or not np.isfinite(value) or value < 0:
-            place = f"graph.edges[{u!r}, {v!r}].{weight}"
-            raise InvalidInstanceError([Fault(place, repr(value), "must be a delay of at least 0 s")])
-        for a, b in ((u, v),) if graph.is_directed() else ((u, v), (v, u)):
-            pair = index[a], index[b]
-            shortest[pair] = min(shortest.get(pair, np.inf), value)
-    # A sparse matrix, where a stored 0 is an edge without delay: in a dense one it would be no edge.
-    rows, columns = [u for u, _ in shortest], [v for _, v in shortest]
-    matrix = csr_array((list(shortest.values()), (rows, columns)), shape=(len(vertices), len(vertices)), dtype=float)
-    return shortest_path(matrix, method="D", directed=True)
 
 
 def _refuse_unconnected(pairs: list[tuple[str, str]]) -> None:

@@ -14,11 +14,22 @@ from pydantic import Field, model_validator
 from edrp.core.document import Faults, named_resources
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.core.wording import suggestion
+from edrp.core.wording import listed
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.network import Network
+
+MAX_UNLINKED = 10_000
+"""Number of pairs of nodes without a link after which no more are looked for."""
+
+MAX_NAMED = 8
+"""Maximum number of nodes, and of groups of them, that one fault about links names."""
+
+
+def sum_needed(total: float, weights: str) -> str:
+    """Why weights of that class, which sum to something else than 1, are at fault; without any, how to give them."""
+    return "must sum to 1" + ("" if total else f"; give at least one weight, for example {weights}(response_time=1.0)")
 
 
 def limit_needed(problem: Problem, metric: str) -> str:
@@ -129,11 +140,11 @@ class StreamPlacement(Problem):
         for index, operator in enumerate(self.application.operators):
             for position, name in enumerate(operator.candidates or ()):
                 if name not in nodes:
-                    faults.add(("application", "operators", index, "candidates", position), name, "is no node of the network")
+                    place = ("application", "operators", index, "candidates", position)
+                    faults.add_unknown(place, name, "node of the network", nodes)
         self._check_resources(faults)
         self._check_present(faults)
         self._check_kind(faults)
-        faults.raise_if_any()
         self._check_links(faults)
         faults.raise_if_any()
         return self
@@ -175,27 +186,52 @@ class StreamPlacement(Problem):
                 faults.add(("network", "nodes", index, "capacity"), None, why)
 
     def _check_links(self, faults: Faults) -> None:
-        everywhere = tuple(node.name for node in self.network.nodes)
+        everywhere = tuple(self.network.by_name)
+        pools = {operator.name: everywhere for operator in self.application.operators}
+        for operator in self.application.operators:
+            if operator.candidates:
+                pools[operator.name] = tuple(name for name in operator.candidates if name in self.network.by_name)
         checked: set[tuple[int, int]] = set()
-        pools = {operator.name: operator.candidates or everywhere for operator in self.application.operators}
+        unlinked: set[tuple[str, str]] = set()
         for stream in [] if self.network.complete else self.application.streams:
             sources, targets = pools[stream.source], pools[stream.target]
             if (id(sources), id(targets)) in checked:
                 continue
             checked.add((id(sources), id(targets)))
-            missing = 0
-            for u in sources:
-                for v in targets:
-                    if u == v or self.network.link(u, v) is not None:
-                        continue
-                    missing += 1
-                    if missing <= 3:
-                        why = (
-                            f"no link, but stream {stream.source} → {stream.target} may need one; add it or narrow the candidates"
-                        )
-                        faults.add(("network", "links"), f"{u} → {v}", why)
-                    if missing > 10_000:
-                        return
+            groups = self._unlinked(sources, targets, unlinked)
+            if groups:
+                faults.add(("network", "links"), None, self._link_needed(f"{stream.source} → {stream.target}", groups))
+            if len(unlinked) > MAX_UNLINKED:
+                faults.add(("network", "links"), None, "… and more pairs of nodes may lack a link; these are checked first")
+                return
+
+    def _unlinked(
+        self, sources: Sequence[str], targets: Sequence[str], known: set[tuple[str, str]]
+    ) -> dict[tuple[str, ...], list[str]]:
+        """Targets that have no link from some sources, with these sources; notes the pairs, and leaves out those known before."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for u in sources:
+            missing = []
+            for v in targets:
+                pair = (v, u) if self.network.symmetric and v < u else (u, v)
+                if u != v and pair not in known and self.network.link(u, v) is None:
+                    known.add(pair)
+                    missing.append(v)
+            if missing:
+                groups.setdefault(tuple(missing), []).append(u)
+            if len(known) > MAX_UNLINKED:
+                break
+        return groups
+
+    def _link_needed(self, stream: str, groups: Mapping[tuple[str, ...], list[str]]) -> str:
+        way = "route" if self.network.routed else "link"
+        verb, to = ("joins", "with") if self.network.symmetric else ("leads from", "to")
+        pairs = [f"{listed(us, most=MAX_NAMED)} {to} {listed(vs, most=MAX_NAMED)}" for vs, us in groups.items()]
+        physical = "" if self.network.routed else ", or list the physical links and set `routed`"
+        return (
+            f"no {way} {verb} {listed(pairs, '; ', MAX_NAMED)}, but stream {stream} may need one; "
+            f"add links or narrow the candidates{physical}"
+        )
 
     def evaluate(self, deployment: Any) -> Evaluation:
         """Evaluate a deployment with the plain face of every metric; independent of all methods.
@@ -272,12 +308,12 @@ class PlacementProblem(StreamPlacement):
         operators = self.application.by_name
         for name in current:
             if name not in operators:
-                faults.add(("current", name), list(current[name]), "is no operator of the application")
+                faults.add_unknown(("current", name), name, "operator of the application", operators)
                 continue
             allowed = operators[name].candidates
             for position, node in enumerate(current[name]):
                 if node not in self.network.by_name:
-                    faults.add(("current", name, position), node, "is no node of the network")
+                    faults.add_unknown(("current", name, position), node, "node of the network", self.network.by_name)
                 elif allowed is not None and node not in allowed:
                     faults.add(("current", name, position), node, f"is not among the candidates of '{name}'")
         for name in operators:
@@ -288,10 +324,10 @@ class PlacementProblem(StreamPlacement):
         operators, nodes = self.application.by_name, self.network.by_name
         for operator in decision:
             if operator not in operators:
-                faults.add((place, operator), None, "is no operator of the application" + suggestion(operator, operators))
+                faults.add_unknown((place, operator), operator, "operator of the application", operators)
             for position, node in enumerate(decision[operator]):
                 if node not in nodes:
-                    faults.add((place, operator, position), node, "is no node of the network")
+                    faults.add_unknown((place, operator, position), node, "node of the network", nodes)
         for name in operators:
             if name not in decision:
                 faults.add((place, name), None, "is missing; name the nodes of every operator")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edrp.core.arrays import Ints
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 
 
 def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] | Ints | None = None) -> tuple[Ints, Ints]:
@@ -60,7 +60,8 @@ def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
     wrong = np.argwhere(~((observed >= 0) & (observed == np.floor(observed)) & np.isfinite(observed)))
     if wrong.size:
         why = "must be how often the transition was seen, a whole number, at least 0"
-        raise InvalidInstanceError([Fault(f"transitions[{i}][{j}]", str(observed[i, j].item()), why) for i, j in wrong[:20]])
+        faults = (Fault(f"transitions[{i}][{j}]", str(observed[i, j].item()), why) for i, j in wrong)
+        raise InvalidInstanceError(first_faults(faults, len(wrong)))
     return observed.astype(np.int64)
 
 
@@ -76,4 +77,4 @@ def faults_of_counts(array: NDArray[Any], place: str) -> list[Fault]:
         return [Fault(place, f"values of type {array.dtype}", "must hold whole numbers of nodes, at least 1")]
     wrong = np.flatnonzero(~((array >= 1) & (array == np.floor(array)) & np.isfinite(array)))
     why = "must be a whole number of nodes, at least 1"
-    return [Fault(f"{place}[{index}]", str(array[index].item()), why) for index in wrong[:20]]
+    return first_faults((Fault(f"{place}[{index}]", str(array[index].item()), why) for index in wrong), wrong.size)

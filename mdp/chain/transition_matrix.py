@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 from edrp.core.tolerances import UNIT_SUM_SLACK
 from edrp.mdp.chain import markov_chains
 from edrp.mdp.chain.transition_counts import checked_transitions, count_transitions, faults_of_counts
@@ -291,8 +291,9 @@ def _checked(node_counts: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Fl
         faults.append(Fault("probabilities", f"an array of shape {matrix.shape}", why))
         raise InvalidInstanceError(faults)
     inside = (matrix >= 0) & (matrix <= 1 + UNIT_SUM_SLACK)  # false for NaN
-    for i, j in np.argwhere(~inside)[:20]:
-        faults.append(Fault(f"probabilities[{i}][{j}]", repr(matrix[i, j].item()), "must lie between 0 and 1"))
+    why, wrong = "must lie between 0 and 1", np.argwhere(~inside)
+    outside = (Fault(f"probabilities[{i}][{j}]", repr(matrix[i, j].item()), why) for i, j in wrong)
+    faults += first_faults(outside, len(wrong))
     for i in np.flatnonzero(inside.all(axis=1) & (np.abs(matrix.sum(axis=1) - 1) > UNIT_SUM_SLACK)):
         why = f"the probabilities of leaving {counts[i]} nodes must sum to 1"
         faults.append(Fault(f"probabilities[{i}]", f"a sum of {matrix[i].sum():.12g}", why))

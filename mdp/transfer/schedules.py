@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from edrp.core.arrays import Floats, Ints, entries
 from edrp.core.budget import spend
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 from edrp.core.kernels import interpreted_first
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
@@ -150,11 +150,10 @@ def _checked_traffic(traffic: ArrayLike) -> Floats:
         why = "must have one row and one column per node"
         raise InvalidInstanceError([Fault("traffic", f"an array of shape {sizes.shape}", why)])
     wrong = np.argwhere(~((sizes >= 0) & np.isfinite(sizes)))
-    faults = [
-        Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), "must be a finite number of bytes, at least 0") for i, j in wrong[:20]
-    ]
-    own = np.flatnonzero(np.diag(sizes) > 0)[:20]
-    faults += [Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), "a node sends nothing to itself; give 0") for i in own]
+    why = "must be a finite number of bytes, at least 0"
+    faults = first_faults((Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), why) for i, j in wrong), len(wrong))
+    why, own = "a node sends nothing to itself; give 0", np.flatnonzero(np.diag(sizes) > 0)
+    faults += first_faults((Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), why) for i in own), own.size)
     if faults:
         raise InvalidInstanceError(faults)
     return sizes
@@ -169,9 +168,9 @@ def _checked_links(uplink: ArrayLike, downlink: ArrayLike | None, nodes: int) ->
             why = f"must be one number, or one for each of the {nodes} nodes"
             faults.append(Fault(name, f"an array of shape {bandwidth.shape}", why))
             continue
-        for index in np.flatnonzero(~((bandwidth > 0) & np.isfinite(bandwidth)))[:20]:
-            where = f"{name}[{index}]" if bandwidth.ndim else name
-            faults.append(Fault(where, str(bandwidth.flat[index]), "must be a finite number of bytes per second above 0"))
+        why = "must be a finite number of bytes per second above 0"
+        wrong, where = np.flatnonzero(~((bandwidth > 0) & np.isfinite(bandwidth))), "{}[{}]" if bandwidth.ndim else "{}"
+        faults += first_faults((Fault(where.format(name, i), str(bandwidth.flat[i]), why) for i in wrong), wrong.size)
         links.append(np.broadcast_to(bandwidth, (nodes,)))
     if faults:
         raise InvalidInstanceError(faults)

@@ -61,7 +61,7 @@ _GRAPH = {
 }
 _PLACED = {
     **_GRAPH,
-    "network": "nodes:.+! links:.* symmetric:flag store:. within_zone:.? between_zones:.?",
+    "network": "nodes:.+! links:.* symmetric:flag routed:flag store:. within_zone:.? between_zones:.?",
     "network.nodes": (
         "name:text! coordinates:lonlat? resources:1~? capacity:>units/s% speedup:>1 spawn_time:s availability:>share zone:text? "
         "store_delay:s? store_bandwidth:>bytes/s?"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from typing import Any
 
 from .reading import Unknown, fraction, need, unique
@@ -16,6 +18,48 @@ def read_network(problem: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any
     both = [1, -1] if network.get("symmetric", True) else [1]
     arcs = unique(((link["source"], link["target"])[::turn], link) for turn in both for link in network.get("links", ()))
     return arcs, unique((node["name"], node) for node in network["nodes"])
+
+
+def read_pairs(problem: dict[str, Any]) -> dict[Any, Any]:
+    """Links by source and target, as streams use them: of a routed network, the routes with the least delay.
+
+    Delays are compared in whole steps, of 1 ps if sums of these are exact in binary64; of equal ones the route with the lowest
+    cost is taken, then the one with the largest bandwidth, then the one whose last node but one comes first.
+    """
+    links, nodes = read_network(problem)
+    if not problem["network"].get("routed"):
+        return links
+    number = {name: index for index, name in enumerate(nodes)}
+    step = max([1e-12, *(float(link["delay"]) * len(nodes) / 2**52 for link in links.values())])
+    leaving: dict[str, list[Any]] = {name: [] for name in nodes}
+    for (u, v), link in links.items():
+        leaving[u].append((v, max(1, round(float(link["delay"]) / step)), link))
+    return {(source, v): way[-1] for source in nodes for v, way in _routes(source, leaving, number).items() if v != source}
+
+
+def _routes(source: str, leaving: dict[str, list[Any]], number: dict[str, int]) -> dict[str, tuple[Any, ...]]:
+    """Routes by the node that is reached, after what they are compared by: steps, cost, −bandwidth, number of the node before."""
+    nothing = {"delay": Fraction(0), "cost": Fraction(0), "availability": Fraction(1)}
+    best: dict[str, tuple[Any, ...]] = {source: (0, 0.0, -math.inf, -1, nothing)}
+    heap, settled = [(0, source)], set[str]()
+    while heap:
+        u = heappop(heap)[1]
+        if u in settled:
+            continue
+        settled.add(u)
+        far, price, narrow, _, way = best[u]
+        for v, steps, link in leaving[u]:
+            longer = {
+                "delay": way["delay"] + link["delay"],
+                "cost": way["cost"] + link.get("cost", 0),
+                "availability": way["availability"] * link.get("availability", 1),
+            }
+            width = float(link.get("bandwidth") or math.inf)
+            route = (far + steps, price + float(link.get("cost", 0)), max(narrow, -width), number[u], longer)
+            if v not in best or route[:4] < best[v][:4]:
+                best[v] = route
+                heappush(heap, (route[0], v))
+    return best
 
 
 def by_resource(resources: Any) -> dict[str, Any]:
@@ -56,7 +100,7 @@ class Application(Graph):
 
     def __init__(self, problem: dict[str, Any]) -> None:
         super().__init__(problem)
-        self.network, (self.links, self.nodes) = problem["network"], read_network(problem)
+        self.network, self.links, self.nodes = problem["network"], read_pairs(problem), read_network(problem)[1]
 
     def find_link(self, u: str, v: str) -> Any:
         """The link between two nodes: listed, else what holds for their zones, or None."""

@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 from .fields import FIELDS, check_fields
-from .network import Graph, by_resource, find_link, read_network
+from .network import Graph, by_resource, find_link, read_network, read_pairs
 from .reading import SAME, SLACK, Refused, Unknown, fraction, need, unique
 
 MAX_RATE, MAX_NEED, MAX_INSTANCES = 10**12, 10**15, 10**5
@@ -80,6 +80,8 @@ def _check_placement(problem: dict[str, Any]) -> None:
     nodes, network, application = _check_network(problem), problem["network"], problem["application"]
     zones = [node.get("zone") for node in nodes.values()]
     need(network.get("within_zone") is None or any(zones), "network.within_zone: no node has a zone")
+    classes = (network.get("within_zone"), network.get("between_zones"))
+    need(not network.get("routed") or classes == (None, None), "network.routed: with links that zones describe")
     operators = {operator["name"]: operator for operator in application["operators"]}
     forms = {isinstance(node["resources"], dict) for node in nodes.values() if node.get("resources") is not None}
     for operator in operators.values():
@@ -98,7 +100,7 @@ def _check_placement(problem: dict[str, Any]) -> None:
         _check_graph(problem, nodes)
     except Unknown:  # of streams in a cycle, about which nothing but a stated program is proven
         need(problem["kind"] != "edrp", "application.streams: form a cycle")
-    arcs, pools = read_network(problem)[0], {name: operator.get("candidates") or nodes for name, operator in operators.items()}
+    arcs, pools = read_pairs(problem), {name: operator.get("candidates") or nodes for name, operator in operators.items()}
     everywhere = network.get("between_zones") is not None and (network.get("within_zone") is not None or not any(zones))
     for stream in () if everywhere or len(arcs) == len(nodes) * (len(nodes) - 1) else application.get("streams", []):
         for u, v in product(pools[stream["source"]], pools[stream["target"]]):

@@ -147,13 +147,13 @@ def note_replica_faults(
     operators = application.by_name
     for name in deployment:
         if name not in operators:
-            faults.add((*place, name), None, "is no operator of the application")
+            faults.add_unknown((*place, name), name, "operator of the application", operators)
             continue
         tasks: KeyedTasks | None = operators[name].tasks
         for position, replica in enumerate(deployment[name]):
             node = replica if isinstance(replica, str) else replica.node
             if node not in nodes:
-                faults.add((*place, name, position), node, "is no node of the network")
+                faults.add_unknown((*place, name, position), node, "node of the network", nodes)
             if (tasks is None) != isinstance(replica, str):
                 why = "splits its load evenly: give the node alone" if tasks is None else "has tasks: give node and tasks"
                 faults.add((*place, name, position), node, f"'{name}' {why}")

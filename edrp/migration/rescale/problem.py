@@ -21,7 +21,7 @@ from edrp.migration.rescale.shares import ReplicaLoad, range_text, replica_loads
 from edrp.placement.deployment import Action
 from edrp.placement.metrics.base import Metric
 from edrp.placement.metrics.peak_load import PEAK_LOAD, shared_resources
-from edrp.placement.problem import StreamPlacement, Term, limit_needed
+from edrp.placement.problem import StreamPlacement, Term, limit_needed, sum_needed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -166,8 +166,9 @@ class RescaleProblem(StreamPlacement):
     def _check_kind(self, faults: Faults) -> None:
         note_scenario_faults(self.scenarios, faults)
         names = [name for name in RESCALE_METRICS if self.weights.of(name) > 0]
-        if abs(math.fsum(self.weights.of(name) for name in RESCALE_METRICS) - 1.0) > UNIT_SUM_SLACK:
-            faults.add(("weights",), math.fsum(self.weights.of(name) for name in RESCALE_METRICS), "must sum to 1")
+        total = math.fsum(self.weights.of(name) for name in RESCALE_METRICS)
+        if abs(total - 1.0) > UNIT_SUM_SLACK:
+            faults.add(("weights",), total, sum_needed(total, "RescaleWeights"))
         for name in names:
             if self.limits.of(name) is None and name != PEAK_LOAD:
                 faults.add(("limits", name), None, limit_needed(self, name))

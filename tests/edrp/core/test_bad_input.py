@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.instances import loads
+from edrp.core.instances import load, loads
+from edrp.placement.edrp import Weights
 
 
 def operator(document: dict[str, Any], index: int = 1) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def change(document: dict[str, Any], place: str, value: object) -> None:
 # Each: where in the word count, what is put there, the place named, the value shown, the remedy.
 WRONG_VALUES = [
     ("network.nodes.0.speed", 2, "network.nodes[0].speed", "2", "did you mean 'speedup'?"),
-    ("network.colour", "red", "network.colour", '"red"', "unknown field; there are nodes, links, symmetric, store"),
+    ("network.colour", "red", "network.colour", '"red"', "unknown field; there are nodes, links, symmetric, routed, store"),
     ("application.operators.1.cost", float("nan"), "application.operators[1].cost", "NaN", "must be a finite number"),
     ("application.operators.1.state_size", -1, "application.operators[1].state_size", "-1", "must be at least 0 bytes"),
     ("application.streams.0.rate", -3, "application.streams[0].rate", "-3", "must be at least 0 tuples/s, or left out"),
@@ -45,7 +46,9 @@ WRONG_VALUES = [
     ("application.operators.1.candidates", ["fog", "fog"], "operators[1].candidates[1]", '"fog"', "name each once"),
     ("application.streams.2.target", "splitter", "application.streams", '"splitter → counter → splitter"', "form a cycle"),
     ("application.streams", "all", "application.streams", '"all"', "must be a list"),
-    ("network.links", [], "network.links", '"edge → fog"', "no link, but stream reader → splitter may need one; add it"),
+    ("network.links", [], "network.links", "", "no link joins edge with fog, cloud, but stream reader → splitter may need one; "),
+    ("network.links.0.target", "fogg", "network.links[0].target", '"fogg"', "is no node of this network; did you mean 'fog'?"),
+    ("application.operators.1.candidates", ["clod"], "operators[1].candidates[0]", '"clod"', "did you mean 'cloud'?"),
     (
         "network.links",
         [{"source": "edge", "target": "fog", "delay": 0}, {"source": "fog", "target": "edge", "delay": 0}],
@@ -87,7 +90,10 @@ def test_wrong_value_is_refused_with_place_value_and_remedy(run, write, document
     ("text", "place", "remedy"),
     [
         ('{"kind": "edrp",\n "weights": }', "line 2, column 13", "is not JSON: expecting value"),
-        ("kind: edrp", "line 1, column 1", "is not JSON"),
+        ("kind = 'edrp'", "line 1, column 1", "is not JSON"),
+        ("# a problem\nkind: edrp\n", "file", "is YAML, and JSON is read; convert it, for example with python -c"),
+        ("name,rate\nread,5\n", "file", "is a table (CSV); a problem is one JSON document"),
+        ("<edrp/>", "file", "is XML or HTML"),
         ("", "file", "is empty"),
         (" \n", "file", "is empty"),
         ("[1, 2]", "document", "must be a JSON object"),
@@ -131,6 +137,70 @@ def test_faults_of_different_parts_are_reported_together(write, run, document):
     refused(run, write(document), "weights", "network.nodes[2].speedup", "application.operators[3].name", "3 faults")
 
 
+def test_every_pair_without_a_link_is_named_together_with_other_faults(run, write, document):
+    """Pairs of one node with many, and of many with many, are one fault each stream; none is named twice."""
+    names = [node["name"] for node in document["network"]["nodes"]]
+    document["network"]["nodes"] += [{"name": f"far{u}"} for u in range(12)]
+    document["network"]["links"] = [{"source": names[0], "target": name, "delay": 1.0} for name in names[1:]]
+    document["application"]["operators"][0]["candidates"] = [names[0], "far0", "fra1"]
+    with pytest.raises(InvalidInstanceError) as caught:
+        loads(json.dumps(document))
+    first, reader, others = caught.value.faults
+    assert first.why == "is no node of the network; did you mean 'far1'?"
+    assert f"joins {names[0]} with far0, far1, far2, far3, far4, far5, far6, far7 and 4 more; far0 with" in reader.why
+    assert f"{names[1]} with {names[2]}, far1, far2, far3, far4, far5, far6, far7 and 4 more; " in others.why
+    assert others.why.count(";") == 8
+    assert " and 4 more, but stream splitter → counter may need one; add links" in others.why
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        ("a.json.gz", b"\x1f\x8b\x08", "is compressed with gzip; unpack it"),
+        ("a.xlsx", b"PK\x03\x04", "is an Excel workbook; a problem is one JSON document"),
+        ("a.zip", b"PK\x03\x04", "is a zip archive"),
+        ("a.yml", b"{kind: edrp}", "is YAML, and JSON is read; convert it, for example with python -c"),
+        ("a.csv", b"name\nread\n", "is a table (CSV)"),
+        ("a.json", "{}".encode("utf-16"), "is UTF-16 text; save the file as UTF-8"),
+    ],
+)
+def test_files_of_other_formats_are_called_what_they_are(tmp_path, name, content, remedy):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInstanceError) as caught:
+        load(tmp_path / name)
+    assert [fault.why.startswith(remedy) for fault in caught.value.faults] == [True]
+    assert ("yaml" not in remedy.lower()) or caught.value.faults[0].why.endswith(f"{name} > {tmp_path / 'a.json'}")
+
+
+@pytest.mark.parametrize(
+    ("example", "place", "value", "meant"),
+    [
+        ("edge_to_cloud", "application.operators.0.candidates", ["gatewy"], "gateway"),
+        ("edge_to_cloud", "current", {"sensor": ["gateway"]}, "sensors"),
+        ("rescale", "current.read", ["rack1a"], "rack1-a"),
+        ("rescale", "current", {"raed": ["rack1-a"]}, "read"),
+        ("mapping", "task.delivery", "disk", "desk"),
+        ("mapping", "network.links.0.target", "hal", "hall"),
+        ("link_allocation", "flows.0.source", "hal", "hall"),
+        ("enactment", "queues", {"filter-avalability": 3.0}, "filter-availability"),
+        ("enactment", "current", [{"name": "h", "type": "docker"}], "docker-host"),
+        ("leasing", "leased", [{"name": "h", "type": "docker", "paid_periods": 1}], "docker-host"),
+    ],
+)
+def test_mistyped_names_of_nodes_operators_and_hosts_are_answered_with_the_nearest(examples, example, place, value, meant):
+    document = json.loads((examples / f"{example}.json").read_text())
+    change(document, place, value)
+    with pytest.raises(InvalidInstanceError, match=f"did you mean '{meant}'"):
+        loads(json.dumps(document))
+
+
+def test_weights_that_are_not_given_say_how_to_give_them():
+    with pytest.raises(
+        InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"
+    ):
+        Weights()
+
+
 def test_current_deployment_on_a_node_that_is_no_candidate_is_refused(run, write, document):
     document["current"] = {**CURRENT, "reader": ["cloud"]}
     refused(run, write(document), "current.reader[0]", '"cloud"', "is not among the candidates of 'reader'")
@@ -155,7 +225,7 @@ def test_current_deployment_over_capacity_is_legal_because_the_application_may_h
 def test_file_that_cannot_be_read_is_named(run, tmp_path):
     refused(run, tmp_path / "missing.json", "missing.json: there is no such file")
     (tmp_path / "folder.json").mkdir()
-    refused(run, tmp_path / "folder.json", "cannot be read: Is a directory")
+    refused(run, tmp_path / "folder.json", f"is a folder; name its files, as in {tmp_path / 'folder.json'}/*.json")
 
 
 def test_text_that_is_not_utf8_is_refused_with_the_byte(run, tmp_path):

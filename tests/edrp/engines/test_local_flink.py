@@ -113,7 +113,7 @@ def test_settings_of_unknown_operators_and_nodes_are_refused():
         LabSettings(replicas={"enricher": 2})
     with pytest.raises(EngineError, match="operator 'sink': is none of the topology chain"):
         LabSettings(places={"sink": "at-a"})
-    with pytest.raises(EngineError, match="'c' is no node; they are a, b"):
+    with pytest.raises(EngineError, match="'c' is no node; there are a, b"):
         LocalFlink({"a": 1, "b": 1}, delays={("a", "c"): 0.1})
 
 

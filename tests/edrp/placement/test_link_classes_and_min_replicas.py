@@ -1,12 +1,15 @@
-"""Links described by zones, and least numbers of replicas: every method against brute force over the documents."""
+"""Links described by zones, routes over physical links, and least numbers of replicas: every method against brute force."""
 
 from collections import Counter
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import edrp
+from edrp.certificates.checker.network import read_pairs
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.methods import formulate
@@ -16,6 +19,7 @@ from edrp.placement.compiled import LinkArrays
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.network import LinkClass, Network, Node
+from edrp.replanning.measurements import with_measurements
 
 ZONED = {
     "nodes": [
@@ -61,7 +65,7 @@ def written_out(problem: EdrpProblem) -> EdrpProblem:
         for u, v in product(names, names)
         if u != v
     ]
-    listed = network.replace(links=tuple(links), symmetric=False, within_zone=None, between_zones=None)
+    listed = network.replace(links=tuple(links), symmetric=False, routed=False, within_zone=None, between_zones=None)
     return problem.replace(network=listed)
 
 
@@ -79,7 +83,7 @@ def test_without_a_class_pairs_have_no_link() -> None:
     network = Network(**{**ZONED, "between_zones": None})
     assert network.link("a2", "b1") is None
     assert network.delay("a2", "b1") == float("inf")
-    with pytest.raises(InvalidInstanceError, match=r"network.links: no link, but stream x → y may need one"):
+    with pytest.raises(InvalidInstanceError, match=r"no link joins a1 with b2, stray1, stray2; .* but stream x → y may need"):
         EdrpProblem(
             application={"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]},
             network=network,
@@ -154,6 +158,149 @@ def test_greedy_places_on_sixteen_thousand_nodes_in_zones_without_tables_over_th
         assert solution.status == "feasible", rule
     with pytest.raises(ProblemTooLargeError, match=r"need 10\.0 GiB.*; narrow the operators' candidates, or use greedy"):
         edrp.solve(problem, "annealing", work_limit=1.0)
+
+
+WIRED = {
+    "nodes": [{"name": name} for name in ("gw", "fog", "dc1", "dc2")],
+    "links": [
+        {"source": "gw", "target": "fog", "delay": 0.125, "bandwidth": 4e6, "cost": 1.0, "availability": 0.5},
+        {"source": "fog", "target": "dc1", "delay": 0.25, "bandwidth": 8e6, "cost": 2.0, "availability": 0.5},
+        {"source": "dc1", "target": "dc2", "delay": 0.5},
+        {"source": "gw", "target": "dc1", "delay": 1.0},
+    ],
+    "routed": True,
+}
+"""Physical links, of which the last one is slower than the way around it."""
+
+
+def test_routes_add_delays_and_costs_and_take_the_narrowest_link() -> None:
+    network = Network(**WIRED)
+    assert network.route("gw", "dc1") == ("gw", "fog", "dc1")
+    assert network.link("gw", "dc1") == LinkClass(delay=0.375, bandwidth=4e6, cost=3.0, availability=0.25)
+    assert network.route("dc2", "gw") == ("dc2", "dc1", "fog", "gw")
+    assert (network.delay("dc2", "gw"), network.link_cost("dc2", "gw"), network.delay("gw", "gw")) == (0.875, 3.0, 0.0)
+    assert network.link("dc1", "dc2").bandwidth is None
+    one_way = network.replace(symmetric=False)
+    assert (one_way.route("gw", "dc2"), one_way.route("dc2", "gw"), one_way.delay("dc2", "gw")) == (
+        ("gw", "fog", "dc1", "dc2"),
+        (),
+        float("inf"),
+    )
+    assert network.to_graph()["dc2"]["gw"]["delay"] == 0.875
+    assert network.replace(routed=False).delay("gw", "dc1") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "through"),
+    [
+        (({"cost": 2.0}, {"cost": 1.0, "bandwidth": 1.0}), "y"),
+        (({"bandwidth": 1.0}, {"bandwidth": 2.0}), "y"),
+        (({}, {}), "x"),
+    ],
+)
+def test_of_equal_delays_the_cheapest_route_is_taken_then_the_widest_then_the_first_node(fields, through) -> None:
+    """Sums that differ by their rounding alone are equal: 0.1 + 0.2 and 0.15 + 0.15."""
+    delays = {"x": (0.1, 0.2), "y": (0.15, 0.15)}
+    links = [
+        {"source": source, "target": target, "delay": delay, **fields[name == "y"]}
+        for name in "xy"
+        for (source, target), delay in zip((("a", name), (name, "b")), delays[name], strict=True)
+    ]
+    network = Network(nodes=[{"name": name} for name in "axyb"], links=links, routed=True)
+    assert network.route("a", "b") == ("a", through, "b")
+
+
+def routed_network(random: np.random.Generator, *, joined: bool = False) -> Network:
+    """A random network of few different delays, prices and bandwidths, so that many routes are equally fast."""
+    names = [f"n{u}" for u in range(int(random.integers(4, 9)))]
+    pairs = {tuple(random.permutation(names)[:2].tolist()) for _ in range(2 * len(names))}
+    pairs = {pair for pair in pairs if pair[::-1] not in pairs or pair < pair[::-1]}
+    pairs |= {pair for pair in pairwise(names) if pair[::-1] not in pairs} if joined else set()
+    links = [
+        {
+            "source": u,
+            "target": v,
+            "delay": float(random.choice([0.0, 0.1, 0.2, 0.3])),
+            "cost": float(random.choice([0.0, 0.1])),
+            "bandwidth": [None, 1e6, 2e6][int(random.integers(3))],
+            "availability": float(random.choice([1.0, 0.99])),
+        }
+        for u, v in sorted(pairs)
+    ]
+    nodes = [{"name": name} for name in names]
+    return Network(nodes=nodes, links=links, symmetric=joined or bool(random.integers(2)), routed=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_evaluator_arrays_and_checker_take_the_same_routes(seed: int) -> None:
+    random = np.random.default_rng([seed, 5])
+    network = routed_network(random)
+    names = random.permutation(list(network.by_name)).tolist()[: 3 + seed % 3]
+    tables = LinkArrays(network, tuple(names))
+    checked = read_pairs({"network": network.model_dump()})
+    graph = nx.DiGraph([(*ends, {"delay": link.delay}) for ends, link in network._links.items()])
+    graph.add_nodes_from(network.by_name)
+    shortest = dict(nx.all_pairs_dijkstra_path_length(graph, weight="delay"))
+    for (i, u), (j, v) in product(enumerate(names), repeat=2):
+        link, path = network.link(u, v), network.route(u, v)
+        assert tables.delay[i, j] == network.delay(u, v) == pytest.approx(shortest[u].get(v, np.inf), abs=1e-12)
+        assert tables.cost[i, j] == network.link_cost(u, v)
+        assert (u == v) or ((u, v) in checked) == (link is not None) == (len(path) > 1)
+        if link is not None:
+            assert tables.availability[i, j] == link.availability
+            hops = [network._links[hop] for hop in pairwise(path)]
+            assert link.delay == pytest.approx(sum(hop.delay for hop in hops), abs=1e-12)
+            assert link.cost == pytest.approx(sum(hop.cost for hop in hops), abs=1e-12)
+            assert link.availability == pytest.approx(np.prod([hop.availability for hop in hops]), rel=1e-12)
+            assert (link.bandwidth or np.inf) == min(hop.bandwidth or np.inf for hop in hops)
+            route = checked[u, v]
+            assert all(abs(route[name] - Fraction(getattr(link, name))) < 1e-12 for name in ("delay", "cost", "availability"))
+
+
+@pytest.mark.parametrize("kind", ["edrp", "latency-aware", "rescale"])
+def test_routed_problems_are_solved_as_if_every_route_were_listed(kind: str) -> None:
+    random = np.random.default_rng(1)
+    operators = [{"name": "read", "candidates": ["n0", "n1"]}, {"name": "work"}, {"name": "write", "candidates": ["n3"]}]
+    streams = [{"source": "read", "target": "work", "rate": 5.0}, {"source": "work", "target": "write", "rate": 5.0}]
+    fields = {"application": {"operators": operators, "streams": streams}, "network": routed_network(random, joined=True)}
+    goals = {"weights": {"response_time": 0.5, "cost": 0.5}, "limits": {"response_time": 2.0, "cost": 5.0}}
+    if kind == "rescale":
+        problem = edrp.RescaleProblem(**{**fields, "network": fields["network"].model_dump()}, **goals)
+    else:
+        problem = edrp.LatencyAwareProblem(**fields) if kind == "latency-aware" else EdrpProblem(**fields, **goals)
+    solution, listed = edrp.solve(problem), edrp.solve(written_out(problem))
+    assert solution.status == listed.status == "optimal"
+    assert solution.objective == pytest.approx(listed.objective, rel=1e-9)
+    if kind != "rescale":
+        assert edrp.solve(problem, "highs", certify=True).proof == "checked certificate"
+
+
+def test_pairs_without_a_route_are_all_named() -> None:
+    links = [{"source": "a", "target": "b", "delay": 1.0}, {"source": "c", "target": "d", "delay": 1.0}]
+    network = Network(nodes=[{"name": name} for name in "abcd"], links=links, routed=True)
+    with pytest.raises(InvalidInstanceError, match=r"no route joins a, b with c, d, but stream x → y may need one; add links or"):
+        EdrpProblem(
+            application={"operators": [{"name": "x"}, {"name": "y"}], "streams": [{"source": "x", "target": "y"}]},
+            network=network,
+            weights={"cost": 1.0},
+            limits={"cost": 1.0},
+        )
+
+
+def test_zones_describe_no_links_of_a_routed_network() -> None:
+    with pytest.raises(InvalidInstanceError, match=r"between_zones: describes pairs of nodes, but with `routed` only"):
+        Network(**WIRED, between_zones={"delay": 1.0})
+
+
+def test_measured_delays_of_pairs_stand_above_routes() -> None:
+    """Every other pair keeps the route that it had."""
+    operators = [{"name": "read", "candidates": ["gw"]}, {"name": "write", "candidates": ["dc2"]}]
+    application = {"operators": operators, "streams": [{"source": "read", "target": "write", "rate": 1.0}]}
+    problem = edrp.LatencyAwareProblem(application=application, network=WIRED)
+    now = with_measurements(problem, delays={("gw", "dc2"): 0.75}).network
+    assert (now.delay("gw", "dc2"), now.delay("fog", "dc2"), now.link("dc2", "gw").cost) == (0.75, 0.75, 3.0)
+    around = with_measurements(problem, vanished=["fog"]).network
+    assert around.route("gw", "dc2") == ("gw", "dc1", "dc2")
 
 
 def copies(replicas: int, hosts: int, **operator: object) -> EdrpProblem:

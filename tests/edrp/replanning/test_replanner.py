@@ -300,7 +300,7 @@ def test_measurements_change_only_what_they_name() -> None:
         ({"capacities": {"z": {"cpu": 1.0}}}, r"capacities\[z\]: is no node of the network"),
         ({"vanished": ["z"]}, r"vanished\[z\]: is no node of the network"),
         ({"vanished": ["a", "b", "c"]}, "vanished: no node is left"),
-        ({"delays": {("a", "z"): 1.0}}, r"delays\[a → z\]: is no node of the network \(got z\)"),
+        ({"delays": {("a", "z"): 1.0}}, r"delays\[a → z\]: is no node of the network; there are a, b, c \(got z\)"),
         ({"delays": {("a", "b"): -1.0}}, r"delays\[a → b\]: must be finite seconds, at least 0 \(got -1.0\)"),
         ({"delays": {("a", "a"): 0.0}}, r"delays\[a → a\]: joins a node to itself"),
     ],

@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Self
 
+from edrp.core.wording import suggestion
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.installation import flink_libraries, java
 from edrp.engines.flink.local.configuration import (
@@ -85,7 +86,7 @@ class LocalFlink:
         for pair in delays or {}:
             for name in pair:
                 if name not in self._nodes:
-                    raise EngineError("delays", f"{name!r} is no node; they are {', '.join(self._nodes)}")
+                    raise EngineError("delays", f"{name!r} is no node{suggestion(name, self._nodes)}")
 
     def __enter__(self) -> Self:
         self._java, self._libraries = java(), ":".join(map(str, flink_libraries()))
