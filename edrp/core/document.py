@@ -7,11 +7,13 @@ and evaluators make: nothing overflows, and nothing that matters is lost next to
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from edrp.core.document_text import documentation, public_names, short, signature
 from edrp.core.wording import invalid, magnitude_words
 
 
@@ -148,6 +150,23 @@ class _DocumentMeta(ModelMetaclass):
         except ValidationError as error:
             raise invalid(error, cls) from None
 
+    # What `help` and completion show, made when it is asked for: pydantic's own signatures and names are for machines.
+
+    @property
+    def __signature__(cls) -> Signature:  # noqa: N805
+        return signature(cls)
+
+    @__signature__.setter
+    def __signature__(cls, value: object) -> None:  # noqa: N805 -- pydantic sets one of its own
+        pass
+
+    @property
+    def __doc__(cls) -> str | None:  # type: ignore[override]  # noqa: N805
+        return documentation(cls)
+
+    def __dir__(cls) -> list[str]:  # noqa: N805
+        return public_names(cls, super().__dir__())
+
 
 class Document(BaseModel, metaclass=_DocumentMeta):
     """Base of every document: frozen, strict about fields, finite numbers within the range of their unit."""
@@ -175,6 +194,15 @@ class Document(BaseModel, metaclass=_DocumentMeta):
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**fields, **changes})
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __dir__(self) -> list[str]:
+        return [*dir(type(self)), *type(self).model_fields]
 
     def __getstate__(self) -> dict[Any, Any]:
         # Derived values are cached on the instance; they are rebuilt where needed, never sent to workers.

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
+from edrp.core.document_text import short_problem
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
@@ -195,6 +196,9 @@ class Problem(Document):
     @abstractmethod
     def solution(self, decision: Any, fields: dict[str, Any]) -> Solution:
         """The solution that a checked decision (or None) makes; `fields` are those of every `Solution`."""
+
+    def __repr__(self) -> str:
+        return short_problem(self)
 
     def _repr_html_(self) -> str:
         """The HTML that notebooks show."""
