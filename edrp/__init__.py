@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from edrp.placement.throughput import Throughput, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
+    from edrp.validation.benchmark.session import BenchmarkResult, benchmark
 
     __version__: str
 
@@ -98,6 +99,7 @@ _NAMES = {
     "edrp.placement.throughput": "Throughput predict_throughput",
     "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
+    "edrp.validation.benchmark.session": "BenchmarkResult benchmark",
 }
 _PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -122,6 +124,7 @@ __all__ = [
     "Action",
     "Answer",
     "Application",
+    "BenchmarkResult",
     "BimodalScenario",
     "BimodalTask",
     "CapacityCurveLatency",
@@ -186,6 +189,7 @@ __all__ = [
     "Usage",
     "Weights",
     "__version__",
+    "benchmark",
     "errors",
     "explain",
     "formulate",
