@@ -111,7 +111,10 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("edrp.core.solution").installed_versions()["edrp"]
     if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        close = "".join(f"; did you mean {meant!r}?" for meant in get_close_matches(name, __all__, n=1))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)
     return value
 

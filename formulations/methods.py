@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
 from edrp.backends import get_backend, rounded, solve_program
-from edrp.backends.base import ProgramResult
+from edrp.backends.base import ProgramResult, SolverOptions
 from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
@@ -176,6 +176,9 @@ METHODS = (
 """One method per backend, for the registry."""
 
 
+SOLVER_OPTIONS = [field.name for field in fields(SolverOptions) if field.name not in ("work_limit", "start")]
+
+
 def solve_formulation(formulation: Formulation, backend: str = "highs", *, start: Any = None, **options: Any) -> Any:
     """Solve a formulation, own rows and terms included, and return a checked solution.
 
@@ -203,6 +206,10 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     started = perf_counter()
     limits = {name: options.pop(name, None) for name in ("time_limit", "work_limit")}
     check_arguments("edrp.solve_formulation", formulation=formulation, backend=backend, **limits)
+    for name in options:
+        if name not in SOLVER_OPTIONS:
+            why = "is no option" + suggestion(name, ("start", "time_limit", "work_limit", *SOLVER_OPTIONS))
+            raise InvalidArgumentError([Fault(name, "", why)], "edrp.solve_formulation")
     point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         result = solve_program(formulation.program, backend, start=point, **options)

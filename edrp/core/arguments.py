@@ -9,7 +9,7 @@ from typing import Any
 
 from edrp.core.certificates import CertificateRequest
 from edrp.core.document import Document
-from edrp.core.errors import Fault, InvalidArgumentError
+from edrp.core.errors import Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import shown
@@ -23,7 +23,7 @@ def check_arguments(function: str, **arguments: Any) -> None:
     Parameters
     ----------
     function
-        The public function, as its callers write it.
+        The public function, as its callers write it; empty where there are several.
     **arguments
         Its arguments by name; what each name stands for is the same in every function.
 
@@ -43,6 +43,35 @@ def check_arguments(function: str, **arguments: Any) -> None:
     faults = [fault for name, value in arguments.items() if (fault := _fault(name, value)) is not None]
     if faults:
         raise InvalidArgumentError(faults, function)
+
+
+def refuse_other_kinds(function: str, problem: Problem, wanted: type[Problem]) -> None:
+    """Refuse a problem of a kind that a function is not about.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        Naming both kinds.
+    """
+    if not isinstance(problem, wanted):
+        kind = wanted.model_fields["kind"].default
+        raise UnsupportedProblemError(f"{function} takes problems of kind {kind!r}; this one is of kind {problem.kind!r}")
+
+
+def described(value: object) -> str:
+    """What a value is, in words.
+
+    >>> described({}), described(3.5), described(Problem)
+    ('a dict', 'a float', 'the class Problem')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, str | os.PathLike):
+        return "text" if isinstance(value, str) else "a path"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOaeiou' else 'a'} {name}"
 
 
 def _fault(name: str, value: object) -> Fault | None:
@@ -92,9 +121,10 @@ PLAIN: dict[str, tuple[Callable[[object], bool], str]] = {
     "points": (_or_none(lambda value: _is_count(value, 2)), "must be a whole number of at least 2, or None for all points"),
     "seeds": (_or_none(lambda value: _is_count(value, 1)), "must be how many: a whole number of at least 1, or None"),
     "n_jobs": (
-        _or_none(lambda value: isinstance(value, Integral) and not isinstance(value, bool) and value != 0),
-        "must be a number of processes, -1 for one per core, or None",
+        _or_none(lambda value: isinstance(value, Integral) and not isinstance(value, bool)),
+        "must be a number of processes, or None for one per core",
     ),
+    "kill_after": (_or_none(_is_number), "must be a number of seconds, or None"),
     "program": (_or_none(_is_text), 'must be the name of a program, such as "compact", or None'),
     "backend": (_is_text, 'must be the name of a backend, such as "highs"'),
     "first": (_is_text, 'must be the name of a metric, such as "cost"'),
@@ -109,7 +139,7 @@ def _why_no_problem(value: object) -> str:
     """Why a value is no problem, and how to get one; empty where it is one."""
     if isinstance(value, Problem) or (hasattr(value, "evaluate") and hasattr(value, "kind") and not isinstance(value, type)):
         return ""
-    given = _what(value)
+    given = described(value)
     if isinstance(value, str | os.PathLike):
         path = os.fspath(value)
         if isinstance(path, str) and path.lstrip().startswith("{"):
@@ -124,19 +154,19 @@ def _why_no_problem(value: object) -> str:
     if hasattr(value, "program") and hasattr(value, "decode"):
         return "is a formulation; edrp.solve_formulation solves it"
     if isinstance(value, Iterable) and not isinstance(value, bytes | type):
-        return f"is {given}; edrp.solve_batch solves several problems, and each of them is a problem"
+        return f"is {given}; give one problem, or solve several with edrp.solve_batch"
     return f"is {given}; {ANY_PROBLEM}"
 
 
 def _why_no_instances(value: object) -> str:
     """Why a value is no source of instances; empty where it may be one."""
     if isinstance(value, Problem):
-        return f"is {_what(value)}; edrp.solve solves one problem, [problem] is a list of it"
+        return f"is {described(value)}; edrp.solve solves one problem, [problem] is a list of it"
     if isinstance(value, Mapping) and isinstance(value.get("kind"), str):
         return "is the document of a single problem; give a list of problems, or a dict of problems by name"
     if isinstance(value, Document) or not (isinstance(value, Iterable | os.PathLike) or hasattr(value, "__arrow_c_stream__")):
         taken = "a folder, a table with the columns id and instance, or problems in a list or by name in a dict"
-        return "" if hasattr(value, "rdd") or hasattr(value, "sparkSession") else f"is {_what(value)}; give {taken}"
+        return "" if hasattr(value, "rdd") or hasattr(value, "sparkSession") else f"is {described(value)}; give {taken}"
     return ""
 
 
@@ -145,42 +175,64 @@ def _why_no_method(value: object) -> str:
         return ""
     if hasattr(value, "run") and hasattr(value, "kinds"):
         made = "" if not isinstance(value, type) else "()"
-        return f"is {_what(value)}; register it by edrp.register({_short_name(value)}{made}), and give its name"
+        return f"is {described(value)}; register it by edrp.register({_short_name(value)}{made}), and give its name"
     several = isinstance(value, list | tuple | set)
-    return f"is {_what(value)}; " + (
+    return f"is {described(value)}; " + (
         "name one method; edrp.solve_batch compares several" if several else 'give the name of a method, such as "highs"'
     )
 
 
 def _why_no_path(value: object) -> str:
     if isinstance(value, Problem | Solution):
-        return f"is {_what(value)}; the path comes after it: edrp.save(problem, path)"
+        return f"is {described(value)}; the path comes after it: edrp.save(problem, path)"
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         return "is JSON text; edrp.loads(text) reads it"
     if isinstance(value, str | os.PathLike):
         return ""
-    return f"is {_what(value)}; give the path of a file"
+    return f"is {described(value)}; give the path of a file"
 
 
 def _why_no_document(value: object) -> str:
     if isinstance(value, Problem | Solution):
         return ""
-    return f"is {_what(value)}; a problem or a solution comes first, then the path: edrp.save(problem, path)"
+    return f"is {described(value)}; a problem or a solution comes first, then the path: edrp.save(problem, path)"
+
+
+def _why_no_folder(value: object) -> str:
+    return "" if value is None or isinstance(value, str | os.PathLike) else f"is {described(value)}; give the path of a folder"
+
+
+def _why_no_session(value: object) -> str:
+    if value is None or hasattr(value, "createDataFrame"):
+        return ""
+    return f"is {described(value)}; give a SparkSession, such as SparkSession.builder.getOrCreate() makes"
+
+
+def _why_no_options(value: object) -> str:
+    return "give them one by one, as in edrp.solve(problem, time_limit=30)"
+
+
+def _why_no_kind(value: object) -> str:
+    if isinstance(value, str):
+        return ""
+    problem = value if isinstance(value, type) else type(value)
+    name = problem.model_fields["kind"].default if issubclass(problem, Problem | Solution) else "edrp"
+    return f"is {described(value)}; give the name of a kind: {name!r}"
 
 
 def _why_no_text(value: object) -> str:
     if isinstance(value, os.PathLike) or (isinstance(value, str) and value.endswith(".json") and "{" not in value):
-        return f"is {_what(value)}; edrp.load(path) reads a file"
+        return "is a path; edrp.load(path) reads a file"
     if isinstance(value, str):
         return ""
-    return f"is {_what(value)}; give JSON text, such as json.dumps(…) makes; edrp.load(path) reads a file"
+    return f"is {described(value)}; give JSON text, such as json.dumps(…) makes; edrp.load(path) reads a file"
 
 
 def _why_no_formulation(value: object) -> str:
     if hasattr(value, "program") and hasattr(value, "decode"):
         return ""
     made = "edrp.formulate(problem) makes one" if isinstance(value, Problem) else "edrp.formulate(problem) makes one of a problem"
-    return f"is {_what(value)}; give a formulation: {made}"
+    return f"is {described(value)}; give a formulation: {made}"
 
 
 SPECIAL: dict[str, Callable[[Any], str]] = {
@@ -188,25 +240,15 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     "instances": _why_no_instances,
     "method": _why_no_method,
     "path": _why_no_path,
+    "out": _why_no_folder,
+    "spark": _why_no_session,
+    "options": _why_no_options,
+    "kind": _why_no_kind,
     "document": _why_no_document,
     "text": _why_no_text,
     "formulation": _why_no_formulation,
 }
 """Arguments of which there is more to say than the form that they must have; why a value is none, or an empty string."""
-
-
-def _what(value: object) -> str:
-    """What a value is, in words.
-
-    >>> _what({}), _what(3.5), _what(Problem)
-    ('a dict', 'a float', 'the class Problem')
-    """
-    if value is None:
-        return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    name = {"str": "text", "PosixPath": "a path"}.get(type(value).__name__)
-    return name or f"{'an' if type(value).__name__[0] in 'AEIOaeiou' else 'a'} {type(value).__name__}"
 
 
 def _short(text: object) -> str:

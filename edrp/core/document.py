@@ -10,10 +10,11 @@ from collections.abc import Callable
 from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from edrp.core.document_text import documentation, public_names, short, signature
+from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.wording import invalid, magnitude_words
 
 
@@ -145,6 +146,10 @@ class _DocumentMeta(ModelMetaclass):
     """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- of a metaclass, which ruff does not see
+        if args and not issubclass(cls, RootModel):
+            first = next(iter(cls.__signature__.parameters), "")
+            why = f"fields are given by name, as in {cls.__name__}({first}=…)"
+            raise InvalidArgumentError([Fault(cls.__name__, "", why)])
         try:
             return super().__call__(*args, **kwargs)
         except ValidationError as error:
@@ -200,6 +205,13 @@ class Document(BaseModel, metaclass=_DocumentMeta):
 
     def __str__(self) -> str:
         return repr(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            field = f"{name}=" if name in type(self).model_fields else ""
+            why = f"documents do not change; document.replace({field}…) returns a changed copy"
+            raise InvalidInstanceError([Fault(name, "", why)])
+        super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return [*dir(type(self)), *type(self).model_fields]

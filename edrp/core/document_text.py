@@ -30,12 +30,16 @@ def public_names(document: type, names: Iterable[str]) -> list[str]:
     return [name for name in names if name in kept or not (name in PYDANTIC_NAMES or name.startswith("__pydantic"))]
 
 
-def signature(document: type[BaseModel]) -> Signature:
+def signature(document: type) -> Signature:
     """Fields of a class of documents as keyword arguments with their defaults; `documentation` says their types."""
     if issubclass(document, RootModel):
         return Signature([Parameter("root", Parameter.POSITIONAL_ONLY)])
-    fields = {name: field for name, field in document.model_fields.items() if not _is_fixed(field)}
+    fields = {name: field for name, field in _fields(document).items() if not _is_fixed(field)}
     return Signature([Parameter(name, Parameter.KEYWORD_ONLY, default=_default(field)) for name, field in fields.items()])
+
+
+def _fields(document: type) -> dict[str, FieldInfo]:
+    return document.model_fields if issubclass(document, BaseModel) else {}
 
 
 def _default(field: FieldInfo) -> Any:
@@ -50,7 +54,7 @@ def _is_fixed(field: FieldInfo) -> bool:
 def documentation(document: type) -> str | None:
     """The docstring of a class, of documents with type, unit, default and meaning of every field before its other sections."""
     own: str | None = next((text for base in document.__mro__ if (text := vars(base).get("__doc__"))), None)
-    fields = getattr(document, "model_fields", {})
+    fields = _fields(document)
     if own is None or not fields or issubclass(document, RootModel):
         return own
     lines = [line for name, field in fields.items() if not _is_fixed(field) for line in _field_lines(name, field)]
@@ -118,8 +122,8 @@ def short(value: Any, room: int = MAX_LENGTH) -> str:
         return f"{{{_joined([_part(f'{short(name)}: ', part) for name, part in value.items()], room)}}}"
     if type(value) in (tuple, list):
         comma = "," if type(value) is tuple and len(value) == 1 else ""
-        parts = _joined([_part("", part) for part in value], room)
-        return f"({parts}{comma})" if type(value) is tuple else f"[{parts}]"
+        elements = _joined([_part("", part) for part in value], room)
+        return f"({elements}{comma})" if type(value) is tuple else f"[{elements}]"
     text = repr(value)
     return text if len(text) <= room else f"{text[: max(room, 8)]}…"
 

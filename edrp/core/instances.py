@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from edrp.core.arguments import check_arguments
+from edrp.core.arguments import check_arguments, described
 from edrp.core.document import Document
 from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.files import read_whole, save_text
@@ -153,8 +153,9 @@ def _of_kind(text: str, source: str, wanted: type[Problem] | str | None, functio
     else:
         known = list(kinds()) if wanted is None else []
     if not known:
-        why = "must be a class of problems, such as edrp.EdrpProblem, or the name of a kind" + suggestion(wanted, kinds())
-        raise InvalidArgumentError([Fault("kind", shown(wanted), why)], function)
+        given = f"no kind is called {wanted!r}" if isinstance(wanted, str) else f"is {described(wanted)}"
+        why = "; give a class of problems, such as edrp.EdrpProblem, or the name of a kind" + suggestion(wanted, kinds())
+        raise InvalidArgumentError([Fault("kind", "", given + why)], function)
     problem = _read(text, source, kinds if wanted is None else lambda: known)
     assert isinstance(problem, Problem)
     return problem
@@ -230,17 +231,18 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
     's'
     """
+    check_arguments("edrp.schema", kind=kind)
     if kind not in document_kinds():
         raise InvalidInstanceError([_unknown_kind(kind, document_kinds())])
     document = document_class(kind).model_json_schema()
-    for described in [document, *document.get("$defs", {}).values()]:
+    for part in [document, *document.get("$defs", {}).values()]:
         # Of a class docstring the schema needs what the document is, not its Python examples.
-        if "description" in described:
-            described["description"] = described["description"].split("\n\n")[0].replace("\n", " ")
+        if "description" in part:
+            part["description"] = part["description"].split("\n\n")[0].replace("\n", " ")
         # In a file `kind` and `model` are never left out: they say how to read the rest.
-        tags = [name for name, field in described.get("properties", {}).items() if "const" in field]
+        tags = [name for name, field in part.get("properties", {}).items() if "const" in field]
         if tags:
-            described["required"] = [*tags, *(name for name in described.get("required", []) if name not in tags)]
+            part["required"] = [*tags, *(name for name in part.get("required", []) if name not in tags)]
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 

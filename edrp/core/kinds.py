@@ -8,11 +8,12 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from edrp.core.arguments import described
 from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
 from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
-from edrp.core.wording import shown, suggestion
+from edrp.core.wording import suggestion
 
 if TYPE_CHECKING:
     from edrp.core.methods import Method
@@ -123,7 +124,8 @@ def register_kind(kind: Kind, *, replace: bool = False) -> Kind:
         When it is no record of a kind, or its name is taken.
     """
     if not isinstance(kind, Kind):
-        raise InvalidArgumentError([Fault("kind", shown(kind), "must be an edrp.Kind")], "edrp.register_kind")
+        why = f"is {described(kind)}; give a record, an edrp.Kind"
+        raise InvalidArgumentError([Fault("kind", "", why)], "edrp.register_kind")
     if known := _registry().get(kind.name):
         what = f"a kind of problem called {kind.name!r}"
         refuse_taken("edrp.register_kind(kind)", what, ours=known in own("edrp.kinds"), replace=replace)

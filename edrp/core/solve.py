@@ -206,6 +206,7 @@ def solve(
         threads=threads,
         progress=progress,
         certify=certify,
+        **{name: value for name, value in parameters.items() if name == "options"},
     )
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):

@@ -52,9 +52,14 @@ def own_suite(paths: Sequence[str | Path]) -> Suite:
 def instances_suite(source: Any, origin: str) -> Suite:
     """A suite of the instances of anything that `read_instances` takes; the origin is part of its summary."""
     instances = read_instances(source)
-    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or methods(kind))
+    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or _methods(kind))
     pairs = [(instance.id, instance.text) for instance in instances]
     return Suite("own instances", f"instances from {origin}", lambda data: pairs, tuple(chosen) or ("auto",))
+
+
+def _methods(kind: str) -> list[str]:
+    """All methods that take problems of a kind; none of an unknown one, whose instances fail."""
+    return [name for name, method in methods().items() if kind in method.kinds]
 
 
 def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instance]:
