@@ -19,11 +19,12 @@ FLOORS = {
     **{f"edrp/{topic}": 2 for topic in TOPICS},
     **{"edrp/replanning": 3, "formulations": 3, "heuristics": 3, "mdp": 3, "datasets": 3},
     **{"validation/simulation": 5, "validation/oracles": 6, "validation/fuzzing": 9, "validation": 7},
-    **{"edrp/cli": 8, "edrp/__main__.py": 9, "edrp/explorer/notebook.py": 9, "edrp": FRONT_DOOR},
+    **{"edrp/cli": 8, "edrp/__init__.py": 9, "edrp/__main__.py": 9, "edrp/explorer/notebook.py": 9, "edrp": FRONT_DOOR},
 }
 """Folders by height, the first that fits; rooms that are equally high share a floor, what else is in `edrp` is the front door.
 
-The laboratory (`validation`) stands on the product, and the command line, which opens both, on the laboratory.
+The laboratory (`validation`) stands on the product, and the command line, which opens both, on the laboratory;
+`edrp/__init__.py` is the list of public names, which are of all rooms.
 """
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LAZY_NAME = re.compile(r"(edrp(?:\.\w+){2,})(?::\w+)?")

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from edrp.placement.throughput import Throughput, predict_throughput
     from edrp.placement.usage import Usage
     from edrp.replanning import Replanner, ReplanningDecision, ReplanningPolicy
+    from edrp.validation.benchmark.session import BenchmarkResult, benchmark
 
     __version__: str
 
@@ -98,6 +99,7 @@ _NAMES = {
     "edrp.placement.throughput": "Throughput predict_throughput",
     "edrp.placement.usage": "Usage",
     "edrp.replanning": "Replanner ReplanningDecision ReplanningPolicy",
+    "edrp.validation.benchmark.session": "BenchmarkResult benchmark",
 }
 _PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -109,7 +111,10 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("edrp.core.solution").installed_versions()["edrp"]
     if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        close = "".join(f"; did you mean {meant!r}?" for meant in get_close_matches(name, __all__, n=1))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
     value = globals()[name] = getattr(import_module(_PLACES[name]), name)
     return value
 
@@ -122,6 +127,7 @@ __all__ = [
     "Action",
     "Answer",
     "Application",
+    "BenchmarkResult",
     "BimodalScenario",
     "BimodalTask",
     "CapacityCurveLatency",
@@ -186,6 +192,7 @@ __all__ = [
     "Usage",
     "Weights",
     "__version__",
+    "benchmark",
     "errors",
     "explain",
     "formulate",

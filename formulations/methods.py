@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
 from edrp.backends import get_backend, rounded, solve_program
-from edrp.backends.base import ProgramResult
+from edrp.backends.base import ProgramResult, SolverOptions
+from edrp.core.arguments import check_arguments
 from edrp.core.budget import interruptible, running, units_left
-from edrp.core.errors import EdrpError, UnsupportedProblemError
+from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, UnsupportedProblemError
 from edrp.core.kinds import find_kind, get_kind, kinds
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.core.solve import MAX_EXPLANATION, Seconds, check_limits, checked_solution
+from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
 from edrp.formulations.clashes import explain_infeasible_program
@@ -72,6 +73,7 @@ def formulate(problem: Any, program: str | None = None) -> Formulation:
     UnsupportedProblemError, ProblemTooLargeError
         When this program cannot express the problem, or would not fit in memory.
     """
+    check_arguments("edrp.formulate", problem=problem, program=program)
     kind = find_kind(problem.kind)
     if kind is None or not kind.formulations:
         raise UnsupportedProblemError(f"there is no program for problems of kind {problem.kind!r}")
@@ -174,6 +176,9 @@ METHODS = (
 """One method per backend, for the registry."""
 
 
+SOLVER_OPTIONS = [field.name for field in fields(SolverOptions) if field.name not in ("work_limit", "start")]
+
+
 def solve_formulation(formulation: Formulation, backend: str = "highs", *, start: Any = None, **options: Any) -> Any:
     """Solve a formulation, own rows and terms included, and return a checked solution.
 
@@ -200,7 +205,11 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     """
     started = perf_counter()
     limits = {name: options.pop(name, None) for name in ("time_limit", "work_limit")}
-    check_limits(**limits)
+    check_arguments("edrp.solve_formulation", formulation=formulation, backend=backend, **limits)
+    for name in options:
+        if name not in SOLVER_OPTIONS:
+            why = "is no option" + suggestion(name, ("start", "time_limit", "work_limit", *SOLVER_OPTIONS))
+            raise InvalidArgumentError([Fault(name, "", why)], "edrp.solve_formulation")
     point = None if start is None else formulation.encode(formulation.problem.read_decision(start, "start"))
     with running(**limits) as run, interruptible(run):
         result = solve_program(formulation.program, backend, start=point, **options)

@@ -8,7 +8,7 @@ import cloudpickle
 
 from edrp.batch.tasks import Choice
 from edrp.core.kinds import kinds, register_kind
-from edrp.core.methods import get_method, method_names, register
+from edrp.core.methods import get_method, register
 from edrp.core.plugins import is_ours, own
 
 
@@ -23,11 +23,9 @@ def packed_additions(choices: Iterable[Choice]) -> bytes:
 
 
 def unpack_additions(packed: bytes) -> None:
-    """Add what another process had added; what is known already stays."""
+    """Add what another process had added, which replaces what installed packages have under the same name."""
     added = cloudpickle.loads(packed)
     for method in added["methods"]:
-        if method.name not in method_names():
-            register(method)
+        register(method, replace=True)
     for kind in added["kinds"]:
-        if kind.name not in kinds():
-            register_kind(kind)
+        register_kind(kind, replace=True)

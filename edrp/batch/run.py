@@ -22,6 +22,7 @@ from edrp.batch.solving import Row
 from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
 from edrp.batch.worker import Worker
+from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import OPTIMALITY_GAP
 
@@ -146,6 +147,19 @@ def solve_batch(
     >>> solve_batch({**dict(generate("migration", 1)), "other": "no JSON"}, "ssm", n_jobs=1)["outcome"].to_pylist()
     ['solved', 'failed']
     """
+    check_arguments(
+        "edrp.solve_batch",
+        instances=instances,
+        out=out,
+        spark=spark,
+        n_jobs=n_jobs,
+        time_limit=time_limit,
+        work_limit=work_limit,
+        gap=gap,
+        certify=certify,
+        kill_after=kill_after,
+        progress=progress,
+    )
     choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
     plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
     if spark is not None:

@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 from pydantic import Field
 
+from edrp.core.arguments import check_arguments
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kinds import program_names
 from edrp.core.methods import find_method, method_names, read_parameters
@@ -156,7 +157,9 @@ def read_choices(method: str | Sequence[str], **defaults: Any) -> list[Choice]:
     InvalidInstanceError
         For an unknown method, one given twice, or none.
     """
-    texts = [method] if isinstance(method, str) else list(method)
+    texts = [method] if isinstance(method, str) or not isinstance(method, Iterable) else list(method)
+    for text in texts:
+        check_arguments("", method=text)
     if not texts:
         raise InvalidInstanceError([Fault("method", "", "name at least one method")])
     chosen = [Choice.read(text, **defaults) for text in texts]
@@ -172,8 +175,11 @@ def read_seeds(seed: int | Iterable[int]) -> list[int]:
     >>> read_seeds(3), read_seeds(range(2))
     ([3], [0, 1])
     """
-    seeds = [seed] if isinstance(seed, int) else [int(number) for number in seed]
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+    given = list(seed) if isinstance(seed, Iterable) and not isinstance(seed, str) else [seed]
+    for number in given:
+        check_arguments("", seed=number)
+    seeds = [int(number) for number in given]
+    if not seeds or len(set(seeds)) < len(seeds):
         raise InvalidInstanceError([Fault("seed", str(seeds), "must be one or several different integers of at least 0")])
     return seeds
 

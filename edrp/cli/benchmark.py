@@ -10,7 +10,7 @@ import typer
 from edrp.cli.app import ExitCode
 from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite
-from edrp.cli.terminal import errors, output, say, show, table
+from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
@@ -135,25 +135,13 @@ def exit_code(found: Benchmark) -> ExitCode:
 
 
 def _print(found: Benchmark) -> None:
-    from edrp.validation.benchmark.formatting import counted, duration, percent
+    from edrp.validation.benchmark.formatting import counted
     from edrp.validation.benchmark.sentences import common_sentence
-    from edrp.validation.benchmark.tables import method_labels
+    from edrp.validation.benchmark.tables import summary_table
 
     console = output()
-    gaps = ("common_median_gap", "common_mean_gap", "common_worst_gap")
-    columns = ("method", "feasible", "proven", "median gap", "mean gap", "worst gap", "median time", "failed")
     for kind, summary in found.summaries.items():
-        labels = method_labels(summary)
-        rows = [
-            (
-                labels[str(method)],
-                *(percent(own[name]) for name in ("solved", "proven", *gaps)),
-                duration(own["median_seconds"]),
-                str(int(own["failed"])),
-            )
-            for method, own in summary.iterrows()
-        ]
-        show(console, [table(columns, rows, f"kind {kind}", right=columns[1:])])
+        show(console, [summary_table(kind, summary)])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
     failed = int((found.runs["outcome"] == "failed").sum())

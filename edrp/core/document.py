@@ -7,12 +7,14 @@ and evaluators make: nothing overflows, and nothing that matters is lost next to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from inspect import Signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from edrp.core.errors import MAX_SHOWN_FAULTS
+from edrp.core.document_text import documentation, public_names, short, signature
+from edrp.core.errors import MAX_SHOWN_FAULTS, Fault, InvalidArgumentError, InvalidInstanceError
 from edrp.core.wording import invalid, magnitude_words, suggestion
 
 
@@ -144,10 +146,31 @@ class _DocumentMeta(ModelMetaclass):
     """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- of a metaclass, which ruff does not see
+        if args and not issubclass(cls, RootModel):
+            first = next(iter(cls.__signature__.parameters), "")
+            why = f"fields are given by name, as in {cls.__name__}({first}=…)"
+            raise InvalidArgumentError([Fault(cls.__name__, "", why)])
         try:
             return super().__call__(*args, **kwargs)
         except ValidationError as error:
             raise invalid(error, cls) from None
+
+    # What `help` and completion show, made when it is asked for: pydantic's own signatures and names are for machines.
+
+    @property
+    def __signature__(cls) -> Signature:  # noqa: N805
+        return signature(cls)
+
+    @__signature__.setter
+    def __signature__(cls, value: object) -> None:  # noqa: N805 -- pydantic sets one of its own
+        pass
+
+    @property
+    def __doc__(cls) -> str | None:  # type: ignore[override]  # noqa: N805
+        return documentation(cls)
+
+    def __dir__(cls) -> list[str]:  # noqa: N805
+        return public_names(cls, super().__dir__())
 
 
 class Document(BaseModel, metaclass=_DocumentMeta):
@@ -176,6 +199,22 @@ class Document(BaseModel, metaclass=_DocumentMeta):
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**fields, **changes})
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            field = f"{name}=" if name in type(self).model_fields else ""
+            why = f"documents do not change; document.replace({field}…) returns a changed copy"
+            raise InvalidInstanceError([Fault(name, "", why)])
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*dir(type(self)), *type(self).model_fields]
 
     def __getstate__(self) -> dict[Any, Any]:
         # Derived values are cached on the instance; they are rebuilt where needed, never sent to workers.

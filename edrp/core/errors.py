@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 HIDDEN = re.compile(
     "["
@@ -111,6 +111,9 @@ class InvalidInstanceError(EdrpError, ValueError):
         File name or other origin, shown first.
     """
 
+    of: ClassVar[str] = "input"
+    """What the faults are in, for the message."""
+
     def __init__(self, faults: Sequence[Fault], source: str = "") -> None:
         self.faults = tuple(faults)
         self.source = source
@@ -120,10 +123,23 @@ class InvalidInstanceError(EdrpError, ValueError):
         head = f"{visible(self.source)}: " if self.source else ""
         lines = "\n".join(f"  {fault}" for fault in self.faults[:MAX_SHOWN_FAULTS])
         more = f"\n  … and {len(self.faults) - MAX_SHOWN_FAULTS} more" if len(self.faults) > MAX_SHOWN_FAULTS else ""
-        return f"{head}{numbered(len(self.faults), 'fault')} in the input\n{lines}{more}"
+        return f"{head}{numbered(len(self.faults), 'fault')} in the {self.of}\n{lines}{more}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.faults, self.source)
+
+
+class InvalidArgumentError(InvalidInstanceError, TypeError):
+    """An argument of a function is not what it takes; the message says what was given and what would be right.
+
+    Examples
+    --------
+    >>> print(InvalidArgumentError([Fault("seed", "null", "must be a whole number of at least 0")], "edrp.solve"))
+    edrp.solve: 1 fault in the arguments
+      seed: must be a whole number of at least 0 (got null)
+    """
+
+    of: ClassVar[str] = "arguments"
 
 
 class NoSuchFileError(InvalidInstanceError):

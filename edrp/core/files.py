@@ -71,6 +71,23 @@ def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True)
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
+def save_text(path: str | Path, text: str, *, force: bool = False) -> None:
+    """Write a text file for a caller in Python; a file that says something else is replaced with `force` only.
+
+    Raises
+    ------
+    UnwritableError
+        When the place holds another file or none can be written there.
+    """
+    refuse_target(path)
+    if not force and file_mode(Path(path)) is not None:
+        if read_regular(path) == text.encode("utf-8"):
+            return
+        why = "exists already and holds something else; choose another name, or replace it with force=True"
+        raise UnwritableError(str(path), why)
+    write_whole(path, text, replace=force)
+
+
 @contextmanager
 def writing(path: str | Path, *, replace: bool = True) -> Iterator[BufferedRandom]:
     """A file to write to, which takes its place when the block ends well; on failure the place stays as it was.

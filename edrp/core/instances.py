@@ -6,20 +6,23 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from edrp.core.arguments import check_arguments, described
 from edrp.core.document import Document
-from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.core.files import read_whole, write_whole
+from edrp.core.errors import Fault, InvalidArgumentError, InvalidInstanceError
+from edrp.core.files import read_whole, save_text
 from edrp.core.kinds import document_class, document_kinds, kinds, solution_kinds
 from edrp.core.places import format_place
 from edrp.core.problem import Problem
+from edrp.core.solution import Solution
 from edrp.core.wording import invalid, shown, suggestion
 
 _OBJECT = object()
+ProblemType = TypeVar("ProblemType", bound=Problem)
 
 
 class Scan:
@@ -89,24 +92,46 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def load(path: str | Path) -> Any:
-    """Read an instance file.
+@overload
+def load(path: str | Path, kind: type[ProblemType]) -> ProblemType: ...
+@overload
+def load(path: str | Path, kind: str | None = None) -> Problem: ...
+def load(path: str | Path, kind: type[Problem] | str | None = None) -> Problem:
+    """Read a problem from an instance file.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    kind
+        The kind of problem that the file must hold, as a class such as `edrp.EdrpProblem`, which is then the type of the
+        result, or as a name; None for any kind.
 
     Raises
     ------
     InvalidInstanceError
-        Every fault of the file with its place, its value and what would be right.
+        Every fault of the file with its place, its value and what would be right; or that it holds another kind of problem.
+
+    Examples
+    --------
+    >>> load("examples/migration.json", "migration")
+    <MigrationProblem: work of 16, state_size of 16, 3 intervals; nodes=4; tolerance=0.4>
     """
-    return loads(read_whole(path), str(path))
+    check_arguments("edrp.load", path=path)
+    return _of_kind(read_whole(path), str(path), kind, "edrp.load")
 
 
-def loads(text: str, source: str = "") -> Any:
-    """Read an instance from JSON text; `source` is named in errors.
+@overload
+def loads(text: str, source: str = "", *, kind: type[ProblemType]) -> ProblemType: ...
+@overload
+def loads(text: str, source: str = "", *, kind: str | None = None) -> Problem: ...
+def loads(text: str, source: str = "", *, kind: type[Problem] | str | None = None) -> Problem:
+    """Read a problem from JSON text; `source` is named in errors, and `kind` is as in `load`.
 
     Raises
     ------
     InvalidInstanceError
-        Every fault of the text.
+        Every fault of the text, or that it holds another kind of problem.
 
     Examples
     --------
@@ -116,12 +141,49 @@ def loads(text: str, source: str = "") -> Any:
       application: missing; this field is required
       network.nodes[0].speed: unknown field; did you mean 'speedup'? (got 2)
     """
-    return _read(text, source, kinds)
+    check_arguments("edrp.loads", text=text)
+    return _of_kind(text, source, kind, "edrp.loads")
 
 
-def save(problem: Problem, path: str | Path) -> None:
-    """Write an instance file, every field spelled out; it appears whole or not at all."""
-    write_whole(path, problem.model_dump_json(indent=2) + "\n")
+def _of_kind(text: str, source: str, wanted: type[Problem] | str | None, function: str) -> Problem:
+    """The problem of a text, which must be of a kind that is given by its class or its name."""
+    if isinstance(wanted, str):
+        known = [wanted] if wanted in kinds() else []
+    elif isinstance(wanted, type) and issubclass(wanted, Problem):
+        known = [name for name, kind in kinds().items() if issubclass(kind.problem, wanted)]
+    else:
+        known = list(kinds()) if wanted is None else []
+    if not known:
+        given = f"no kind is called {wanted!r}" if isinstance(wanted, str) else f"is {described(wanted)}"
+        why = "; give a class of problems, such as edrp.EdrpProblem, or the name of a kind" + suggestion(wanted, kinds())
+        raise InvalidArgumentError([Fault("kind", "", given + why)], function)
+    problem = _read(text, source, kinds if wanted is None else lambda: known)
+    assert isinstance(problem, Problem)
+    return problem
+
+
+def save(document: Problem | Solution, path: str | Path, *, force: bool = False) -> None:
+    """Write an instance file, every field spelled out, or a solution document; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    document
+        A problem, or a solution.
+    path
+        Path of the file.
+    force
+        Whether to replace a file that is there and holds something else.
+
+    Raises
+    ------
+    UnwritableError
+        When a file that holds something else is there, or none can be written there.
+    """
+    check_arguments("edrp.save", document=document, path=path)
+    if isinstance(document, Solution):
+        document.save(path, force=force)
+    else:
+        save_text(path, document.model_dump_json(indent=2) + "\n", force=force)
 
 
 def load_solution(path: str | Path) -> Any:
@@ -170,17 +232,18 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("edrp")["properties"]["synchronisation_time"]["unit"]
     's'
     """
+    check_arguments("edrp.schema", kind=kind)
     if kind not in document_kinds():
         raise InvalidInstanceError([_unknown_kind(kind, document_kinds())])
     document = document_class(kind).model_json_schema()
-    for described in [document, *document.get("$defs", {}).values()]:
+    for part in [document, *document.get("$defs", {}).values()]:
         # Of a class docstring the schema needs what the document is, not its Python examples.
-        if "description" in described:
-            described["description"] = described["description"].split("\n\n")[0].replace("\n", " ")
+        if "description" in part:
+            part["description"] = part["description"].split("\n\n")[0].replace("\n", " ")
         # In a file `kind` and `model` are never left out: they say how to read the rest.
-        tags = [name for name, field in described.get("properties", {}).items() if "const" in field]
+        tags = [name for name, field in part.get("properties", {}).items() if "const" in field]
         if tags:
-            described["required"] = [*tags, *(name for name in described.get("required", []) if name not in tags)]
+            part["required"] = [*tags, *(name for name in part.get("required", []) if name not in tags)]
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 
@@ -221,6 +284,9 @@ def _unknown_kind(kind: object, known: Collection[str]) -> Fault:
     if kind is None:
         return Fault("kind", "", f"missing; it must be one of {', '.join(map(repr, known))}")
     if kind in document_kinds():
+        others = [name for name in known if (name in kinds()) == (kind in kinds())]
+        if others:
+            return Fault("kind", shown(kind), f"is another kind of problem; must be {' or '.join(map(shown, others))}")
         why = "is an instance; give the solution that a method wrote for it"
         return Fault("kind", shown(kind), why if kind in kinds() else "is a solution; give the instance that it solves")
     return Fault("kind", shown(kind), "is no kind of document" + suggestion(kind, known))

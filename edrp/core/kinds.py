@@ -8,8 +8,9 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from edrp.core.errors import EdrpError
-from edrp.core.plugins import added, own
+from edrp.core.arguments import described
+from edrp.core.errors import EdrpError, Fault, InvalidArgumentError
+from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.wording import suggestion
@@ -107,10 +108,27 @@ def _registry() -> dict[str, Kind]:
     return {kind.name: kind for kind in own("edrp.kinds")}
 
 
-def register_kind(kind: Kind) -> Kind:
-    """Add a kind under its name; a name is taken only once."""
-    if kind.name in _registry():
-        raise ValueError(f"there is already a kind of problem called {kind.name!r}")
+def register_kind(kind: Kind, *, replace: bool = False) -> Kind:
+    """Add a kind under its name.
+
+    Parameters
+    ----------
+    kind
+        Its record.
+    replace
+        Whether to replace a kind of that name which was registered before; kinds of this package are never replaced.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is no record of a kind, or its name is taken.
+    """
+    if not isinstance(kind, Kind):
+        why = f"is {described(kind)}; give a record, an edrp.Kind"
+        raise InvalidArgumentError([Fault("kind", "", why)], "edrp.register_kind")
+    if known := _registry().get(kind.name):
+        what = f"a kind of problem called {kind.name!r}"
+        refuse_taken("edrp.register_kind(kind)", what, ours=known in own("edrp.kinds"), replace=replace)
     _registry()[kind.name] = kind
     return kind
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core import budget
-from edrp.core.errors import EdrpError, Fault, InvalidInstanceError, OutOfTimeError, UnsupportedProblemError
+from edrp.core.arguments import check_arguments, described
+from edrp.core.errors import EdrpError, Fault, InvalidArgumentError, InvalidInstanceError, OutOfTimeError, UnsupportedProblemError
 from edrp.core.kernels import interpreted_first, is_interpreting
-from edrp.core.plugins import added, own
+from edrp.core.plugins import added, own, refuse_taken
 from edrp.core.solution import Answer
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.core.wording import list_faults, nearest, shown, suggestion
@@ -277,20 +278,56 @@ def _registered(name: str) -> Method | None:
     return entry
 
 
-def register(method: Method) -> Method:
-    """Add a method under its name; a name is taken only once."""
-    if not isinstance(method, Method):
-        raise TypeError(f"{method!r} is no method; it must be an instance of a subclass of edrp.Method")
-    if method.name in _registry():
-        raise ValueError(f"there is already a method called {method.name!r}")
-    _registry()[method.name] = method
+def register(method: Method, *, replace: bool = False) -> Method:
+    """Add a method under its name.
+
+    Parameters
+    ----------
+    method
+        An instance of a subclass of `edrp.Method`.
+    replace
+        Whether to replace a method of that name which was registered before, as the cell of a notebook does that is run again.
+        Methods of this package are never replaced.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is no method, or its name is taken.
+    """
+    name = getattr(method, "name", None)
+    if not isinstance(method, Method) or not isinstance(name, str):
+        made = f": {method.__name__}()" if isinstance(method, type) else ""
+        why = f"is {described(method)}; give an instance of a subclass of edrp.Method that has a name{made}"
+        raise InvalidArgumentError([Fault("method", "", why)], "edrp.register")
+    if name in _registry():
+        ours = any(name in names for names in own("edrp.methods").values())
+        refuse_taken("edrp.register(method)", f"a method called {name!r}", ours=ours, replace=replace)
+    _registry()[name] = method
     return method
 
 
 def methods(kind: str | None = None) -> dict[str, Method]:
-    """All registered methods by name, those of other packages (entry point `edrp.methods`) included."""
+    """All registered methods by name, those of other packages (entry point `edrp.methods`) included.
+
+    Parameters
+    ----------
+    kind
+        Name of a kind of problem, for the methods that take it; None for all.
+
+    Raises
+    ------
+    EdrpError
+        When no method takes problems of that kind.
+    """
     known = {name: method for name in method_names() if (method := _registered(name))}
-    return known if kind is None else {name: method for name, method in known.items() if kind in method.kinds}
+    if kind is None:
+        return known
+    check_arguments("edrp.methods", kind=kind)
+    taking = {name: method for name, method in known.items() if kind in method.kinds}
+    if not taking:
+        kinds = sorted({name for method in known.values() for name in method.kinds})
+        raise EdrpError(f"no method takes problems of kind {kind!r}{suggestion(kind, kinds)}")
+    return taking
 
 
 def method_names() -> list[str]:

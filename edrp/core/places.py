@@ -55,6 +55,7 @@ class DocumentPlace:
     field : the innermost named field on the way.
     is_field : whether the place is that field itself, and not a member of it.
     union : the member of the first field of several forms on the way; None where there is no such field.
+    form : the type of what stands at the place, without null; None where it is not known.
     """
 
     place: tuple[str | int, ...]
@@ -62,6 +63,7 @@ class DocumentPlace:
     field: FieldInfo | None
     is_field: bool
     union: UnionMember | None
+    form: Any = None
 
     @property
     def unit(self) -> str:
@@ -94,7 +96,7 @@ def walk(document: Any, location: tuple[str | int, ...]) -> DocumentPlace:
         annotation, below = _step(owner, part)
         is_field = below is not None
         field = below or field
-    return DocumentPlace(tuple(place), owner, field, is_field, union)
+    return DocumentPlace(tuple(place), owner, field, is_field, union, _plain(annotation))
 
 
 def _step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:

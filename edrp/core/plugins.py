@@ -6,6 +6,8 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
+from edrp.core.errors import Fault, InvalidArgumentError
+
 _OWN: dict[str, str] = {}
 
 
@@ -24,6 +26,21 @@ def own(group: str) -> Any:
     ['edrp', 'latency-aware']
     """
     return resolve_name(_OWN[group])
+
+
+def refuse_taken(call: str, what: str, *, ours: bool, replace: bool) -> None:
+    """Refuse a name that is registered already, unless what is there was added by a user and is to be replaced.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Saying how to replace it, or that it takes another name.
+    """
+    if replace and not ours:
+        return
+    again = f"{call.replace(')', ', replace=True)')} puts a new definition in its place"
+    why = f"there is already {what}; {'it belongs to this package, choose another name' if ours else again}"
+    raise InvalidArgumentError([Fault("name", "", why)], call.partition("(")[0])
 
 
 def is_ours(kind: type) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
+from edrp.core.document_text import short_problem
+from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
@@ -124,6 +127,19 @@ def derived(derive: Callable[[Source], Result]) -> Callable[[Source], Result]:
     return shared
 
 
+def _why_no_decision(decision: Any) -> str:
+    """Why a value that is easily taken for a decision is none, and what would be right; empty for all others."""
+    if isinstance(decision, Solution):
+        return f"is a {decision.kind}; give a decision about this problem, or a solution of it"
+    if isinstance(decision, str | os.PathLike):
+        return "is the name of a file; edrp.load_solution(path) reads a solution"
+    if decision is None:
+        return "is None; a solution without a decision has none"
+    if isinstance(decision, dict) and str(decision.get("kind", "")).endswith("-solution"):
+        return "is the document of a solution; edrp.load_solution(path) makes a solution of its file"
+    return ""
+
+
 SolutionType = TypeVar("SolutionType", bound=Solution, covariant=True)
 
 
@@ -173,14 +189,21 @@ class Problem(Document):
         """Evaluate a decision with plain code that shares nothing with any method."""
 
     def read_decision(self, decision: Any, place: str = "decision") -> Any:
-        """Read a decision about this problem, which may be given as plain dicts and lists; `place` is named in errors.
+        """Read a decision about this problem, which may be a solution or plain dicts and lists; `place` is named in errors.
 
         Raises
         ------
         InvalidInstanceError
             When it is no decision, or names what the problem does not have; every fault with its place.
         """
-        read = read_as(self.decision_type, decision, place)
+        if isinstance(decision, Solution) and decision.kind == f"{self.kind}-solution":
+            decision = decision.decision
+        try:
+            read = read_as(self.decision_type, decision, place)
+        except InvalidInstanceError:
+            if why := _why_no_decision(decision):
+                raise InvalidInstanceError([Fault(place, "", why)]) from None
+            raise
         faults = Faults(self.kind)
         self._check_decision(read, place, faults)
         try:
@@ -195,6 +218,9 @@ class Problem(Document):
     @abstractmethod
     def solution(self, decision: Any, fields: dict[str, Any]) -> Solution:
         """The solution that a checked decision (or None) makes; `fields` are those of every `Solution`."""
+
+    def __repr__(self) -> str:
+        return short_problem(self)
 
     def _repr_html_(self) -> str:
         """The HTML that notebooks show."""

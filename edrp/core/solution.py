@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema
 
 from edrp.core.document import Name, NonNegative, Outcome
 from edrp.core.errors import EdrpError
-from edrp.core.files import write_whole
+from edrp.core.files import save_text, write_whole
 from edrp.core.plugins import own
 from edrp.core.tolerances import SAME_VALUE
 
@@ -181,9 +181,15 @@ class Solution(Outcome):
         """The solution document (JSON)."""
         return self.model_dump(mode="json")
 
-    def save(self, path: str | Path) -> None:
-        """Write the solution document; the file appears whole or not at all."""
-        write_json(Path(path), self.to_document())
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the solution document; the file appears whole or not at all.
+
+        Raises
+        ------
+        UnwritableError
+            When a file that holds something else is there, which `force` replaces, or none can be written there.
+        """
+        save_text(path, _json_text(self.to_document()), force=force)
 
     def _repr_html_(self) -> str:
         """The HTML that notebooks show."""
@@ -230,7 +236,11 @@ def describe_units(units: Mapping[str, str]) -> str:
 
 def write_json(path: Path, document: dict[str, Any], *, replace: bool = True) -> None:
     """Write a document as JSON; the file appears whole or not at all, and in the place of another one only with `replace`."""
-    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", replace=replace)
+    write_whole(path, _json_text(document), replace=replace)
+
+
+def _json_text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def resolution(objective: float) -> float:

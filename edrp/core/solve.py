@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
 
+from edrp.core.arguments import check_arguments
 from edrp.core.budget import Clock, deadline, interruptible, now, running
 from edrp.core.certificates import MAX_WORK, CertificateRequest, with_certificate
 from edrp.core.claims import contradiction, left_alone, refutation
 from edrp.core.combining import PROVEN, combined
 from edrp.core.compiling import compilation
-from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, VerificationError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationError
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
@@ -25,7 +25,6 @@ from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
 from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
-from edrp.core.wording import shown
 
 
 def checked(problem: Solvable[Any], answer: Answer, gap: float = OPTIMALITY_GAP) -> tuple[Evaluation | None, str]:
@@ -188,12 +187,27 @@ def solve(
     ------
     UnsupportedProblemError
         The method cannot express the problem.
+    InvalidArgumentError
+        An argument is not what it should be, such as a limit that is text.
     InvalidInstanceError
-        `start` is no decision about the problem, or a limit is no number of at least 0.
+        `start` is no decision about the problem, or a parameter is not one of the method.
     VerificationError
         The method contradicts itself or the evaluator: a defect.
     """
-    check_limits(time_limit=time_limit, work_limit=work_limit)
+    check_arguments(
+        "edrp.solve",
+        problem=problem,
+        method=method,
+        program=program,
+        time_limit=time_limit,
+        work_limit=work_limit,
+        gap=gap,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+        certify=certify,
+        **{name: value for name, value in parameters.items() if name == "options"},
+    )
     decision = None if start is None else problem.read_decision(start, "start")
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
@@ -222,30 +236,6 @@ def _told(progress: Progress | None, run: Clock) -> Progress | None:
             run.interrupt()
 
     return told
-
-
-def check_limits(**limits: float | None) -> None:
-    """Refuse limits that are no numbers of at least 0; infinite is none.
-
-    Raises
-    ------
-    InvalidInstanceError
-        Naming the limit and its value.
-
-    Examples
-    --------
-    >>> check_limits(work_limit=-1.0)
-    Traceback (most recent call last):
-    edrp.core.errors.InvalidInstanceError: 1 fault in the input
-      work_limit: must be a number of at least 0, or None for no limit (got -1.0)
-    """
-    faults = [
-        Fault(name, shown(limit), "must be a number of at least 0, or None for no limit")
-        for name, limit in limits.items()
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) >= 0)
-    ]
-    if faults:
-        raise InvalidInstanceError(faults)
 
 
 def _about_limits(answer: Answer, run: Clock, name: str, options: Options, compiling: Iterable[str]) -> Answer:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -121,7 +121,10 @@ class _PydanticFault:
     @property
     def follows_from_others(self) -> bool:
         """A list counts as too short when its members are at fault; those are reported already."""
-        return bool(self.item["type"] == "too_short") and len(self.item["input"]) >= self.item["ctx"]["min_length"]
+        given = self.item["input"]
+        if self.item["type"] != "too_short" or not isinstance(given, Sized):
+            return False
+        return bool(len(given) >= self.item["ctx"]["min_length"])
 
     def fault(self) -> Fault:
         kind, value, context = self.item["type"], self.item["input"], self.item.get("ctx", {})
@@ -156,8 +159,19 @@ class _PydanticFault:
         elif kind == "string_too_long":
             why = f"must have at most {context['max_length']} characters"
         else:
-            why = PLAIN.get(kind, self.item["msg"])
+            why = PLAIN.get(kind, self.item["msg"]) + self._example()
         return why + (", or left out" if self.place_in_document.nullable and self.place_in_document.union is None else "")
+
+    def _example(self) -> str:
+        """How names are written where documents are expected; empty for other mistakes."""
+        value, form = self.item["input"], self.place_in_document.form
+        fields = getattr(get_args(form)[0] if get_args(form) else form, "model_fields", {})
+        if isinstance(value, str) and "name" in fields:
+            return f", such as {shown({'name': value})}"
+        if isinstance(value, dict) and "name" in fields and self.item["type"] in ("list_type", "tuple_type"):
+            return f", such as [{shown({'name': next(iter(value), '')})}]"
+        ends = value if isinstance(value, list | tuple) and len(value) == 2 and "source" in fields else ()
+        return f", such as {shown(dict(zip(('source', 'target'), ends, strict=True)))}" if ends else ""
 
 
 def _one_per_union(faults: list[_PydanticFault]) -> list[_PydanticFault]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edrp.core.arguments import check_arguments
 from edrp.core.document import named_resources
 from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.plugins import own
@@ -179,6 +180,7 @@ def explain(
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
+    check_arguments("edrp.explain", problem=problem, time_limit=time_limit)
     if not isinstance(problem, PlacementProblem):
         others = (
             "edrp.explanations.rescale.explain_rescale takes it" if problem.kind == "rescale" else "solution.explore shows it"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edrp.cli.display.explanation import Part, explained_parts
@@ -11,7 +10,6 @@ from edrp.cli.display.rescale_explanation import explained_rescale_parts
 from edrp.cli.display.solution import verdict
 from edrp.cli.terminal import table
 from edrp.core.document import Document
-from edrp.core.errors import visible
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
@@ -19,10 +17,7 @@ from edrp.explanations.placement import Explanation
 from edrp.explanations.rescale import RescaleExplanation
 from edrp.migration.rescale.shares import range_text
 from edrp.report.setting import unit_text
-from edrp.report.tables import Table
-
-MAX_CELL = 300
-"""Characters of a cell that are shown; more of them stand for a document that is better opened as a file."""
+from edrp.report.tables import html_parts
 
 
 def html_of(value: Problem | Solution | Explanation | RescaleExplanation, problem: Problem | None = None) -> str:
@@ -34,10 +29,11 @@ def html_of(value: Problem | Solution | Explanation | RescaleExplanation, proble
     (True, True)
     """
     if isinstance(value, Problem):
-        return _html(f"Problem of kind {value.kind}", _problem_parts(value))
+        return html_parts(f"Problem of kind {value.kind}", _problem_parts(value))
     if isinstance(value, Solution):
-        return _html(verdict(value), _solution_parts(value, problem))
-    return _html("Explanation", _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value))
+        return html_parts(verdict(value), _solution_parts(value, problem))
+    parts = _rescale_parts(value) if isinstance(value, RescaleExplanation) else _explanation_parts(value)
+    return html_parts("Explanation", parts)
 
 
 def _problem_parts(problem: Problem) -> Iterator[Part]:
@@ -93,24 +89,3 @@ def _rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
     ]
     yield table(("operator", "node", "tasks"), ranges)
     yield from explained_rescale_parts(explanation)
-
-
-def _html(title: str, parts: Iterable[Part]) -> str:
-    shown = "\n".join(_table(part) if isinstance(part, Table) else f"<p>{_safe(str(part))}</p>" for part in parts)
-    return f"<div>\n<p><strong>{_safe(title)}</strong></p>\n{shown}\n</div>"
-
-
-def _table(part: Table) -> str:
-    """A table of the terminal with its caption, header and cells."""
-    sides = [f' style="text-align: {"right" if name in part.right else "left"}"' for name in part.columns]
-    header = "".join(f"<th{side}>{_safe(name)}</th>" for side, name in zip(sides, part.columns, strict=True))
-    body = "".join(
-        f"<tr>{''.join(f'<td{side}>{_safe(cell)}</td>' for side, cell in zip(sides, row, strict=True))}</tr>" for row in part.rows
-    )
-    caption = f"<caption>{_safe(part.caption)}</caption>" if part.caption else ""
-    return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _safe(text: str) -> str:
-    """Text of which a browser executes nothing."""
-    return escape(visible(text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"))

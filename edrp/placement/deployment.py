@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, RootModel, field_validator
 
 from edrp.core.document import Name, _DocumentMeta
+from edrp.core.document_text import MAX_DECISION, short
 from edrp.core.problem import read_as
 
 ActionKind = Literal["migration", "scale-out", "scale-in"]
@@ -79,6 +80,9 @@ class Deployment(  # type: ignore[misc]  # the iterators of a model and of a map
 
     def __len__(self) -> int:
         return len(self.root)
+
+    def __repr__(self) -> str:
+        return short(self, MAX_DECISION)
 
     def __repr_args__(self) -> Any:
         yield None, self.root  # not `root=`: so that it can be pasted into a program

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.core.solve import solve
 from edrp.core.tolerances import FRONT_STEP, ZERO_METRIC
 from edrp.placement.edrp import EdrpProblem, EdrpSolution, Weights
@@ -74,8 +75,8 @@ def pareto_front(
     >>> [(cost, round(peak, 3)) for cost, peak in front.values], front.complete
     ([(1.0, 0.8), (2.0, 0.4), (3.0, 0.267)], True)
     """
-    if points is not None and points < 2:
-        raise ValueError(f"a front has at least its two ends, got points={points}")
+    check_arguments("edrp.pareto_front", problem=problem, first=first, second=second, points=points, method=method)
+    refuse_other_kinds("edrp.pareto_front", problem, EdrpProblem)
     start = _ordered(problem, first, second)
     found = [solve(start, method, **options)]
     if found[0].status == "infeasible":

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from edrp.core.arguments import check_arguments, refuse_other_kinds
 from edrp.placement.application import Operator
 from edrp.placement.deployment import Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem
@@ -87,6 +88,8 @@ def predict_throughput(problem: EdrpProblem, deployment: DeploymentLike) -> Thro
     >>> apart.share
     1.0
     """
+    check_arguments("edrp.predict_throughput", problem=problem)
+    refuse_other_kinds("edrp.predict_throughput", problem, EdrpProblem)
     placed: Deployment = problem.read_decision(deployment, "deployment")
     loads = node_loads(problem, placed)
     slowest = {name: min((load.carried for load in loads if load.node == name), default=1.0) for name in problem.network.by_name}

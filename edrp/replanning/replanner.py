@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from edrp.core.arguments import check_arguments
 from edrp.core.document import Name, NonNegative, Positive
 from edrp.core.problem import read_as
 from edrp.core.solve import solve
@@ -94,6 +95,7 @@ class Replanner:
     """
 
     def __init__(self, problem: LatencyAwareProblem, policy: ReplanningPolicy | None = None, *, seed: int = 0) -> None:
+        check_arguments("edrp.Replanner", problem=problem, seed=seed)
         self.problem = problem.replace(current=None)
         self.policy = ReplanningPolicy() if policy is None else policy
         self._running = problem.current

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
+
+from edrp.core.errors import visible
+
+MAX_CELL = 300
+"""Characters of a cell of a notebook; more of them stand for a document that is better opened as a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +94,26 @@ def markdown_table(table: Table) -> str:
 def _in_one_line(cell: str) -> str:
     first, *rest = cell.split("\n")
     return f"{first} ({'; '.join(rest)})" if rest else first
+
+
+def html_parts(title: str, parts: Iterable[object]) -> str:
+    """Tables and sentences as HTML for a notebook; every text in them is escaped."""
+    shown = "\n".join(_html_table(part) if isinstance(part, Table) else f"<p>{_safe(str(part))}</p>" for part in parts)
+    return f"<div>\n<p><strong>{_safe(title)}</strong></p>\n{shown}\n</div>"
+
+
+def _html_table(table: Table) -> str:
+    """A table with its caption, header and cells."""
+    sides = [f' style="text-align: {"right" if name in table.right else "left"}"' for name in table.columns]
+    header = "".join(f"<th{side}>{_safe(name)}</th>" for side, name in zip(sides, table.columns, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{side}>{_safe(cell)}</td>' for side, cell in zip(sides, row, strict=True))}</tr>"
+        for row in table.rows
+    )
+    caption = f"<caption>{_safe(table.caption)}</caption>" if table.caption else ""
+    return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _safe(text: str) -> str:
+    """Text of which a browser executes nothing."""
+    return html.escape(visible(text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"))

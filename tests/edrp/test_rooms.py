@@ -81,7 +81,9 @@ def test_rooms_of_one_floor_do_not_import_one_another(house):
 LABORATORY = "edrp.validation"
 REGISTRY = "edrp/method_modules.py"
 """The file that names simulated policies."""
-OPENING = {REGISTRY, *(f"edrp/cli/{name}.py" for name in ("reproduce", "benchmark", "demo"))}
+NAMES = "edrp/__init__.py"
+"""The list of public names, one of which is `edrp.benchmark`; it is imported when it is used."""
+OPENING = {REGISTRY, NAMES, *(f"edrp/cli/{name}.py" for name in ("reproduce", "benchmark", "demo"))}
 """Files of the product that may name the laboratory, next to the commands that simulate."""
 
 

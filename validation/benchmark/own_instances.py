@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import Instance
@@ -44,11 +45,21 @@ def own_suite(paths: Sequence[str | Path]) -> Suite:
     InvalidInstanceError
         When a path does not exist, cannot be read or holds no instance, or when names are repeated.
     """
-    instances = read_instances(_named_apart([(Path(path), read_instances(path)) for path in paths]))
-    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or methods(kind))
-    places = ", ".join(str(path) for path in paths)
+    named = _named_apart([(Path(path), read_instances(path)) for path in paths])
+    return instances_suite(named, ", ".join(str(path) for path in paths))
+
+
+def instances_suite(source: Any, origin: str) -> Suite:
+    """A suite of the instances of anything that `read_instances` takes; the origin is part of its summary."""
+    instances = read_instances(source)
+    chosen = dict.fromkeys(name for kind in _kinds(instances) for name in KIND_METHODS.get(kind) or _methods(kind))
     pairs = [(instance.id, instance.text) for instance in instances]
-    return Suite("own instances", f"instances from {places}", lambda data: pairs, tuple(chosen) or ("auto",))
+    return Suite("own instances", f"instances from {origin}", lambda data: pairs, tuple(chosen) or ("auto",))
+
+
+def _methods(kind: str) -> list[str]:
+    """All methods that take problems of a kind; none of an unknown one, whose instances fail."""
+    return [name for name, method in methods().items() if kind in method.kinds]
 
 
 def _named_apart(sources: Iterable[tuple[Path, list[Instance]]]) -> list[Instance]:

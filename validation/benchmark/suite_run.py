@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -108,7 +108,30 @@ def run_benchmark(
     """
     require_report_packages()
     refuse_folder(out, WRITTEN, force=force)
-    rows = Path(out) / ROWS
+    rows, instances, settings = solve_suite(suite, Path(out) / ROWS, data=data, progress=progress, **options)
+    return write_benchmark(rows, instances, Path(out), suite, settings, command, force=force)
+
+
+class SuiteRows(NamedTuple):
+    """Rows of a suite (`RESULT_SCHEMA`), its instances by id, and how the rows were made, for the report."""
+
+    rows: pa.Table
+    instances: dict[str, Problem | str]
+    settings: dict[str, str]
+
+
+def solve_suite(
+    suite: Suite,
+    folder: Path | None,
+    *,
+    data: str | Path | None = None,
+    progress: Any = None,
+    **options: Unpack[BenchmarkOptions],
+) -> SuiteRows:
+    """Solve all instances of a suite with all its methods; rows are kept in a folder and continued there, where there is one.
+
+    The other parameters and errors are those of `run_benchmark`.
+    """
     tried: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     work_limit = tried.get("work_limit")
     time_limit = tried.get("time_limit", suite.time_limit if work_limit is None else None)
@@ -120,13 +143,13 @@ def run_benchmark(
     if suite.needs_data and data is None:
         raise InvalidInstanceError([Fault("data", "", f"suite {suite.name!r} needs a folder of data")])
     instances = dict(suite.instances(None if data is None else Path(data)))
-    if not rows.exists():
+    if folder is None or not folder.exists():
         warm_up(choices, {_kind(instance) for instance in instances.values()})
     where = {"spark": tried["spark"]} if "spark" in tried else {"n_jobs": tried.get("n_jobs")}
-    solve_batch(instances, [choice.method for choice in choices], out=rows, seed=seeds, progress=progress, **limits, **where)
-    found = _rows_of_choices(read_rows(rows), choices, seeds)
-    settings = _settings(suite, choices, seeds, limits, tried.get("spark"))
-    return write_benchmark(found, instances, Path(out), suite, settings, command, force=force)
+    names = [choice.method for choice in choices]
+    solved = solve_batch(instances, names, out=folder, seed=seeds, progress=progress, **limits, **where)
+    rows = solved if folder is None else _rows_of_choices(read_rows(folder), choices, seeds)
+    return SuiteRows(rows, instances, _settings(suite, choices, seeds, limits, tried.get("spark")))
 
 
 def _settings(

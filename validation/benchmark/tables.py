@@ -34,6 +34,23 @@ def method_labels(summary: pd.DataFrame) -> dict[str, str]:
     }
 
 
+def summary_table(kind: str, summary: pd.DataFrame) -> Table:
+    """What a terminal and a notebook show of the methods on one kind of problem."""
+    labels = method_labels(summary)
+    shares = ("solved", "proven", "common_median_gap", "common_mean_gap", "common_worst_gap")
+    rows = tuple(
+        (
+            labels[str(method)],
+            *(percent(own[name]) for name in shares),
+            duration(own["median_seconds"]),
+            str(int(own["failed"])),
+        )
+        for method, own in summary.iterrows()
+    )
+    columns = ("method", "feasible", "proven", "median gap", "mean gap", "worst gap", "median time", "failed")
+    return Table(f"kind {kind}", columns, rows, columns[1:])
+
+
 def quality_table(summary: pd.DataFrame) -> Table:
     """Shares by method, and gaps on the instances that all methods answered."""
     labels, shares = method_labels(summary), ("solved", "proven", "optimal", "near")

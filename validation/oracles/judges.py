@@ -9,7 +9,10 @@ from fractions import Fraction
 from itertools import count as counter
 from typing import Any
 
-import edrp
+from edrp.core.errors import InvalidInstanceError
+from edrp.core.instances import loads
+from edrp.core.methods import get_method
+from edrp.core.solve import solve
 from edrp.core.tolerances import SAME_VALUE
 from edrp.datasets.families.tiny import tiny_document
 from edrp.validation.oracles.enactment.judges import host_values, judge_hosts, judge_leases, lease_values
@@ -30,8 +33,8 @@ def tiny_problems(kind: str, first: int, count: int) -> Iterator[tuple[int, str]
     """Seeds from `first` on, and texts, of so many tiny problems without faults."""
     for seed in counter(first):
         text = json.dumps(tiny_document(kind, seed))
-        with suppress(edrp.errors.InvalidInstanceError):
-            edrp.loads(text)
+        with suppress(InvalidInstanceError):
+            loads(text)
             yield seed, text
             count -= 1
         if not count:
@@ -44,15 +47,15 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
     Statuses, objectives, metrics and feasibility of decisions, that none is better than the optimum, that bounds hold, and that
     exact methods find it.
     """
-    document, problem = read(text), edrp.loads(text)
+    document, problem = read(text), loads(text)
     _, values, _ = JUDGES[problem.kind]
     optimum = min(values(document), default=None)
     for name in methods:
-        method = edrp.methods()[name]
+        method = get_method(name)
         if method.refusal(problem) is None:
             exact = method.resolve(problem).exact
             limit = None if exact else work_limit
-            solution = edrp.solve(problem, name, work_limit=limit)
+            solution = solve(problem, name, work_limit=limit)
             answer = read(json.dumps(solution.to_document()))
             said = _wrong(document, answer, optimum, problem.resolution, exact)
             yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in said)

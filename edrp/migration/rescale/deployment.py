@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, _DocumentMeta
+from edrp.core.document_text import MAX_DECISION, short
 from edrp.migration.intervals import Index, Interval, tasks_text, uncovered, uncovered_text
 from edrp.migration.rescale.documents import KeyedApplication, KeyedTasks
 from edrp.placement.deployment import Deployment
@@ -60,6 +61,9 @@ class KeyedDeployment(RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self.root.items())))
+
+    def __repr__(self) -> str:
+        return short(self, MAX_DECISION)
 
     def __repr_args__(self) -> Any:
         yield None, self.root

@@ -104,7 +104,7 @@ def production_rows(
     warm = True
     for name, text in production_instances(data, kind="latency-aware"):
         try:
-            problem = loads(text)
+            problem = loads(text, kind=LatencyAwareProblem)
         except InvalidInstanceError as error:
             yield TopologyRow(name, refused="; ".join(str(fault) for fault in error.faults))
             continue
