@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
+from edrp.core.errors import Fault, ProblemWarning
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
@@ -204,6 +207,34 @@ class Problem(Document):
         """Why no decision is feasible, in words; empty where the kind cannot tell without solving."""
         return ()
 
+    def warnings(self) -> tuple[Fault, ...]:
+        """What the problem states without any effect, and numbers that look like those of another unit, with their places.
+
+        Such a problem is valid, but probably not what was meant. `edrp.solve` warns of it, and `--strict` refuses it.
+
+        Examples
+        --------
+        >>> from edrp import LatencyAwareProblem
+        >>> problem = LatencyAwareProblem(application={"operators": [{"name": "read"}]}, network={"nodes": [{"name": "edge"}]})
+        >>> [fault.sentence for fault in problem.warnings()]
+        ['application has no load: no operator has an external_rate, and no stream a rate']
+        """
+        return tuple(self._warnings())
+
+    def _warnings(self) -> Iterator[Fault]:
+        """Yield what `warnings` gives; a kind adds its own to those of its base."""
+        return iter(())
+
+
+def warn_about(problem: Solvable[Any]) -> None:
+    """Warn of a problem (`Problem.warnings`) on behalf of the public function that calls this, at the line that called it.
+
+    Where that line belongs to this package, nothing is said: it solves a variant of a problem of which its own caller was warned.
+    """
+    if sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] != "edrp":
+        for fault in problem.warnings():
+            warnings.warn(ProblemWarning(fault.sentence), stacklevel=3)
+
 
 class Solvable(Protocol[SolutionType]):
     """A problem, as `solve` sees it: the type of its solutions follows from its own."""
@@ -237,4 +268,8 @@ class Solvable(Protocol[SolutionType]):
 
     def clashes(self) -> tuple[str, ...]:
         """Why no decision is feasible, in words."""
+        ...
+
+    def warnings(self) -> tuple[Fault, ...]:
+        """What the problem states without any effect or in an unlikely unit."""
         ...

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
@@ -25,6 +26,7 @@ from edrp.enactment.containers import (
     overfull,
     used_resources,
 )
+from edrp.placement.problem_warnings import unreached_operators
 
 
 class EnactmentWeights(Document):
@@ -187,9 +189,28 @@ class EnactmentProblem(Problem):
         """The hosts."""
         return EnactmentSolution.model_construct(**fields, hosts=decision)
 
+    def _warnings(self) -> Iterator[Fault]:
+        yield from unreached_operators(self.application, (name for name, items in self.queues.items() if items))
+        given = self.weights.model_fields_set if "weights" in self.model_fields_set else set()
+        if "host_cost" in given and self.weights.host_cost and not any(host_type.price for host_type in self.host_types):
+            yield Fault("weights.host_cost", f"{self.weights.host_cost:g}", "has no effect: no host type has a price")
+        if "violations" in given and self.weights.violations and not self.penalty:
+            yield Fault("weights.violations", f"{self.weights.violations:g}", "has no effect: penalty is 0")
+        elif why := never_late(self):
+            for place, value in (("weights.violations", self.weights.violations), ("penalty", self.penalty)):
+                if value and place.removeprefix("weights.") in given | self.model_fields_set:
+                    yield Fault(place, f"{value:g}", f"has no effect: {why}")
+
     def clashes(self) -> tuple[str, ...]:
         """The limits that leave no room for the instances that the load needs."""
         return hosting_clashes(self.application, self.host_types, self.minimum_instances)
+
+
+def never_late(problem: Any) -> str:
+    """Why no item is ever late, in words: none waits, and the load must be served; empty where some may be."""
+    if problem.utilisation is None or any(problem.queues.values()):
+        return ""
+    return "no items wait in `queues`, and as `utilisation` is not null all others are served"
 
 
 def fewest_instances(operator: ContainerOperator, load: float, utilisation: float | None) -> int:

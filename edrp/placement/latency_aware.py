@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
+from edrp.core.errors import Fault
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
 from edrp.placement.application import Topology
@@ -123,6 +124,19 @@ class LatencyAwareProblem(PlacementProblem):
         """The deployment and the actions that lead to it from the current one."""
         actions = () if decision is None or self.current is None else self.current.actions_to(decision)
         return LatencyAwareSolution.model_construct(**fields, deployment=decision, actions=actions)
+
+    def weight_name(self, metric: str) -> str:
+        """Name of a metric's weight in `weights`."""
+        return WEIGHTS_BY_METRIC[metric]
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from super()._warnings()
+        needed = {name for operator in self.application.operators for name in named_resources(operator.resources)}
+        limited = {name for node in self.network.nodes for name in named_resources(node.resources or {})}
+        for name, share in self.utilisation.items() if "utilisation" in self.model_fields_set else ():
+            if share < 1 and name not in needed & limited:
+                why = f"no node states what it has of {name}" if name in needed else f"no operator needs any {name}"
+                yield Fault(f"utilisation.{name}", f"{share:g}", f"has no effect: {why}")
 
     def clashes(self) -> tuple[str, ...]:
         """Which resource is short, and by how much."""
