@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -226,14 +226,19 @@ class Problem(Document):
         return iter(())
 
 
-def warn_about(problem: Solvable[Any]) -> None:
-    """Warn of a problem (`Problem.warnings`) on behalf of the public function that calls this, at the line that called it.
+def warning_texts(problem: Solvable[Any]) -> Iterator[str]:
+    """What a problem states without effect or in an unlikely unit, in words; found when the first one is asked for."""
+    yield from (fault.sentence for fault in problem.warnings())
 
-    Where that line belongs to this package, nothing is said: it solves a variant of a problem of which its own caller was warned.
+
+def warn_caller(sentences: Iterable[str]) -> None:
+    """Give each sentence as a `ProblemWarning` of the line that called the public function which calls this.
+
+    Where that line is in this package, nothing is asked for or given: its own caller is told, or it solves a mere variant.
     """
     if sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] != "edrp":
-        for fault in problem.warnings():
-            warnings.warn(ProblemWarning(fault.sentence), stacklevel=3)
+        for sentence in sentences:
+            warnings.warn(ProblemWarning(sentence), stacklevel=3)
 
 
 class Solvable(Protocol[SolutionType]):

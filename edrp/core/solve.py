@@ -21,7 +21,7 @@ from edrp.core.errors import Fault, InvalidInstanceError, OutOfTimeError, Verifi
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
-from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_about
+from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_caller, warning_texts
 from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
@@ -194,8 +194,8 @@ def solve(
         The method contradicts itself or the evaluator: a defect.
     """
     check_limits(time_limit=time_limit, work_limit=work_limit)
-    warn_about(problem)
     decision = None if start is None else problem.read_decision(start, "start")
+    warn_caller(warning_texts(problem))
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
         options = Options(time_limit, gap, seed, threads, program, decision, _told(progress, run), parameters, work_limit)

@@ -90,7 +90,7 @@ class Downtime(PlainMetric):
             return ""
         missing = list(dict.fromkeys(carrier.rate_place for carrier in carriers))
         if missing:
-            return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given"
+            return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given, so that what moves takes no time"
         return "no operator has a state_size, and synchronisation_time, network.store.delay and spawn_time of nodes are 0"
 
     def moving_for_nothing(self, problem: Any) -> Iterator[Fault]:
