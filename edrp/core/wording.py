@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -102,6 +102,20 @@ def suggestion(word: object, known: Iterable[str]) -> str:
         return f"; did you mean '{close}'?"
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return f"; there are {', '.join(names[:MAX_LISTED])}{more}" if names else ""
+
+
+MAX_NAMES = 5
+"""Largest number of names that a sentence lists one by one."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names as a sentence lists them, and how many more there are.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed([str(number) for number in range(9)])
+    ('a', 'a, b and c', '0, 1, 2, 3, 4 and 4 more')
+    """
+    shown = [*names[:MAX_NAMES], *([f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from edrp.core.usual import (
     MAX_USUAL_RESPONSE_TIME,
     long_times,
 )
+from edrp.core.wording import listed
 from edrp.placement.application import StreamGraph
 from edrp.placement.graph_walks import Successors, successors
 from edrp.placement.metrics import Downtime
@@ -102,7 +103,7 @@ def unreached_operators(application: StreamGraph, waiting: Iterable[str] = ()) -
     left = [(index, operator.name) for index, operator in enumerate(application.operators) if operator.name not in reached]
     if left:
         (index, first), others = left[0], [name for _, name in left[1:]]
-        which = f"which no load reaches, like {_listed(others)}" if others else "which no load reaches"
+        which = f"which no load reaches, like {listed(others)}" if others else "which no load reaches"
         without = "no operator upstream of them" if others else "neither it nor an operator upstream of it"
         why = f"is {first}, {which}: {without} has an external_rate{_reversal(application, targets)}"
         yield Fault(f"application.operators[{index}]", first, why)
@@ -113,10 +114,4 @@ def _reversal(application: StreamGraph, targets: Successors) -> str:
     sources = [operator.name for operator in application.operators if operator.external_rate]
     if not application.streams or not sources or any(targets[name] for name in sources):
         return ""
-    return f"; no stream leaves {_listed(sources)}: are the streams the wrong way round?"
-
-
-def _listed(names: list[str]) -> str:
-    """The first five names, and how many more there are."""
-    shown = [*names[:5], f"{len(names) - 5} more"] if len(names) > 5 else names
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return f"; no stream leaves {listed(sources)}: are the streams the wrong way round?"
