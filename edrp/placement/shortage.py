@@ -48,9 +48,7 @@ def homeless_operators(problem: Any) -> Iterator[str]:
                 break
         else:
             needs = listed([f"{resource} {amount:.6g}" for resource, amount in need.items()])
-            offers = listed(
-                [f"{node} {resource} {usable(problem, node, str(resource)):.6g}" for node, resource in lacking.items()]
-            )
+            lacks = [f"{node} has {usable(problem, node, str(name)):.6g} {name}" for node, name in lacking.items()]
             yield f"{operator.name}: a replica needs {needs}, which no {what} offers together ({listed(lacks)})"
 
 
