@@ -108,13 +108,13 @@ MAX_NAMES = 5
 """Largest number of names that a sentence lists one by one."""
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = MAX_NAMES) -> str:
     """The first names as a sentence lists them, and how many more there are.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed([str(number) for number in range(9)])
     ('a', 'a, b and c', '0, 1, 2, 3, 4 and 4 more')
     """
-    shown = [*names[:MAX_NAMES], *([f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else [])]
+    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 

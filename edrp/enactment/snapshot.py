@@ -10,10 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
-from edrp.core.errors import Fault
+from edrp.core.errors import Fault, numbered
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.wording import listed
 from edrp.enactment.containers import (
     ContainerApplication,
     ContainerOperator,
@@ -254,12 +255,21 @@ def hosting_clashes(
         for name, amount in named_resources(operator.resources).items():
             needed[name] = needed.get(name, 0.0) + instances[operator.name] * amount
     offered = {name: math.fsum(_offered_in_all(host_type, name) for host_type in host_types) for name in needed}
+    limited = [f"{host_type.limit} of {host_type.name}" for host_type in host_types if host_type.limit is not None]
     clashes = [
-        f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
+        f"{name}: {listed(_takers(application, instances, name), 3)} take {amount:.6g}, "
+        f"all hosts within their limits ({listed(limited)}) offer {offered[name]:.6g}"
         for name, amount in needed.items()
         if amount > offered[name] * (1 + LIMIT_SLACK)
     ]
     return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
+
+
+def _takers(application: ContainerApplication, instances: dict[str, int], resource: str) -> list[str]:
+    """The operators that need a resource, with the number of their instances, those that take the most first."""
+    takes = {o.name: instances[o.name] * named_resources(o.resources).get(resource, 0.0) for o in application.operators}
+    ranked = sorted(filter(takes.__getitem__, takes), key=lambda name: -takes[name])
+    return [f"{numbered(instances[name], 'instance')} of {name}" for name in ranked]
 
 
 def _offered_in_all(host_type: HostType, resource: str) -> float:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
-from edrp.core.errors import Fault
+from edrp.core.errors import Fault, numbered
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
@@ -278,7 +278,8 @@ class LinkAllocationProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """Name the flows that must keep a dedicated route and find none, each considered alone."""
         lost = tuple(
-            f"keep: no route of flow {flow.name} with at most {max_links} link{'s' * (max_links > 1)} has {flow.rate:.6g} bytes/s"
+            f"keep: no route of flow {flow.name} from {flow.source} to {flow.target} with at most "
+            f"{numbered(max_links, 'link')} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
             for max_links in [self._route_limit(flow)]
             if flow.route is not None and not self._routable(flow, max_links)

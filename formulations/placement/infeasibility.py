@@ -223,12 +223,14 @@ def _min_stable_replicas(problem: EdrpProblem, operator: Operator) -> int:
 
 
 def _short(problem: EdrpProblem) -> tuple[str, ...]:
-    """Nodes with too little room for the fewest replicas that must run there, and the loads that need so many."""
+    """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
     operators = problem.application.by_name
     needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
     found = list(shortages(problem, needed))
-    loaded = dict.fromkeys(name for short in found for name in short.operators if needed[name] > operators[name].min_replicas)
-    return (*(_load(problem, operators[name], needed[name]).text for name in loaded), *(short.text for short in found))
+    involved = [operators[name] for name in dict.fromkeys(name for short in found for name in short.operators)]
+    asked = [_load(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
+    asked += [_min_replicas(o) for o in involved if needed[o.name] == o.min_replicas > 1]
+    return (*(demand.text for demand in asked), *(short.text for short in found))
 
 
 def _overloaded(problem: EdrpProblem) -> list[str]:

@@ -59,7 +59,7 @@ def test_clashing_limits_are_named_together():
     found = explain_infeasibility(problem, proofs)
     assert found == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
-        "resources of the nodes: the nodes offer 4 in all, the operators need at least 3",
+        "resources of the nodes: edge 2 and cloud 2; the operators need at least 3 (reader 1 and parser 2)",
         "limits.response_time: 0.03 s; it is at least 0.04 s",
     )
 
@@ -74,7 +74,9 @@ def test_an_overloaded_operator_is_reported_alone():
 def test_an_operator_that_fits_nowhere_is_reported_alone():
     nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
     problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem, proofs) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
+    assert explain_infeasibility(problem, proofs) == (
+        "resources of reader: a replica needs 1, no candidate offers more than the 0.5 of edge (0.5 short)",
+    )
 
 
 def test_least_availability_is_a_limit_from_below():
