@@ -62,6 +62,7 @@ class BatchOptions(TypedDict, total=False):
     work_limit: float | None
     gap: float
     certify: bool
+    strict: bool
     seed: int | Iterable[int]
     kill_after: float | None
     progress: Report | None

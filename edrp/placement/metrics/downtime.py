@@ -102,7 +102,7 @@ class Downtime(PlainMetric):
             why = f"has no effect: {state.rate_place} is not given, so that state moves in no time"
             yield Fault(state.size_place, f"{state.size:g}", why)
         elif state.rate is not None:
-            yield from odd_transfer(*state)
+            yield from odd_transfer(state.size, state.size_place, state.rate, state.rate_place)
 
     def operator_downtime(self, problem: Reconfiguration, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 25 (with its two cases the right way round) or, for Storm, eq. 33; in seconds."""
