@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ import pyarrow as pa
 from edrp.core.errors import EdrpError, InvalidInstanceError, ProblemTooLargeError, UnsupportedProblemError, encodable
 from edrp.core.solution import Solution
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a column changes; folders of another version are refused."""
 
 Outcome = Literal["solved", "infeasible", "nothing found", "refused", "failed"]
@@ -50,6 +51,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "found_by": (pa.string(), "full name of what found the answer, where `method` chose another"),
     "versions": (pa.map_(pa.string(), pa.string()), "of the packages that the answer depends on"),
     "notes": (_TEXTS, "sentences for the user"),
+    "warnings": (_TEXTS, "what the instance states without effect or in an unlikely unit; null where it cannot be read"),
     "trace": (_TRACE, "incumbents and bounds over time, as far as the method reports them"),
     "solution": (pa.string(), "the solution document, JSON; null where instance, method or worker failed"),
     "proof": (pa.string(), "what optimum, infeasibility or bound rest on; null where nothing is claimed"),
@@ -78,6 +80,18 @@ STOPS = {
     "interrupted": "interrupted with nothing found: ",
     "error": "the solver failed: ",
 }
+
+
+def warned_instances(rows: pa.Table) -> dict[str, int]:
+    """Each warning of the rows of a batch, with the number of instances that it is about, the most frequent first.
+
+    >>> texts = ["weights.cost has no effect: no operator and no link has a cost"]
+    >>> warned_instances(pa.table({"id": ["a", "a", "b"], "warnings": [texts, texts, []]}))
+    {'weights.cost has no effect: no operator and no link has a cost': 1}
+    """
+    warned = zip(rows["id"].to_pylist(), rows["warnings"].to_pylist(), strict=True)
+    counts = Counter(text for text, _ in {(text, name) for name, texts in warned for text in texts or ()})
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 @dataclass(slots=True)

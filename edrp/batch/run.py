@@ -15,15 +15,17 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from edrp.batch.additions import packed_additions
 from edrp.batch.cluster import solve_on_spark
-from edrp.batch.folder import ResultFolder, sorted_rows
+from edrp.batch.folder import ResultFolder, read_rows, sorted_rows
 from edrp.batch.journal import RollingJournal, result_table
 from edrp.batch.progress import BatchProgress, Report
+from edrp.batch.rows import warned_instances
 from edrp.batch.solving import Row
 from edrp.batch.source import fingerprint, read_instances
 from edrp.batch.tasks import BatchPlan, Choice, Task, read_choices, read_seeds
 from edrp.batch.worker import Worker
 from edrp.core.arguments import check_arguments
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, numbered
+from edrp.core.problem import warn_caller
 from edrp.core.tolerances import OPTIMALITY_GAP
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class BatchOptions(TypedDict, total=False):
     work_limit: float | None
     gap: float
     certify: bool
+    strict: bool
     seed: int | Iterable[int]
     kill_after: float | None
     progress: Report | None
@@ -94,6 +97,7 @@ def solve_batch(
     work_limit: float | None = None,
     gap: float = OPTIMALITY_GAP,
     certify: bool = False,
+    strict: bool = False,
     seed: int | Iterable[int] = 0,
     kill_after: float | None = None,
     progress: Report | None = None,
@@ -124,6 +128,9 @@ def solve_batch(
         Relative gap at which an incumbent counts as proven optimal.
     certify
         Whether optimal and infeasible answers get a checked certificate, where time remains for one, as in `edrp.solve`.
+    strict
+        Whether rows of instances fail of which `edrp.solve` would warn; without it each warning is given once, at the end, with
+        the number of instances. The column `warnings` has them in any case, which is all that a lazy DataFrame can give.
     seed
         Seed of the random number generators, or several. Each instance gets a seed of its own from this and its id.
     kill_after
@@ -160,11 +167,22 @@ def solve_batch(
         kill_after=kill_after,
         progress=progress,
     )
-    choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, certify=certify or None)
+    switches = {"certify": certify or None, "strict": strict or None}
+    choices = read_choices(method, time_limit=time_limit, work_limit=work_limit, gap=gap, **switches)
     plan, seeds = BatchPlan(tuple(choices), packed_additions(choices), kill_limit(kill_after, choices)), read_seeds(seed)
-    if spark is not None:
-        return solve_on_spark(spark, instances, plan, seeds, out, progress)
-    return _solve_locally(instances, plan, seeds, out, n_jobs, progress)
+    if spark is None:
+        rows = _solve_locally(instances, plan, seeds, out, n_jobs, progress)
+    else:
+        rows = solve_on_spark(spark, instances, plan, seeds, out, progress)
+    warn_caller(_warning_texts(rows, out))
+    return rows
+
+
+def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
+    """What the instances state without effect, with the number of these; nothing of a DataFrame that is not computed yet."""
+    table = rows if isinstance(rows, pa.Table) else None if out is None else read_rows(out, ("warnings",))
+    for text, count in warned_instances(table).items() if table is not None else ():
+        yield f"{text} ({numbered(count, 'instance')})"
 
 
 def _solve_locally(

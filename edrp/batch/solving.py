@@ -47,12 +47,16 @@ def _solved(task: Task, row: Row) -> Row:
         raise InvalidInstanceError([Fault("instance", "", task.instance.fault)])
     problem = loads(task.instance.text)
     row["kind"] = problem.kind
+    arguments = dict(task.choice.arguments)
+    warnings = problem.warnings()
+    row["warnings"] = [fault.sentence for fault in warnings]
+    if arguments.pop("strict", False) and warnings:
+        raise InvalidInstanceError(warnings)
     method = get_method(task.choice.name)
     if problem.kind not in method.kinds:
         why = f"method {method.name!r} takes problems of kind {', '.join(method.kinds)}, not {problem.kind}"
         raise UnsupportedProblemError(why)
     trace = Trace()
-    arguments = dict(task.choice.arguments)
     certify = arguments.pop("certify", False) and CertificateRequest(task.instance.text)
     solution = solve(problem, task.choice.name, seed=row["seed"], progress=trace, certify=certify, **arguments)
     if solution.holds_decision:

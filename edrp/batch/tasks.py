@@ -36,6 +36,7 @@ class Arguments:
     gap: Annotated[float, Field(ge=0, allow_inf_nan=False)] = OPTIMALITY_GAP
     threads: Annotated[int, Field(ge=1)] = 1
     certify: bool = False
+    strict: bool = False
 
 
 OPTIONS = tuple(field.name for field in fields(Arguments))

@@ -14,18 +14,20 @@ import typer
 
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.progress import Report
+from edrp.batch.rows import warned_instances
 from edrp.batch.source import read_instances
 from edrp.batch.tasks import read_choices
 from edrp.cli.app import ExitCode, gravest
-from edrp.cli.options import TimeLimit, WorkLimit, finite
+from edrp.cli.options import Strict, TimeLimit, WorkLimit, finite
 from edrp.cli.terminal import errors, output, say, show, table
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, numbered
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.report.progress import Count, counting
 
 SHOWN_REASONS = 20
-SUMMARISED = ("outcome", "error_type", "error_message")
+SHOWN_WARNINGS = 20
+SUMMARISED = ("outcome", "error_type", "error_message", "warnings")
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="Output folder for the rows (Parquet); the same command continues a stopped batch.")
@@ -59,6 +61,7 @@ def solve_many(
     certify: Annotated[
         bool, typer.Option("--certify", help="Store a checked certificate in the row of every optimum that has one.")
     ] = False,
+    strict: Strict = False,
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="Seed of the random number generator; may be repeated; default: 0.")
     ] = None,
@@ -86,12 +89,14 @@ def solve_many(
             work_limit=work_limit,
             gap=gap,
             certify=certify,
+            strict=strict,
             seed=seed or 0,
             kill_after=kill_after,
             progress=report,
             **where,
         )
     rows = read_rows(out, SUMMARISED)
+    print_warnings(rows)
     print_summary(rows, out)
     raise typer.Exit(exit_code(rows))
 
@@ -149,6 +154,15 @@ def print_summary(rows: pa.Table, out: Path) -> None:
     if found.num_rows > SHOWN_REASONS:
         say(console, f"… and {found.num_rows - SHOWN_REASONS} more: see the columns error_type, error_place and error_message")
     say(console, f"{rows.num_rows} rows in {out}")
+
+
+def print_warnings(rows: pa.Table) -> None:
+    """Print each warning of the instances of a batch once, with the number of instances, the most frequent first."""
+    counts = list(warned_instances(rows).items())
+    for text, count in counts[:SHOWN_WARNINGS]:
+        say(errors(), f"warning: {text} ({numbered(count, 'instance')})", "yellow")
+    if len(counts) > SHOWN_WARNINGS:
+        say(errors(), f"… and {len(counts) - SHOWN_WARNINGS} more warnings: see the column warnings", "yellow")
 
 
 def exit_code(rows: pa.Table) -> ExitCode:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edrp.batch import read_rows
 from edrp.cli.app import ExitCode
-from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, saying_what_is_kept
+from edrp.cli.batch import Jobs, Master, batch_progress, check_place, place_of_work, print_warnings, saying_what_is_kept
 from edrp.cli.options import ForceFolder, command_text, finite
 from edrp.cli.terminal import errors, output, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
 from edrp.validation.benchmark.own_instances import own_suite
-from edrp.validation.benchmark.suite_run import WRITTEN, require_report_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, require_report_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def compare_methods(
             progress=report,
             **where,
         )
+    print_warnings(read_rows(out / ROWS, ("warnings",)))
     _print(found)
     raise typer.Exit(exit_code(found))
 

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.options import BoundedTime, Method, SolutionFile, read_solution
+from edrp.cli.options import BoundedTime, Method, SolutionFile, Strict, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.instances import load
 from edrp.core.kinds import get_kind, kinds
 from edrp.core.solve import solve
 
@@ -22,9 +21,10 @@ def explain_file(
     solution_file: SolutionFile = None,
     method: Method = "auto",
     time_limit: BoundedTime = 60.0,
+    strict: Strict = False,
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best."""
-    problem = load(file)
+    problem = read_problem(file, strict)
     explain = get_kind(problem.kind).explain
     if explain is None:
         explained = " and ".join(repr(name) for name, kind in kinds().items() if kind.has("explain"))

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import outcome_code
-from edrp.cli.options import Force, Method, SolutionFile, TimeLimit, read_solution
+from edrp.cli.options import Force, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say
 from edrp.core.files import refuse_inputs, refuse_target
-from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.explorer.page import explore
 
@@ -23,11 +22,12 @@ def explore_file(
     method: Method = "auto",
     time_limit: TimeLimit = None,
     force: Force = False,
+    strict: Strict = False,
 ) -> None:
     """Write a page for the browser that shows a problem and its solution; it needs no network."""
     refuse_target(out, replace=force)
     refuse_inputs(out, (file, solution_file))
-    problem = load(file)
+    problem = read_problem(file, strict)
     if solution_file is not None:
         solution = read_solution(problem, solution_file)
     else:

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode
-from edrp.cli.options import Method, TimeLimit
+from edrp.cli.options import Method, Strict, TimeLimit, read_problem
 from edrp.cli.terminal import output, progress, say, show, table
 from edrp.core.errors import UnsupportedProblemError
-from edrp.core.instances import load
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.pareto import ParetoFront, pareto_front
 from edrp.report.tables import Table
@@ -24,9 +23,10 @@ def print_front(
     points: Annotated[int | None, typer.Option(min=2, help="Approximate number of points; default: all.")] = None,
     method: Method = "auto",
     time_limit: TimeLimit = None,
+    strict: Strict = False,
 ) -> None:
     """Print the Pareto front of two metrics: the deployments that no other one beats in both, each with a proof."""
-    problem = load(file)
+    problem = read_problem(file, strict)
     if not isinstance(problem, EdrpProblem):
         raise UnsupportedProblemError(f"fronts are made of deployments of kind 'edrp', {file} is of kind {problem.kind!r}")
     with progress(f"solving {file} point by point"):

@@ -11,10 +11,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from edrp.cli.terminal import output, say
+from edrp.cli.terminal import errors, output, say
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
-from edrp.core.instances import load_solution
+from edrp.core.instances import load, load_solution
 from edrp.core.kinds import program_names
 from edrp.core.problem import Problem
 from edrp.core.wording import suggestion
@@ -58,6 +58,9 @@ WorkLimit = Annotated[
 ]
 BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a problem of which edrp would warn, such as a weight that has no effect.")
+]
 Method = Annotated[str, typer.Option("--method", "-m", help="Method that solves the problem; `edrp methods` lists the names.")]
 
 
@@ -105,6 +108,28 @@ SolutionFile = Annotated[
         metavar="[SOLUTION]", help="Solution document of the instance; by default the instance is solved.", show_default=False
     ),
 ]
+
+
+def read_problem(path: Path, strict: bool) -> Any:
+    """Read an instance file, and print what it states without effect or in an unlikely unit as warnings.
+
+    Raises
+    ------
+    InvalidInstanceError
+        Every fault of the file; if `strict`, also for what would be a warning.
+    """
+    problem = load(path)
+    check_warnings(path, problem, strict)
+    return problem
+
+
+def check_warnings(path: Path, problem: Problem, strict: bool) -> None:
+    """Print the warnings of a problem, each once; if `strict`, raise them as faults instead."""
+    warnings = problem.warnings()
+    if strict and warnings:
+        raise InvalidInstanceError(warnings, str(path))
+    for fault in warnings:
+        say(errors(), f"{path}: warning: {fault.sentence}", "yellow")
 
 
 def read_solution(problem: Problem, path: Path) -> Any:

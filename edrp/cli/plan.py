@@ -10,11 +10,10 @@ import typer
 from edrp.cli.app import outcome_code
 from edrp.cli.display.plan import migration_plan_document, migration_plan_parts, rescale_plan_document, rescale_plan_parts
 from edrp.cli.display.solution import verdict
-from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, finite, read_solution
+from edrp.cli.options import BoundedTime, Force, Method, SolutionFile, Strict, finite, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_inputs, refuse_target
-from edrp.core.instances import load
 from edrp.core.solution import write_json
 from edrp.core.solve import solve
 from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
@@ -43,9 +42,10 @@ def plan_file(
     time_limit: BoundedTime = 60.0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Output file for the plan as JSON.", show_default=False)] = None,
     force: Force = False,
+    strict: Strict = False,
 ) -> None:
     """Plan a migration or rescaling: which state each node keeps, sends and receives, and the shortest schedule for it."""
-    problem = load(file)
+    problem = read_problem(file, strict)
     if not isinstance(problem, (MigrationProblem, MigrationPolicyProblem, RescaleProblem)):
         raise InvalidInstanceError([Fault("kind", problem.kind, "must be migration, migration-policy or rescale")], str(file))
     if out is not None:

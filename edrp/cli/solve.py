@@ -15,13 +15,12 @@ from edrp.backends import BACKENDS
 from edrp.cli.app import ExitCode, gravest, outcome_code
 from edrp.cli.certificate import write_certificate, write_vipr
 from edrp.cli.display.solution import print_solution
-from edrp.cli.options import PROGRAM_NAMES, Force, Method, TimeLimit, WorkLimit, finite, known_program
+from edrp.cli.options import PROGRAM_NAMES, Force, Method, Strict, TimeLimit, WorkLimit, finite, known_program, read_problem
 from edrp.cli.terminal import errors, output, progress, report, say
 from edrp.core.certificates import CertificateRequest
 from edrp.core.errors import EdrpError, Fault, InvalidInstanceError
 from edrp.core.files import file_mode, naming_errors, read_whole, refuse_target
 from edrp.core.folders import refuse_folder
-from edrp.core.instances import load
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution, write_json
 from edrp.core.solve import solve
@@ -70,6 +69,7 @@ def solve_files(
         typer.Option(help="Output file for the certificate of a program as VIPR 1.0; with several, a folder (<stem>.vipr)."),
     ] = None,
     force: Force = False,
+    strict: Strict = False,
 ) -> None:
     """Solve instances and print the decision, its metrics, and whether it is proven optimal.
 
@@ -84,7 +84,7 @@ def solve_files(
     jobs, codes = [], []
     for file, *targets in zip(files, *places, strict=True):
         try:
-            problem = load(file)
+            problem = read_problem(file, strict)
             jobs.append(Job(file, problem, *targets))
         except EdrpError as error:
             report(error, str(file))

@@ -72,6 +72,10 @@ class RecoveryWarning(UserWarning):
 warnings.filterwarnings("always", category=RecoveryWarning, append=True)  # after the filters of the user
 
 
+class ProblemWarning(UserWarning):
+    """A valid problem states what can have no effect, or a number that looks like one of another unit; names the field."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with an input: where, what was there, why it is wrong and what would be right."""
@@ -79,6 +83,15 @@ class Fault:
     place: str
     value: str
     why: str
+
+    @property
+    def sentence(self) -> str:
+        """The place and what is wrong there, without the value.
+
+        >>> Fault("weights.cost", "0.3", "has no effect: no replica costs anything").sentence
+        'weights.cost has no effect: no replica costs anything'
+        """
+        return visible(f"{self.place} {self.why}")
 
     def __str__(self) -> str:
         return visible(f"{self.place}: {self.why} (got {self.value})" if self.value else f"{self.place}: {self.why}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edrp.core.document import Document, Faults
 from edrp.core.document_text import short_problem
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import Fault, InvalidInstanceError, ProblemWarning
 from edrp.core.plugins import own
 from edrp.core.solution import Solution
 from edrp.core.wording import invalid
@@ -230,6 +232,39 @@ class Problem(Document):
         """Why no decision is feasible, in words; empty where the kind cannot tell without solving."""
         return ()
 
+    def warnings(self) -> tuple[Fault, ...]:
+        """What the problem states without any effect, and numbers that look like those of another unit, with their places.
+
+        Such a problem is valid, but probably not what was meant. `edrp.solve` warns of it, and `--strict` refuses it.
+
+        Examples
+        --------
+        >>> from edrp import LatencyAwareProblem
+        >>> problem = LatencyAwareProblem(application={"operators": [{"name": "read"}]}, network={"nodes": [{"name": "edge"}]})
+        >>> [fault.sentence for fault in problem.warnings()]
+        ['application has no load: no operator has an external_rate, and no stream a rate']
+        """
+        return tuple(self._warnings())
+
+    def _warnings(self) -> Iterator[Fault]:
+        """Yield what `warnings` gives; a kind adds its own to those of its base."""
+        return iter(())
+
+
+def warning_texts(problem: Solvable[Any]) -> Iterator[str]:
+    """What a problem states without effect or in an unlikely unit, in words; found when the first one is asked for."""
+    yield from (fault.sentence for fault in problem.warnings())
+
+
+def warn_caller(sentences: Iterable[str]) -> None:
+    """Give each sentence as a `ProblemWarning` of the line that called the public function which calls this.
+
+    Where that line is in this package, nothing is asked for or given: its own caller is told, or it solves a mere variant.
+    """
+    if sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] != "edrp":
+        for sentence in sentences:
+            warnings.warn(ProblemWarning(sentence), stacklevel=3)
+
 
 class Solvable(Protocol[SolutionType]):
     """A problem, as `solve` sees it: the type of its solutions follows from its own."""
@@ -263,4 +298,8 @@ class Solvable(Protocol[SolutionType]):
 
     def clashes(self) -> tuple[str, ...]:
         """Why no decision is feasible, in words."""
+        ...
+
+    def warnings(self) -> tuple[Fault, ...]:
+        """What the problem states without any effect or in an unlikely unit."""
         ...

@@ -21,7 +21,7 @@ from edrp.core.errors import InvalidInstanceError, OutOfTimeError, VerificationE
 from edrp.core.kinds import find_kind
 from edrp.core.methods import Options, Progress, ResolvedMethod, find_method, get_method, run_method
 from edrp.core.plugins import is_ours
-from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once
+from edrp.core.problem import Evaluation, SolutionType, Solvable, derived_once, warn_caller, warning_texts
 from edrp.core.solution import Answer, Solved, installed_versions, relative_gap, resolution, within_gap
 from edrp.core.stages import solve_in_stages
 from edrp.core.tolerances import OPTIMALITY_GAP, SAME_VALUE
@@ -209,6 +209,7 @@ def solve(
         **{name: value for name, value in parameters.items() if name == "options"},
     )
     decision = None if start is None else problem.read_decision(start, "start")
+    warn_caller(warning_texts(problem))
     with running(time_limit, work_limit) as run, interruptible(run), derived_once(problem), left_alone(problem, method):
         compiled = replace(compilation)
         options = Options(time_limit, gap, seed, threads, program, decision, _told(progress, run), parameters, work_limit)

@@ -113,6 +113,20 @@ def listed(words: Sequence[str], separator: str = ", ", most: int = MAX_LISTED) 
     return f"{separator.join(words[:most])}{more}"
 
 
+MAX_NAMES = 5
+"""Largest number of names that a sentence lists one by one."""
+
+
+def enumerated(names: Sequence[str], most: int = MAX_NAMES) -> str:
+    """The first names as a sentence lists them, and how many more there are.
+
+    >>> enumerated(["a"]), enumerated(["a", "b", "c"]), enumerated([str(number) for number in range(9)])
+    ('a', 'a, b and c', '0, 1, 2, 3, 4 and 4 more')
+    """
+    shown = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+
+
 @dataclass(frozen=True, slots=True)
 class _PydanticFault:
     item: Any

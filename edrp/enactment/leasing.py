@@ -14,11 +14,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, duplicates
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SAME_VALUE
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting, check_queues, overfull
-from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes
+from edrp.enactment.snapshot import count_faults, fewest_instances, hosting_clashes, never_late
+from edrp.placement.problem_warnings import unreached_operators
 
 MAX_PERIODS = 100_000
 """Largest number of periods in a forecast."""
@@ -268,6 +270,17 @@ class LeasingProblem(Problem):
     def solution(self, decision: tuple[PlannedHost, ...] | None, fields: dict[str, Any]) -> LeasingSolution:
         """The hosts."""
         return LeasingSolution.model_construct(**fields, hosts=decision)
+
+    def _warnings(self) -> Iterator[Fault]:
+        waiting = [name for name, items in self.queues.items() if items]
+        yield from unreached_operators(self.application, waiting)
+        if not any(self.forecast) and not waiting:
+            yield Fault("forecast", "", "is 0 in every period, so that there is no load")
+        why = never_late(self)
+        if why and self.penalty and "penalty" in self.model_fields_set:
+            yield Fault("penalty", f"{self.penalty:g}", f"has no effect: {why}")
+        if not any(host_type.price for host_type in self.host_types) and (why or not self.penalty):
+            yield Fault("host_types", "", "have no price, so that every plan costs nothing")
 
     def clashes(self) -> tuple[str, ...]:
         """The limits that leave no room for the instances that the forecast needs, in the first period where that shows."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, NonNegative, Positive
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SAME_VALUE
 from edrp.enactment.containers import ContainerApplication, HostType, check_counts, check_hosting
 from edrp.enactment.run import LEVELS, EnactmentRun, run_faults, run_metrics, units_paid
+from edrp.placement.problem_warnings import unreached_operators
 
 Level = Literal["real_time", "near_real_time", "relaxed"]
 
@@ -145,6 +147,11 @@ class EnactmentScenario(Problem):
         self._check_events(faults)
         faults.raise_if_any()
         return self
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from unreached_operators(self.application)
+        if not any(self.load):
+            yield Fault("load", "", "is 0 in every step")
 
     def _check_events(self, faults: Faults) -> None:
         """Note intervals and loads by which a run would have more events than can be simulated."""

@@ -10,9 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Positive, Probability, named_resources
+from edrp.core.errors import Fault, numbered
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
+from edrp.core.wording import enumerated
 from edrp.enactment.containers import (
     ContainerApplication,
     ContainerOperator,
@@ -25,6 +27,7 @@ from edrp.enactment.containers import (
     overfull,
     used_resources,
 )
+from edrp.placement.problem_warnings import unreached_operators
 
 
 class EnactmentWeights(Document):
@@ -187,9 +190,28 @@ class EnactmentProblem(Problem):
         """The hosts."""
         return EnactmentSolution.model_construct(**fields, hosts=decision)
 
+    def _warnings(self) -> Iterator[Fault]:
+        yield from unreached_operators(self.application, (name for name, items in self.queues.items() if items))
+        given = self.weights.model_fields_set if "weights" in self.model_fields_set else set()
+        if "host_cost" in given and self.weights.host_cost and not any(host_type.price for host_type in self.host_types):
+            yield Fault("weights.host_cost", f"{self.weights.host_cost:g}", "has no effect: no host type has a price")
+        if "violations" in given and self.weights.violations and not self.penalty:
+            yield Fault("weights.violations", f"{self.weights.violations:g}", "has no effect: penalty is 0")
+        elif why := never_late(self):
+            for place, value in (("weights.violations", self.weights.violations), ("penalty", self.penalty)):
+                if value and place.removeprefix("weights.") in given | self.model_fields_set:
+                    yield Fault(place, f"{value:g}", f"has no effect: {why}")
+
     def clashes(self) -> tuple[str, ...]:
         """The limits that leave no room for the instances that the load needs."""
         return hosting_clashes(self.application, self.host_types, self.minimum_instances)
+
+
+def never_late(problem: Any) -> str:
+    """Why no item is ever late, in words: none waits, and the load must be served; empty where some may be."""
+    if problem.utilisation is None or any(problem.queues.values()):
+        return ""
+    return "no items wait in `queues`, and as `utilisation` is not null all others are served"
 
 
 def fewest_instances(operator: ContainerOperator, load: float, utilisation: float | None) -> int:
@@ -233,12 +255,21 @@ def hosting_clashes(
         for name, amount in named_resources(operator.resources).items():
             needed[name] = needed.get(name, 0.0) + instances[operator.name] * amount
     offered = {name: math.fsum(_offered_in_all(host_type, name) for host_type in host_types) for name in needed}
+    limited = [f"{host_type.limit} of {host_type.name}" for host_type in host_types if host_type.limit is not None]
     clashes = [
-        f"{name}: the instances that the load needs take {amount:.6g}, all hosts within their limits offer {offered[name]:.6g}"
+        f"{name}: {enumerated(_takers(application, instances, name), 3)} take {amount:.6g}, "
+        f"all hosts within their limits ({enumerated(limited)}) offer {offered[name]:.6g}"
         for name, amount in needed.items()
         if amount > offered[name] * (1 + LIMIT_SLACK)
     ]
     return tuple(clashes) or ("limits of the host types: the instances that the load needs find no arrangement on so few hosts",)
+
+
+def _takers(application: ContainerApplication, instances: dict[str, int], resource: str) -> list[str]:
+    """The operators that need a resource, with the number of their instances, those that take the most first."""
+    takes = {o.name: instances[o.name] * named_resources(o.resources).get(resource, 0.0) for o in application.operators}
+    ranked = sorted(filter(takes.__getitem__, takes), key=lambda name: -takes[name])
+    return [f"{numbered(instances[name], 'instance')} of {name}" for name in ranked]
 
 
 def _offered_in_all(host_type: HostType, resource: str) -> float:

@@ -6,15 +6,17 @@ Ways to choose among maps are its methods.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import RANGES, Faults, NonNegative, Positive
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
+from edrp.core.usual import MAX_USUAL_DELAY, long_times
 from edrp.mapping.bimodal_run import BimodalRun, is_whole, run_faults, run_metrics
 from edrp.mapping.path_tasks import BimodalTask, Component, PathTask, Service
 from edrp.mapping.server_network import ServerNetwork
@@ -146,6 +148,14 @@ class BimodalScenario(Problem):
             if interval and latest > MAX_INTERVALS * interval:
                 why = f"is {latest / interval:.3g} times in a run of {latest:g} s; at most {MAX_INTERVALS:,} are simulated"
                 faults.add((place,), interval, why)
+
+    def _warnings(self) -> Iterator[Fault]:
+        network = self.network
+        yield from long_times("network.links[{}].delay", [link.delay for link in network.links], MAX_USUAL_DELAY, "delays")
+        access = [node.access_delay for node in network.nodes]
+        yield from long_times("network.nodes[{}].access_delay", access, MAX_USUAL_DELAY, "delays")
+        if not any(task.price for task in self.tasks):
+            yield Fault("tasks", "", "have no price, so that no run loses anything")
 
     @cached_property
     def _services(self) -> dict[str, Service]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Document, Faults, Name, NonNegative, Outcome, Positive, Probability, duplicates
+from edrp.core.errors import Fault, numbered
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
@@ -123,6 +124,15 @@ class LinkAllocationProblem(Problem):
                     faults.add(("flows", index, "route"), list(flow.route), why)
         faults.raise_if_any()
         return self
+
+    def _warnings(self) -> Iterator[Fault]:
+        if not self.forwarding_price and not any(flow.price for flow in self.flows):
+            yield Fault("flows", "", "have no price, so that every allocation loses nothing")
+        if self.forwarding_price and self.max_links == 1:
+            yield Fault("forwarding_price", f"{self.forwarding_price:g}", "has no effect: max_links is 1")
+        senders = {flow.source for flow in self.flows}
+        if "public_share" in self.model_fields_set and not any(self.network.by_name[name].uplink for name in senders):
+            yield Fault("public_share", f"{self.public_share:g}", "has no effect: no server that sends has an uplink")
 
     @property
     def resolution(self) -> float:
@@ -268,7 +278,8 @@ class LinkAllocationProblem(Problem):
     def clashes(self) -> tuple[str, ...]:
         """Name the flows that must keep a dedicated route and find none, each considered alone."""
         lost = tuple(
-            f"keep: no route of flow {flow.name} with at most {max_links} link{'s' * (max_links > 1)} has {flow.rate:.6g} bytes/s"
+            f"keep: no route of flow {flow.name} from {flow.source} to {flow.target} with at most "
+            f"{numbered(max_links, 'link')} has {flow.rate:.6g} bytes/s"
             for flow in self.flows
             for max_links in [self._route_limit(flow)]
             if flow.route is not None and not self._routable(flow, max_links)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, Name, NonNegative
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK
@@ -104,6 +105,16 @@ class MappingProblem(Problem):
         """Maximum number of links that a map can use."""
         hops = len(self.task.components) + 1
         return hops + self.max_empty_hops * (hops if self.empty_hops == "per_edge" else 1)
+
+    def _warnings(self) -> Iterator[Fault]:
+        network = self.network
+        reachable = any(server.uplink for server in network.nodes) or not all(self.task.hop_bandwidths)
+        if self.cost == "additive" and not any(link.cost for link in network.links) and not (self.public_cost and reachable):
+            yield Fault("network.links", "", "have no cost, and neither has the public network, so that every map costs nothing")
+        if self.public_cost and self.cost == "additive" and not reachable:
+            yield Fault("public_cost", f"{self.public_cost:g}", "has no effect: no server has an uplink")
+        if not any(self.task.hop_bandwidths):
+            yield Fault("task", "", "has no load: the bandwidth of every hop is 0")
 
     def _check_decision(self, decision: PathMap, place: str, faults: Faults) -> None:
         lists: list[tuple[tuple[str | int, ...], tuple[str, ...]]] = [((place, "nodes"), decision.nodes)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edrp.core.arrays import Bools
+from edrp.core.wording import enumerated
 from edrp.mapping.mapping_arrays import MappingArrays
 
 
@@ -29,7 +30,7 @@ def shortage(tables: MappingArrays) -> tuple[str, ...]:
     ...           "components": [{"name": "f", "service": "s", "capacity": 1}]},
     ... )
     >>> problem.clashes()
-    ('bandwidth: no way from component 1 to the delivery has 9 bytes/s free',)
+    ('bandwidth: no way from component 1 to the delivery b has 9 bytes/s free; of the links that lead on, a → b has the most, 5',)
     """
     task, network = tables.task, tables.network
     here = np.zeros(len(network.names), np.bool_)
@@ -73,26 +74,43 @@ def _reached(tables: MappingArrays, here: Bools, rate: float) -> Bools:
 
 
 def _no_server(tables: MappingArrays, hop: int) -> str:
-    task, free = tables.task, tables.network.capacity
-    spare = free[task.hosts[hop]].max() if task.hosts[hop].any() else 0.0
-    return f"capacity: component {hop + 1} needs {task.needs[hop]:.6g}, the servers that host it have {spare:.6g} free at most"
+    task, network = tables.task, tables.network
+    need = f"component {hop + 1} needs {task.needs[hop]:.6g}"
+    if not task.hosts[hop].any():
+        return f"capacity: {need}, and no server hosts it"
+    best = int(np.where(task.hosts[hop], network.capacity, -1.0).argmax())
+    free = f"{network.names[best]} has the most free, {network.capacity[best]:.6g}"
+    return f"capacity: {need}; of the servers that host it, {free}"
 
 
 def _no_way(tables: MappingArrays, here: Bools, able: Bools, hop: int) -> str:
     """Explain why no suitable server is reached: for lack of rate, or for lack of links."""
-    rate = tables.task.bandwidths[hop]
-    start = f"component {hop}" if hop else "the source"
-    end = "the delivery" if hop == len(tables.task.needs) else f"component {hop + 1}"
+    rate, names = tables.task.bandwidths[hop], tables.network.names
+    start = f"component {hop}" if hop else f"the source {names[tables.task.source]}"
+    end = f"the delivery {names[tables.task.delivery]}" if hop == len(tables.task.needs) else f"component {hop + 1}"
     if (_reached(tables, here, 0.0) & able).any():
         what = "uplink and bandwidth" if tables.public else "bandwidth"
-        return f"{what}: no way from {start} to {end} has {rate:.6g} bytes/s free"
+        return f"{what}: no way from {start} to {end} has {rate:.6g} bytes/s free{_widest(tables, here, rate)}"
     passed = f"{tables.max_empty_hops} empty hops" if tables.max_empty_hops != 1 else "1 empty hop"
     return f"max_empty_hops: no server for {end} is within {passed} of one for {start}"
+
+
+def _widest(tables: MappingArrays, here: Bools, rate: float) -> str:
+    """The widest of the links that lead on from what is reached and are too narrow, in words; empty where none is."""
+    network, reached = tables.network, _reached(tables, here, rate)
+    narrow = reached[network.source] & ~reached[network.target] & (network.bandwidth < rate)
+    if not narrow.any():
+        return ""
+    best = int(np.where(narrow, network.bandwidth, -1.0).argmax())
+    ends = f"{network.names[network.source[best]]} → {network.names[network.target[best]]}"
+    return f"; of the links that lead on, {ends} has the most, {network.bandwidth[best]:.6g}"
 
 
 def _together(tables: MappingArrays) -> str:
     needed, free = float(tables.task.needs.sum()), float(tables.network.capacity.sum())
     if needed > free:
-        return f"capacity: the components need {needed:.6g} in all, the servers have {free:.6g} free"
+        pairs = zip(tables.network.names, tables.network.capacity, strict=True)
+        room = enumerated([f"{name} {amount:.6g}" for name, amount in pairs])
+        return f"capacity: the components need {needed:.6g} in all, the servers have {free:.6g} free ({room})"
     limits = ["capacity", "bandwidth", *(["uplink"] if tables.public else []), "max_empty_hops"]
-    return f"{', '.join(limits[:-1])} and {limits[-1]}: each can be met alone, but not all together"
+    return f"{enumerated(limits)}: each can be met alone, but not all together"

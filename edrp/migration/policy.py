@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, model_validator
 
 from edrp.core.document import Faults, NonNegative
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import SAME_VALUE, STATE_SUM_ROUNDING, UNIT_SUM_SLACK
 from edrp.migration.intervals import Assignment, Move, NodeCount, TaskIntervals, moves_between
 from edrp.migration.projected_costs import ProjectedCosts
-from edrp.migration.single_step import evaluate_migration, migration_clashes
+from edrp.migration.single_step import evaluate_migration, migration_clashes, migration_warnings
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
@@ -147,6 +148,9 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         intervals = None if decision is None else decision.intervals
         moves = () if intervals is None else moves_between(self.intervals, intervals, self.state_size)
         return MigrationPolicySolution.model_construct(**fields, intervals=intervals, moves=moves)
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from migration_warnings((self.work,), (self.state_size,), self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
         """Why this migration, or one that may follow, has no assignment within the load limit."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from edrp.core.document import Faults, NonNegative, Outcome
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.core.tolerances import STATE_RESOLUTION
 from edrp.migration.intervals import Assignment, Index, Interval, Move, NodeCount, moves_between, uncovered_faults
-from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes
+from edrp.migration.single_step import MigrationSolution, evaluate_migration, migration_clashes, migration_warnings
 
 Row = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
 
@@ -174,6 +175,10 @@ class MigrationSequence(Problem):
             steps.append(SequenceStep(nodes=self.nodes[step], moved_state=moved, intervals=after, moves=moves))
             before = after
         return MigrationSequenceSolution.model_construct(**fields, steps=tuple(steps))
+
+    def _warnings(self) -> Iterator[Fault]:
+        work, state_size = ([row for _, row in self._rows(name)] for name in ("work", "state_size"))
+        yield from migration_warnings(work, state_size, self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
         """Why a step has no assignment within its load limit."""

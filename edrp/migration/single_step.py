@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from edrp.core.document import NonNegative
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem, read_as
 from edrp.core.solution import Solution
 from edrp.migration.intervals import Assignment, Interval, Move, NodeCount, TaskIntervals, load_limit, moves_between, uncovered
@@ -68,6 +69,9 @@ class MigrationProblem(TaskIntervals, Problem):
         moves = () if decision is None else moves_between(self.intervals, decision, self.state_size)
         return MigrationSolution.model_construct(**fields, intervals=decision, moves=moves)
 
+    def _warnings(self) -> Iterator[Fault]:
+        yield from migration_warnings((self.work,), (self.state_size,), self.tolerance)
+
     def clashes(self) -> tuple[str, ...]:
         """Why no assignment is within the load limit."""
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
@@ -124,6 +128,20 @@ def evaluate_migration(
         "moves": float(len(moves)),
     }
     return Evaluation(moved, metrics, tuple(broken))
+
+
+def migration_warnings(
+    work: Sequence[Sequence[float]], state_size: Sequence[Sequence[float]], tolerance: object
+) -> Iterator[Fault]:
+    """Yield faults where tasks have no state that could move, or no work that a tolerance could limit, in any step.
+
+    >>> [fault.sentence for fault in migration_warnings([[1, 2]], [[0, 0]], 0.4)]
+    ['state_size is 0 for every task, so that every assignment moves nothing']
+    """
+    if not any(map(any, state_size)):
+        yield Fault("state_size", "", "is 0 for every task, so that every assignment moves nothing")
+    if not any(map(any, work)):
+        yield Fault("tolerance", f"{tolerance}", "has no effect: no task has any work")
 
 
 def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, allow_empty: bool) -> tuple[str, ...]:

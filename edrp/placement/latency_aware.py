@@ -9,14 +9,17 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, Name, NonNegative, named_resources
+from edrp.core.errors import Fault
 from edrp.core.solution import Solution
-from edrp.core.tolerances import LIMIT_SLACK, SUM_ROUNDING
+from edrp.core.tolerances import SUM_ROUNDING
+from edrp.core.wording import enumerated
 from edrp.placement.application import Topology
 from edrp.placement.deployment import Action, Deployment
 from edrp.placement.metrics import LATENCY_AWARE_METRICS, Metric
 from edrp.placement.metrics.path_latency import MILLISECONDS
 from edrp.placement.network import Network
 from edrp.placement.problem import EdrpTerms, PlacementProblem, Term
+from edrp.placement.shortage import homeless_operators, shortages, usable
 
 UsableShare = Annotated[float, Field(gt=0, le=1)]
 
@@ -124,46 +127,31 @@ class LatencyAwareProblem(PlacementProblem):
         actions = () if decision is None or self.current is None else self.current.actions_to(decision)
         return LatencyAwareSolution.model_construct(**fields, deployment=decision, actions=actions)
 
+    def weight_name(self, metric: str) -> str:
+        """Name of a metric's weight in `weights`."""
+        return WEIGHTS_BY_METRIC[metric]
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from super()._warnings()
+        needed = {name for operator in self.application.operators for name in named_resources(operator.resources)}
+        limited = {name for node in self.network.nodes for name in named_resources(node.resources or {})}
+        for name, share in self.utilisation.items() if "utilisation" in self.model_fields_set else ():
+            if share < 1 and name not in needed & limited:
+                why = f"no node states what it has of {name}" if name in needed else f"no operator needs any {name}"
+                yield Fault(f"utilisation.{name}", f"{share:g}", f"has no effect: {why}")
+
     def clashes(self) -> tuple[str, ...]:
-        """Which resource is short, and by how much."""
-        clashes = (*self._homeless(), *self._short())
-        if clashes:
+        """Which resource is short on which nodes, and by how much."""
+        instances = {operator.name: operator.instances for operator in self.application.operators}
+        if clashes := (*homeless_operators(self), *(short.text for short in shortages(self, instances))):
             return clashes
-        return ("resources of the nodes: all instances together find room, but in no arrangement on the nodes",)
-
-    def _usable(self, node: Any, resource: str) -> float:
-        if node.resources is None:
-            return float("inf")
-        return named_resources(node.resources).get(resource, 0.0) * self.usable_share(resource)
-
-    def _homeless(self) -> Iterator[str]:
-        """Operators of which no single instance fits on any node."""
-        for operator in self.application.operators:
-            need = named_resources(operator.resources)
-            names = operator.candidates or tuple(self.network.by_name)
-            nodes = [self.network.by_name[name] for name in names]
-            fits = [all(amount <= self._usable(n, r) * (1 + LIMIT_SLACK) for r, amount in need.items()) for n in nodes]
-            if any(fits):
-                continue
-            for resource, amount in need.items():
-                offered = max(self._usable(node, resource) for node in nodes)
-                if amount > offered * (1 + LIMIT_SLACK):
-                    short = f"no node offers more than {offered:.6g} ({amount - offered:.6g} short)"
-                    yield f"{resource} of {operator.name}: an instance needs {amount:.6g}, {short}"
-                    break
-            else:
-                yield f"{operator.name}: no node offers all that an instance needs"
-
-    def _short(self) -> Iterator[str]:
-        """Resources of which all nodes together have too little."""
         needed: dict[str, float] = {}
         for operator in self.application.operators:
             for resource, amount in named_resources(operator.resources).items():
                 needed[resource] = needed.get(resource, 0.0) + operator.instances * amount
-        for resource, amount in needed.items():
-            offered = sum(self._usable(node, resource) for node in self.network.nodes)
-            if amount > offered * (1 + LIMIT_SLACK):
-                yield f"{resource}: {amount:.6g} needed, {offered:.6g} usable on all nodes ({amount - offered:.6g} short)"
+        offered = {name: sum(usable(self, node, name) for node in self.network.by_name) for name in needed}
+        sums = enumerated([f"{amount:.6g} of {offered[name]:.6g} of {name}" for name, amount in needed.items()])
+        return (f"resources of the nodes: no arrangement on the nodes has room for all instances, although they need {sums}",)
 
 
 class LatencyAwareSolution(Solution):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from edrp.core.document import Faults, named_resources
+from edrp.core.errors import Fault
 from edrp.core.problem import Evaluation, Problem
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import listed
@@ -19,6 +20,7 @@ from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics import Metric
 from edrp.placement.network import Network
+from edrp.placement.problem_warnings import idle_terms, odd_times, unreached_operators
 
 MAX_UNLINKED = 10_000
 """Number of pairs of nodes without a link after which no more are looked for."""
@@ -154,6 +156,15 @@ class StreamPlacement(Problem):
 
     def _check_kind(self, faults: Faults) -> None:
         """Note what is wrong with a kind's own fields."""
+
+    def weight_name(self, metric: str) -> str:
+        """Name of a metric's weight in `weights`."""
+        return metric
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from idle_terms(self)
+        yield from unreached_operators(self.application)
+        yield from odd_times(self)
 
     def _check_resources(self, faults: Faults) -> None:
         named_nodes = [node for node in self.network.nodes if isinstance(node.resources, dict)]

@@ -11,11 +11,12 @@ from edrp.core.document import named_resources
 from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
 from edrp.core.methods import Method, Options
 from edrp.core.problem import derived_once
-from edrp.core.tolerances import LIMIT_SLACK
+from edrp.core.wording import enumerated
 from edrp.placement.application import Operator
 from edrp.placement.ceilings import cost_ceiling
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
+from edrp.placement.shortage import homeless_operators, shortages, usable
 
 MAX_WORK = 20.0
 """Seconds that the whole explanation may take."""
@@ -82,7 +83,8 @@ def explain_infeasibility(
 ) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 
-    Operators that are overloaded or fit on no node are reported alone. Otherwise candidate sets, resources,
+    Operators that are overloaded or fit on no node are reported alone, then nodes that offer less than the operators need that
+    must run there. Otherwise candidate sets, resources,
     loads and limits are dropped one after the other (deletion filter): those that stay are needed for the clash. For
     each limit that stays, the sentence says how far it would have to be loosened.
 
@@ -99,9 +101,10 @@ def explain_infeasibility(
     tuple of str
         One sentence per demand; empty if the problem turns out to be feasible.
     """
-    alone = [*_overloaded(problem), *_homeless(problem)]
-    if alone:
-        return tuple(alone)
+    if alone := (*_overloaded(problem), *homeless_operators(problem)):
+        return alone
+    if short := _short(problem):
+        return short
     if Prover(methods, now() + units).decide(_cheapest(problem))[0] == "feasible":
         return ()
     prover = Prover(methods, now() + units)
@@ -135,13 +138,13 @@ def _cheapest(problem: EdrpProblem) -> EdrpProblem:
 def demands(problem: EdrpProblem) -> list[Demand]:
     """All demands that the deletion filter may drop; those that users change most easily come last."""
     application = problem.application
-    listed = [_candidates(operator) for operator in application.operators if operator.candidates is not None]
+    enumerated = [_candidates(operator) for operator in application.operators if operator.candidates is not None]
     needed = {operator.name: _min_stable_replicas(problem, operator) for operator in application.operators}
-    listed += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
-    listed += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
+    enumerated += [_min_replicas(operator) for operator in application.operators if operator.min_replicas > 1]
+    enumerated += [_load(problem, o, needed[o.name]) for o in application.operators if needed[o.name] > o.min_replicas]
     scarce = {name for node in problem.network.nodes if node.resources is not None for name in named_resources(node.resources)}
-    listed += [_resource(problem, name, needed) for name in sorted(scarce)]
-    return listed + [_limit(problem, name) for name in problem.metrics if problem.limits.of(name) is not None]
+    enumerated += [_resource(problem, name, needed) for name in sorted(scarce)]
+    return enumerated + [_limit(problem, name) for name in problem.metrics if problem.limits.of(name) is not None]
 
 
 def _candidates(operator: Operator) -> Demand:
@@ -165,8 +168,6 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
     use = {o.name: named_resources(o.resources).get(name, 0.0) for o in problem.application.operators}
     need = sum(use[operator] * replicas for operator, replicas in needed.items())
     plenty = 1.0 + sum(use[o.name] * o.max_replicas for o in problem.application.operators)
-    offers = [node.resources for node in problem.network.nodes]
-    total = math.inf if None in offers else sum(named_resources(offer).get(name, 0.0) for offer in offers if offer is not None)
 
     def drop(problem: EdrpProblem) -> EdrpProblem:
         nodes = [
@@ -177,8 +178,10 @@ def _resource(problem: EdrpProblem, name: str, needed: dict[str, int]) -> Demand
         ]
         return problem.replace(network=problem.network.replace(nodes=tuple(nodes)))
 
-    offered = "some nodes are limited" if math.isinf(total) else f"the nodes offer {total:.6g} in all"
-    return Demand(f"{name} of the nodes: {offered}, the operators need at least {need:.6g}", drop)
+    limited = {node: room for node in problem.network.by_name if math.isfinite(room := usable(problem, node, name))}
+    offers = enumerated([f"{node} {room:.6g}" for node, room in limited.items()])
+    needs = enumerated([f"{operator} {use[operator] * replicas:.6g}" for operator, replicas in needed.items() if use[operator]])
+    return Demand(f"{name} of the nodes: {offers}; the operators need at least {need:.6g} ({needs})", drop)
 
 
 def _limit(problem: EdrpProblem, name: str) -> Demand:
@@ -219,6 +222,17 @@ def _min_stable_replicas(problem: EdrpProblem, operator: Operator) -> int:
     return next((r for r in allowed if math.isfinite(operator.latency.at(load / r, r))), operator.max_replicas + 1)
 
 
+def _short(problem: EdrpProblem) -> tuple[str, ...]:
+    """Nodes with too little room for the fewest replicas that must run there, and why these operators need so many."""
+    operators = problem.application.by_name
+    needed = {name: _min_stable_replicas(problem, operator) for name, operator in operators.items()}
+    found = list(shortages(problem, needed))
+    involved = [operators[name] for name in dict.fromkeys(name for short in found for name in short.operators)]
+    asked = [_load(problem, o, needed[o.name]) for o in involved if needed[o.name] > o.min_replicas]
+    asked += [_min_replicas(o) for o in involved if needed[o.name] == o.min_replicas > 1]
+    return (*(demand.text for demand in asked), *(short.text for short in found))
+
+
 def _overloaded(problem: EdrpProblem) -> list[str]:
     """Operators whose load no allowed number of replicas serves."""
     faults = []
@@ -228,23 +242,3 @@ def _overloaded(problem: EdrpProblem) -> list[str]:
             replicas = f"{operator.max_replicas} replicas at most" if operator.max_replicas > 1 else "a single replica"
             faults.append(f"{operator.name}: with {replicas} it cannot serve its load of {load:.6g} tuples/s")
     return faults
-
-
-def _homeless(problem: EdrpProblem) -> list[str]:
-    """Operators of which a single replica fits on none of their candidates."""
-    faults = []
-    for operator in problem.application.operators:
-        pool = operator.candidates or tuple(problem.network.by_name)
-        if not any(_fits(problem, operator, node) for node in pool):
-            need = ", ".join(f"{name} {amount:.6g}" for name, amount in named_resources(operator.resources).items())
-            where = "any of its candidates" if operator.candidates is not None else "any node"
-            faults.append(f"{operator.name}: a replica ({need}) does not fit on {where}")
-    return faults
-
-
-def _fits(problem: EdrpProblem, operator: Operator, node: str) -> bool:
-    free = problem.network.by_name[node].resources
-    if free is None:
-        return True
-    room = named_resources(free)
-    return all(amount <= room.get(name, 0.0) * (1 + LIMIT_SLACK) for name, amount in named_resources(operator.resources).items())

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from edrp.core.document import named_resources
-from edrp.core.tolerances import LIMIT_SLACK
 from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.splits import possible_replicas, range_fits
+from edrp.placement.shortage import homeless_operators, shortages
 
 
 def operator_clashes(problem: Any) -> tuple[str, ...]:
-    """Operators that no number of replicas keeps stable and within the tolerance, or whose replicas fit on no node."""
-    return tuple(sentence for operator in problem.application.operators for sentence in _clashes(problem, operator))
-
-
-def _clashes(problem: Any, operator: KeyedOperator) -> Iterator[str]:
-    if not possible_replicas(problem, operator):
-        yield _overload(problem, operator)
-    pool = operator.candidates or tuple(problem.network.by_name)
-    if not any(_has_room(problem.network.by_name[node].resources, operator) for node in pool):
-        need = ", ".join(f"{name} {amount:.6g}" for name, amount in named_resources(operator.resources).items())
-        where = "any of its candidates" if operator.candidates is not None else "any node"
-        yield f"{operator.name}: a replica ({need}) does not fit on {where}"
+    """Why no number of replicas keeps an operator stable and within the tolerance, or why they find no room on their nodes."""
+    replicas = {operator.name: possible_replicas(problem, operator) for operator in problem.application.operators}
+    overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
+    if alone := (*overloaded, *homeless_operators(problem)):
+        return alone
+    return tuple(shortage.text for shortage in shortages(problem, {name: counts[0] for name, counts in replicas.items()}))
 
 
 def _overload(problem: Any, operator: KeyedOperator) -> str:
@@ -44,11 +36,3 @@ def _overload(problem: Any, operator: KeyedOperator) -> str:
         )
     even = "even ranges" if problem.ranges == "even" else "ranges of neighbouring tasks"
     return f"{operator.name}: with {replicas} no {even} keep all of them stable{below}{tolerated}"
-
-
-def _has_room(resources: Any, operator: KeyedOperator) -> bool:
-    if resources is None:
-        return True
-    room = named_resources(resources)
-    needed = named_resources(operator.resources).items()
-    return all(amount <= room.get(name, 0.0) * (1 + LIMIT_SLACK) for name, amount in needed)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from edrp.core.program import Linear
 from edrp.migration.rescale.shares import is_unchanged, moved_bytes, node_shares, replica_loads
 from edrp.placement.metrics.base import PathPart, PlainMetric
 from edrp.placement.metrics.cost import Cost
-from edrp.placement.metrics.downtime import Downtime, transfer_time
+from edrp.placement.metrics.downtime import Carrier, Downtime, transfer_time
 from edrp.placement.metrics.peak_load import PeakLoad
 from edrp.placement.metrics.response_time import ResponseTime
 
@@ -101,6 +102,13 @@ class MovedState(PlainMetric):
         value: Linear = expressions.moved_state()
         return value
 
+    def zero_because(self, problem: Any) -> str:
+        """There is nothing to be moved."""
+        if problem.current is None:
+            return "`current` is not given, and an initial placement moves nothing"
+        stateful = any(operator.total_state for operator in problem.application.operators)
+        return "" if stateful else "no operator has a state_size, nor have its tasks"
+
 
 class KeyedDowntime(Downtime):
     """Seconds during which the application does not process: state by way of the store, or from node to node."""
@@ -110,6 +118,19 @@ class KeyedDowntime(Downtime):
         if problem.current is None:
             return 0.0
         return super().evaluate(problem, deployment) if problem.transfer == "store" else _direct(problem, deployment)
+
+    def carriers(self, problem: Any) -> Iterator[Carrier]:
+        """State, by way of the store or from node to node, and code."""
+        state, code = super().carriers(problem)
+        operators, nodes = problem.application.operators, problem.network.nodes
+        index, largest = max(enumerate(operators), key=lambda pair: pair[1].total_state)
+        place = f"application.operators[{index}].{'state_size' if largest.tasks is None else 'tasks.state_size'}"
+        state = state._replace(size=largest.total_state, size_place=place)
+        if problem.transfer == "direct":
+            rates = [rate for node in nodes for rate in (node.up_rate, node.down_rate) if rate is not None]
+            state = state._replace(rate=max(rates, default=None), rate_place="up_rate or down_rate of network.nodes")
+        yield state
+        yield code
 
     def operator_downtime(self, problem: Any, deployment: Any, operator: str) -> float:
         """EDRP, eqs. 25–32, with the bytes of the tasks that leave a node and reach another."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from edrp.core.document import Document, Faults, NonNegative, Positive
-from edrp.core.errors import numbered
+from edrp.core.errors import Fault, numbered
 from edrp.core.solution import Solution
 from edrp.core.tolerances import LIMIT_SLACK, STATE_RESOLUTION, UNIT_SUM_SLACK
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyMove, even_boundaries, moves_to, note_replica_faults
@@ -250,6 +250,14 @@ class RescaleProblem(StreamPlacement):
             actions = self.current.places.actions_to(decision.places)
             moves = moves_to(self.application, self.current, decision)
         return RescaleSolution.model_construct(**fields, deployment=decision, actions=actions, moves=moves)
+
+    def _warnings(self) -> Iterator[Fault]:
+        yield from super()._warnings()
+        operators = self.application.operators
+        if self.tolerance is not None and all(operator.tasks is None for operator in operators):
+            yield Fault("tolerance", f"{self.tolerance:g}", "has no effect: no operator has tasks")
+        if self.utilisation < 1 and all(operator.latency is None for operator in operators):
+            yield Fault("utilisation", f"{self.utilisation:g}", "has no effect: no operator has a latency")
 
     def clashes(self) -> tuple[str, ...]:
         """Why no deployment is feasible, as far as can be told operator by operator."""

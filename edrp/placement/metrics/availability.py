@@ -50,6 +50,12 @@ class Availability:
             total += Linear.of(columns[used], -np.log(compiled.link_availability[used]))
         return total
 
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """No node and no link ever fails."""
+        network = problem.network
+        perfect = network.perfect_links and all(node.availability == 1 for node in network.nodes)
+        return "no node and no link has an availability below 1" if perfect else ""
+
     def scaled(self, value: float) -> float:
         """−ln(value): 0 for always available."""
         return -math.log(value) if value > 0 else math.inf

@@ -108,6 +108,28 @@ class Metric(Protocol):
     def scaled(self, value: float) -> float:
         """The value on the scale in which it enters a weighted sum (EDRP, eq. 12)."""
 
+    def zero_because(self, problem: Any) -> str:
+        """Why the scaled value is 0 for every deployment, so that weights and limits have no effect; empty where it may differ.
+
+        Names the field that would have to be given.
+        """
+
+
+def carries_nothing(problem: MeasuredProblem) -> bool:
+    """Whether no stream carries tuples from one node to another, whatever the deployment."""
+    application = problem.application
+    return len(problem.network.nodes) == 1 or not any(application.rate(s.source, s.target) for s in application.streams)
+
+
+def without_delays(problem: MeasuredProblem) -> str:
+    """Why streams never wait for the network, in words; empty where they may."""
+    network = problem.network
+    if not problem.application.streams:
+        return "there are no streams"
+    if len(network.nodes) == 1:
+        return "there is a single node"
+    return "" if any(link.delay for link in (*network.links, *network.classes)) else "no link has a delay"
+
 
 class PlainMetric:
     """A metric that enters the weighted sum as it is and is limited from above."""

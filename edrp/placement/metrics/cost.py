@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric, carries_nothing, without_delays
 
 
 class Cost(PlainMetric):
@@ -41,6 +41,15 @@ class Cost(PlainMetric):
         traffic = compiled.stream_rate[:, None, None] * compiled.link_cost[None]
         return expressions.replica_sum(compiled.replica_cost) + expressions.stream_pair_sum(traffic)
 
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """Neither replicas nor traffic cost anything."""
+        network = problem.network
+        if any(operator.replica_cost for operator in problem.application.operators):  # type: ignore[attr-defined]
+            return ""
+        if not any(link.cost for link in (*network.links, *network.classes)):
+            return "no operator and no link has a cost"
+        return "no operator has a cost, and no stream carries tuples between nodes" if carries_nothing(problem) else ""
+
 
 class NetworkUsage(PlainMetric):
     """Tuples on the way between nodes at any moment, Σ rate × delay."""
@@ -63,3 +72,7 @@ class NetworkUsage(PlainMetric):
         compiled = expressions.compiled
         delay = np.where(np.isfinite(compiled.delay), compiled.delay, 0.0)
         return expressions.stream_pair_sum(compiled.stream_rate[:, None, None] * delay[None])
+
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """Nothing is ever on the way."""
+        return without_delays(problem) or ("no stream carries tuples" if carries_nothing(problem) else "")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
+from edrp.core.errors import Fault
 from edrp.core.program import Linear
+from edrp.core.usual import odd_transfer
 from edrp.placement.deployment import Deployment
 from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
 
@@ -26,6 +29,23 @@ class Reconfiguration(MeasuredProblem, Protocol):
         """Either "pause-and-resume" or "storm"."""
 
 
+class Carrier(NamedTuple):
+    """Something that a reconfiguration moves, the largest of its kind, and the rate at which it moves.
+
+    Attributes
+    ----------
+    size : bytes; 0 where there is none.
+    size_place : of the size in the document.
+    rate : bytes/s, the highest of all nodes; None where none is given, so that it takes no time.
+    rate_place : of the rate in the document.
+    """
+
+    size: float
+    size_place: str
+    rate: float | None
+    rate_place: str
+
+
 class Downtime(PlainMetric):
     """Seconds during which the application does not process."""
 
@@ -41,6 +61,48 @@ class Downtime(PlainMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """EDRP, eq. 14."""
         return expressions.downtime()
+
+    def carriers(self, problem: Any) -> Iterator[Carrier]:
+        """What a reconfiguration may move: state, by Storm's also through the disks of nodes, and code."""
+        store = problem.network.store
+        rates = [node.store_bandwidth or store.bandwidth for node in problem.network.nodes]
+        rate = max(filter(None, rates), default=None)
+        state = self._largest(problem, "state_size")
+        yield Carrier(*state, rate, "network.store.bandwidth")
+        yield Carrier(*self._largest(problem, "code_size"), rate, "network.store.bandwidth")
+        if problem.reconfiguration == "storm":
+            yield Carrier(*state, store.local_bandwidth, "network.store.local_bandwidth")
+
+    def _largest(self, problem: Any, field: str) -> tuple[float, str]:
+        """The largest size that an operator has, and its place."""
+        sizes = [getattr(operator, field) for operator in problem.application.operators]
+        return max(sizes), f"application.operators[{sizes.index(max(sizes))}].{field}"
+
+    def zero_because(self, problem: Any) -> str:
+        """Nothing is reconfigured, or all of it takes no time."""
+        if problem.current is None:
+            return "`current` is not given, and an initial placement has no downtime"
+        store, nodes = problem.network.store, problem.network.nodes
+        delays = (store.delay if node.store_delay is None else node.store_delay for node in nodes)
+        carriers = [carrier for carrier in self.carriers(problem) if carrier.size]
+        timed = any(carrier.rate for carrier in carriers) or any(delays) or any(node.spawn_time for node in nodes)
+        if timed or problem.synchronisation_time:
+            return ""
+        missing = list(dict.fromkeys(carrier.rate_place for carrier in carriers))
+        if missing:
+            return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given, so that what moves takes no time"
+        return "no operator has a state_size, and synchronisation_time, network.store.delay and spawn_time of nodes are 0"
+
+    def moving_for_nothing(self, problem: Any) -> Iterator[Fault]:
+        """Yield a fault for state that moves in no time although it is given, or at a rate that looks like another unit's."""
+        state, *_ = carriers = list(self.carriers(problem))
+        if problem.current is None or not state.size:
+            return
+        if not any(carrier.rate for carrier in carriers if carrier.size_place == state.size_place):
+            why = f"has no effect: {state.rate_place} is not given, so that state moves in no time"
+            yield Fault(state.size_place, f"{state.size:g}", why)
+        elif state.rate is not None:
+            yield from odd_transfer(state.size, state.size_place, state.rate, state.rate_place)
 
     def operator_downtime(self, problem: Reconfiguration, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 25 (with its two cases the right way round) or, for Storm, eq. 33; in seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart, without_delays
 
 MILLISECONDS = 1e3
 """In a second; the weight of this metric is per millisecond."""
@@ -30,6 +30,10 @@ class PathLatency(PathMetric):
     def scaled(self, value: float) -> float:
         """Milliseconds."""
         return value * MILLISECONDS
+
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """No stream waits for the network."""
+        return without_delays(problem)
 
     def critical_path(self, problem: MeasuredProblem, deployment: Deployment) -> tuple[PathPart, ...]:
         """The slowest path through instances: operators with the node of the instance, and the streams between them."""

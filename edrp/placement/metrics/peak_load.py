@@ -41,6 +41,22 @@ class PeakLoad(PlainMetric):
         """A column that is at least every node's share."""
         return expressions.peak_load(self.resource)
 
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """Nothing that uses the resource has any load."""
+        application, resource = problem.application, self.resource
+        asked = [
+            usage.at(application.load(operator.name)) if resource in (None, name) else 0.0
+            for operator in application.operators
+            for name, usage in getattr(operator, "usage", {}).items()
+        ]
+        asked += [
+            per_tuple * application.rate(stream.source, stream.target) if resource in (None, name) else 0.0
+            for stream in application.streams
+            for name, per_tuple in stream.usage.items()
+        ]
+        what = "any resource" if resource is None else resource
+        return "" if any(asked) else f"no operator and no stream uses {what}: each has a `usage` of 0, or no load"
+
 
 def node_demands(problem: MeasuredProblem, deployment: Deployment) -> Mapping[str, Mapping[str, float]]:
     """Units per second of each shared resource that replicas ask for, by node in use.

@@ -6,7 +6,7 @@ import math
 
 from edrp.core.program import Linear
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PathMetric, PathPart, without_delays
 
 
 class ResponseTime(PathMetric):
@@ -22,6 +22,12 @@ class ResponseTime(PathMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """EDRP, eq. 13."""
         return expressions.response_time()
+
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """Neither operators nor streams take any time."""
+        timed = any(operator.latency is not None for operator in problem.application.operators)  # type: ignore[attr-defined]
+        why = "" if timed else without_delays(problem)
+        return why and f"no operator has a latency, and {why}"
 
     def operator_latency(self, problem: MeasuredProblem, deployment: Deployment, operator: str) -> float:
         """EDRP, eq. 1: the slowest replica's latency, in seconds; infinite when overloaded."""

@@ -9,7 +9,7 @@ import numpy as np
 from edrp.core.program import Linear
 from edrp.placement.application import StreamGraph
 from edrp.placement.deployment import Deployment
-from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric
+from edrp.placement.metrics.base import Expressions, MeasuredProblem, PlainMetric, carries_nothing
 
 
 class Supervisors(PlainMetric):
@@ -25,6 +25,10 @@ class Supervisors(PlainMetric):
     def linearise(self, expressions: Expressions) -> Linear:
         """The same, over the columns that say which nodes are in use."""
         return Linear.of(expressions.node_in_use(), 1 / len(expressions.compiled.problem.network.nodes))
+
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """It is never 0."""
+        return ""
 
 
 class Separation(PlainMetric):
@@ -70,6 +74,10 @@ class Colocation(Separation):
         """Pairs of instances."""
         return {(s.source, s.target): float(degrees[s.source] * degrees[s.target]) for s in application.streams}
 
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """There is nothing to be separated, or nowhere to go."""
+        return "" if problem.application.streams and len(problem.network.nodes) > 1 else "no stream can join different nodes"
+
 
 class Events(Separation):
     """Share of all tuples that go to another node."""
@@ -79,3 +87,7 @@ class Events(Separation):
     def carried(self, application: StreamGraph, degrees: dict[str, int]) -> dict[tuple[str, str], float]:
         """Tuples/s."""
         return {(s.source, s.target): application.rate(s.source, s.target) for s in application.streams}
+
+    def zero_because(self, problem: MeasuredProblem) -> str:
+        """No tuples go anywhere."""
+        return "no stream carries tuples between nodes" if carries_nothing(problem) else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import now
-from edrp.core.errors import ProblemTooLargeError
+from edrp.core.errors import InvalidInstanceError, OutOfTimeError, ProblemTooLargeError
+from edrp.core.methods import Options, get_method
 from edrp.core.program import Linear
 from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
@@ -16,6 +18,15 @@ from edrp.formulations.placement.builder import add_capacity_rows, add_objective
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
+
+LIMITS = "limits."
+"""Begins the sentence of a limit, before the name of its metric."""
+
+LOOSE = 1000.0
+"""How many times a limit may be missed for the explanation to say by how much."""
+
+REMEDY_GAP = 1e-6
+"""Relative gap at which the least value of a metric is good enough to be printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,8 @@ def formulate_rescale(problem: RescaleProblem, name: str) -> RescaleFormulation:
 def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, ...]:
     """Name limits and resources that cannot be met together, such that leaving any one of them out helps.
 
-    Operators that are overloaded or fit on no node are reported alone.
+    Operators that are overloaded or find no room on their nodes are reported alone. For each limit, the sentence says how far
+    it would have to be loosened.
 
     Parameters
     ----------
@@ -72,4 +84,23 @@ def explain_infeasibility(problem: RescaleProblem, units: float) -> tuple[str, .
         return ()
     demands = limit_demands(formulation)
     kept = Question(formulation.program, demands, "highs", deadline).filtered(demands)
-    return tuple(demand.text for demand in kept)
+    texts = [demand.text for demand in kept if demand.text.startswith(LIMITS)]
+    limits = {text.partition(":")[0].removeprefix(LIMITS): text for text in texts}
+    remedies = {text: text + _best_value(problem, name, limits, deadline) for name, text in limits.items()}
+    return tuple(remedies.get(demand.text, demand.text) for demand in kept)
+
+
+def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadline: float) -> str:
+    """The least value of a metric within the other limits, as the end of a sentence; empty where it is not found in time."""
+    bounds: dict[str, float | None] = {other: problem.limits.of(other) for other in limits}
+    bounds[name] = LOOSE * (bounds[name] or 1.0)
+    try:
+        relaxed = problem.replace(weights={name: 1.0}, limits=bounds)
+        options = Options(work_limit=max(0.0, deadline - now()), gap=REMEDY_GAP)
+        answer = get_method("highs", problem.kind).run(relaxed, options)
+    except (InvalidInstanceError, OutOfTimeError, ProblemTooLargeError):  # the limit is beyond its range, or the time
+        return ""
+    if answer.status != "optimal":
+        return ""
+    metric = relaxed.metrics[name]
+    return f"; it is at least {metric.evaluate(relaxed, answer.decision):.6g} {metric.unit}".removesuffix(" 1")

@@ -80,7 +80,9 @@ class TestSnapshot:
 
     def test_says_which_limits_clash(self) -> None:
         few = snapshot(host_types=[{**SMALL, "limit": 1}])
-        assert few.clashes() == ("memory: the instances that the load needs take 5, all hosts within their limits offer 4",)
+        assert few.clashes() == (
+            "memory: 2 instances of filter and 1 instance of inform take 5, all hosts within their limits (1 of small) offer 4",
+        )
         most = snapshot(application={**APPLICATION, "operators": [{**FILTER, "max_instances": 1}, INFORM]})
         assert most.clashes() == ("max_instances of filter is 1, but its load needs 2 instances",)
 

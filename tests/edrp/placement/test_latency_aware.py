@@ -244,9 +244,11 @@ def test_infeasible_says_what_is_short():
     )
     solution = edrp.solve(problem, "highs")
     assert solution.status == "infeasible"
-    assert solution.clashes == ("cpu: 1.6 needed, 0.95 usable on all nodes (0.65 short)",)
+    assert solution.clashes == ("cpu of the nodes: the nodes offer 0.95 in all, o needs 1.6 (4 replicas of 0.4)",)
     homeless = problem.replace(application=Topology(operators=[{"name": "o", "resources": {"memory": 9.0}}]))
-    assert "memory of o: an instance needs 9, no node offers more than 8 (1 short)" in edrp.solve(homeless, "highs").clashes
+    assert (
+        "memory of o: a replica needs 9, no node offers more than the 8 of n (1 short)" in edrp.solve(homeless, "highs").clashes
+    )
 
 
 def test_explained(problem):

@@ -9,6 +9,7 @@ from edrp.core.budget import deadline, now
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.formulations.placement.infeasibility import Prover, clashing_demands, explain_infeasibility
 from edrp.placement.edrp import EdrpProblem
+from edrp.placement.shortage import homeless_operators, shortages
 
 CLASHING = (3, 12, 14, 19, 24, 46, 47, 51)
 """Seeds of random problems that no deployment solves."""
@@ -59,7 +60,7 @@ def test_clashing_limits_are_named_together():
     found = explain_infeasibility(problem, proofs)
     assert found == (
         "parser: its load of 900 tuples/s needs at least 2 replicas",
-        "resources of the nodes: the nodes offer 4 in all, the operators need at least 3",
+        "resources of the nodes: edge 2 and cloud 2; the operators need at least 3 (reader 1 and parser 2)",
         "limits.response_time: 0.03 s; it is at least 0.04 s",
     )
 
@@ -74,7 +75,50 @@ def test_an_overloaded_operator_is_reported_alone():
 def test_an_operator_that_fits_nowhere_is_reported_alone():
     nodes = [{"name": "edge", "resources": 0.5}, {"name": "cloud", "resources": 9}]
     problem = two_operators(network={"nodes": nodes, "links": [{"source": "edge", "target": "cloud", "delay": 0.02}]})
-    assert explain_infeasibility(problem, proofs) == ("reader: a replica (resources 1) does not fit on any of its candidates",)
+    assert explain_infeasibility(problem, proofs) == (
+        "resources of reader: a replica needs 1, no candidate offers more than the 0.5 of edge (0.5 short)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("amounts", "ingest", "told"),
+    [
+        ((1, 1, 9), {"min_replicas": 4}, "resources of gw1 and gw2: they offer 2 in all, ingest needs 4 (4 replicas of 1)"),
+        ((3, 1, 9), {"min_replicas": 2, "resources": 2}, "resources of gw1 and gw2: they have room for 1 replica of at least 2"),
+        ((9, 9, 1), {}, "resources of cloud: it offers 1 in all, parser and writer need 3 (parser 2 and writer 1)"),
+        ((1, 1, 2), {}, "resources of cloud: it offers 2 in all, parser and writer need 3 (parser 2 and writer 1)"),
+        (({"cpu": 2, "ram": 1}, {"cpu": 1, "ram": 2}, {"cpu": 9, "ram": 9}), {"resources": {"cpu": 2, "ram": 2}},
+         "ingest: a replica needs cpu 2 and ram 2, which no candidate offers together (gw1 has 1 ram and gw2 has 1 cpu)"),
+    ],
+)  # fmt: skip
+def test_nodes_with_too_little_room_are_named_with_amounts(amounts, ingest, told):
+    """Together with why so many replicas are needed."""
+    operators = [
+        {"name": "ingest", "external_rate": 900.0, "max_replicas": 4, "candidates": ["gw1", "gw2"], **ingest},
+        {"name": "parser", "latency": {"model": "mm1", "service_rate": 500.0}, "max_replicas": 2, "candidates": ["cloud"]},
+        {"name": "writer", "candidates": ["cloud"]},
+    ]
+    named = isinstance(ingest.get("resources"), dict)
+    operators = [{"resources": {"cpu": 1} if named else 1, **operator} for operator in operators]
+    nodes = [{"name": name, "resources": amount} for name, amount in zip(("gw1", "gw2", "cloud"), amounts, strict=True)]
+    problem = two_operators(
+        application={"operators": operators, "streams": [{"source": "ingest", "target": "parser"}]},
+        network={"nodes": nodes, "between_zones": {"delay": 0.01}},
+    )
+    clashes = explain_infeasibility(problem, proofs)
+    assert clashes[-1].startswith(told)
+    if "parser" in told:
+        assert clashes[0] == "parser: its load of 900 tuples/s needs at least 2 replicas"
+    if "min_replicas" in ingest:
+        assert clashes[0] == f"min_replicas of ingest: {ingest['min_replicas']}"
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(12) if seed not in CLASHING])
+def test_no_room_is_missed_where_a_deployment_fits(seed):
+    problem = random_problem(seed, combinations_limit=5e3)
+    fewest = {operator.name: operator.min_replicas for operator in problem.application.operators}
+    assert brute_force(problem)[0] is not None
+    assert not [*homeless_operators(problem), *shortages(problem, fewest)]
 
 
 def test_least_availability_is_a_limit_from_below():
