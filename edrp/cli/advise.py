@@ -12,7 +12,7 @@ from edrp.cli.capture import Every, GoalsFile, Job, NetworkFile, Seconds
 from edrp.cli.display.advice import advice_parts
 from edrp.cli.display.advice_page import advice_page
 from edrp.cli.options import ForceFolder, command_group, output_folder
-from edrp.cli.terminal import output, progress, show
+from edrp.cli.terminal import output, progress, say, show
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import save
@@ -21,13 +21,15 @@ from edrp.engines.advice import Advice, advise
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
+from edrp.engines.flink.calls import SCRIPT, running_deployment
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.kubernetes import KUBECTL, PATCH, UNDO
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
 from edrp.engines.protocol import get_engine
 from edrp.report.page import require_packages
 
-PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json", "calls.sh"
+PROBLEM, KEYED, PLACES = "edrp.json", "rescale.json", "latency-aware.json"
 """Files that are written for a job, the second where key groups are known; besides, one of kind `migration` per operator with
 state whose replicas change."""
 
@@ -66,22 +68,29 @@ def advise_flink(
         refuse_target(html, replace=force)
         refuse_inputs(html, (file, network, goals, metadata))
     if out is not None:
-        refuse_folder(out, [PROBLEM, PLACES, CALLS], force=force)
+        refuse_folder(out, [PROBLEM, PLACES, SCRIPT, PATCH, UNDO], force=force)
     engine, captured = get_engine("flink"), _capture(file, rest, job, seconds, every)
     seen = engine.observe(captured)
     states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)
     advice = advise(fit_job(seen, states), wanted, delays)
     rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
-    calls = engine.calls(advice.fit.observation, advice.plan, captured.address)
+    made = advice.plan if advice.recommended else running_deployment(seen)
+    calls = engine.calls(seen, made, captured.address)
     if html is not None:
         write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
     files = _files(advice)
-    with output_folder(out, force, [*files, CALLS]) as folder:
+    with output_folder(out, force, [*files, *calls]) as folder:
         if folder is not None:
             for name, problem in files.items():
                 save(problem, folder / name)
-            write_whole(folder / CALLS, "\n".join(calls) + "\n")
-    show(output(), advice_parts(advice, rule, engine.rule_name, calls))  # last: a pipe that nobody reads ends the command
+            for name, lines in calls.items():
+                write_whole(folder / name, "\n".join(lines) + "\n")
+    shown = calls if out is None else {}
+    show(output(), advice_parts(advice, rule, engine.rule_name, shown))  # last: a pipe that nobody reads ends the command
+    if out is not None and advice.recommended:
+        say(output(), f"To make the change: sh {out / SCRIPT}; to undo it: sh {out / SCRIPT} undo.")
+        patched = f"{KUBECTL} {out / PATCH}, and to undo it {out / UNDO}." if "spec:" in calls[PATCH] else calls[PATCH][0][2:]
+        say(output(), f"Under the Kubernetes operator: {patched}")
     raise typer.Exit(ExitCode.INFEASIBLE if advice.verdict == "stuck" else ExitCode.SOLVED)
 
 
