@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,8 @@ def advise_flink(
         typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder for the problems and the calls.", show_default=False)
+        Path | None,
+        typer.Option("--out", "-o", help="Output folder for the problems, the calls and the patches.", show_default=False),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.", show_default=False)] = None,
     job: Job = None,
@@ -88,10 +90,18 @@ def advise_flink(
     shown = calls if out is None else {}
     show(output(), advice_parts(advice, rule, engine.rule_name, shown))  # last: a pipe that nobody reads ends the command
     if out is not None and advice.recommended:
-        say(output(), f"To make the change: sh {out / SCRIPT}; to undo it: sh {out / SCRIPT} undo.")
-        patched = f"{KUBECTL} {out / PATCH}, and to undo it {out / UNDO}." if "spec:" in calls[PATCH] else calls[PATCH][0][2:]
-        say(output(), f"Under the Kubernetes operator: {patched}")
+        for sentence in _ways(out, calls):
+            say(output(), sentence)
     raise typer.Exit(ExitCode.INFEASIBLE if advice.verdict == "stuck" else ExitCode.SOLVED)
+
+
+def _ways(out: Path, calls: dict[str, list[str]]) -> Iterator[str]:
+    """How to use the files that carry out the advice; of those that do nothing, why."""
+    why = {name: " ".join(line[2:] for line in lines if line.startswith("# ")) for name, lines in calls.items()}
+    script = f"sh {out / SCRIPT}; to undo it: sh {out / SCRIPT} undo." if "" in calls[SCRIPT] else why[SCRIPT]
+    yield f"To make the change: {script}"
+    patch = f"{KUBECTL} {out / PATCH}" if "spec:" in calls[PATCH] else why[PATCH]  # which says how to undo it, too
+    yield f"Under the Kubernetes operator: {patch}"
 
 
 def _capture(file: Path | None, rest: str | None, job: str | None, seconds: float, every: float) -> Capture:

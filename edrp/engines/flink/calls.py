@@ -39,7 +39,7 @@ send() {  # HINT METHOD ADDRESS BODY: a request that changes something, after wh
 field() { value=${answer#*"\"$1\":\""} value=${value%%'"'*}; }  # NAME; the text of a field of the answer
 tick() { left=$((left - 1)); [ "$left" -gt 0 ] || return 1; sleep "$pause"; }
 succeeds() {  # ADDRESS, where the request that was answered runs in the background
-  field request-id; operation=$1/$value left=$patience
+  field request-id; operation=$1/$value
   while ask GET "$operation"; do
     case $answer in
       *'"failure-cause":{'* | *'"failureCause":{'* | *'"id":"FAILED"'*) trouble="$operation failed: $answer"; return 1 ;;
@@ -59,7 +59,6 @@ shows() {  # KEY REPLICAS ...: whether Flink shows these numbers; $starting says
   done
 }
 run() {  # KEY REPLICAS ...: wait until these run
-  left=$patience
   until shows "$@" && [ -z "$starting" ]; do tick || fail "the job does not run with these numbers of replicas"; done
 }
 expect() { shows "$@" || fail 'the job has other numbers of replicas than in the capture; capture it again'; }
@@ -71,7 +70,7 @@ RESCALING = r"""rescale() {  # REQUIREMENTS KEY REPLICAS ...
   shift
   # Flink rescales right after the next complete checkpoint, or after max-delay, and then replays all since the last one.
   # One that is triggered before slots are there does not count, and the rescale itself may end one.
-  attempts=0 failures=0
+  left=$patience attempts=0 failures=0
   until shows "$@"; do
     attempts=$((attempts + 1))
     [ $attempts -le $((patience / 10)) ] || fail "the job is not rescaled after $((patience / 10)) checkpoints; are there slots?"
@@ -90,6 +89,7 @@ REDEPLOYING = r"""redeploy() {  # SETTINGS KEY REPLICAS ...
   if [ -z "${SAVEPOINT-}" ]; then
     folder=${SAVEPOINTS:+,\"targetDirectory\":\"$SAVEPOINTS\"}
     send 'look whether the job runs' POST "$job/stop" "{\"drain\":false$folder}"
+    left=$patience
     succeeds "$job/savepoints" || fail "$trouble"
     field location; SAVEPOINT=$value
   fi
@@ -98,14 +98,15 @@ REDEPLOYING = r"""redeploy() {  # SETTINGS KEY REPLICAS ...
   body="{$entry\"programArgsList\":$ARGUMENTS,\"savepointPath\":\"$SAVEPOINT\",\"flinkConfiguration\":$1}"
   shift
   send "it was to be started from savepoint $SAVEPOINT: look whether it runs" POST "$address/jars/$JAR/run" "$body"
-  field jobid; job=$address/jobs/$value
+  field jobid; job=$address/jobs/$value left=$patience
   run "$@"
   echo "calls.sh: job $value; JOB=$value is needed to undo this"
 }
 """
 
 
-CHOICE = """case ${1-change} in
+CHOICE = """\
+case ${1-change} in
 change | undo) "${1-change}" ;;
 *) fail 'give no argument, or undo' ;;
 esac
@@ -213,8 +214,8 @@ def _numbers(observation: Observation, plan: Deployment) -> str:
 
 def _refusing(*why: str) -> list[str]:
     """A script that does nothing, says why, and fails: nobody who runs it takes it for done."""
-    lines = [_comment(line) for line in why]
-    return ["#!/bin/sh", *lines, "echo 'calls.sh: nothing was changed; its comments say why' >&2", "exit 1"]
+    sentence = shlex.quote(f"calls.sh: nothing was changed: {' '.join(why)}")
+    return ["#!/bin/sh", *map(_comment, why), f"echo {sentence} >&2", "exit 1"]
 
 
 def _requirement(lowest: int, most: int) -> dict[str, dict[str, int]]:

@@ -69,7 +69,7 @@ def _conditions(observation: Observation, plan: Deployment) -> list[str]:
     how = "rescales the job in place" if observation.live else "stops the job and starts it again as spec.job.upgradeMode says"
     lines = [
         f"In native mode, the default, the operator {how}, and Flink starts the TaskManagers that are missing.",
-        f"Slots: the job needs {needed}. Where spec.taskManager.replicas is set, at least {-(-needed // largest)}.",
+        f"Slots: the job needs {needed}; where spec.taskManager.replicas is set, it has to be at least {-(-needed // largest)}.",
         'Autoscaler: it has to be off (job.autoscaler.enabled: "false"), or it puts its own numbers in the place of these.',
         "Vertices keep their identifiers as long as the program is the same or its operators have a uid.",
     ]

@@ -217,7 +217,7 @@ def test_a_patch_gives_all_vertices_their_replicas_and_nothing_besides():
 def test_a_patch_says_what_has_to_hold():
     text = "\n".join(deployment_patches(observed(), with_counters(observed(), 9))[PATCH])
     assert 'job.autoscaler.enabled: "false"' in text
-    assert "the job needs 9. Where spec.taskManager.replicas is set, at least 2" in text
+    assert "the job needs 9; where spec.taskManager.replicas is set, it has to be at least 2" in text
     assert "patch it again" in text
     old = replace(observed(), version="1.20.0")
     assert "patch it again" not in "\n".join(deployment_patches(old, with_counters(old, 9))[PATCH])
