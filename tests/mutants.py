@@ -122,6 +122,7 @@ ENGINE_TESTS = {
     "flink/installation": ("local_flink",),
     "flink/masking": ("flink_capture",),
     "flink/calls": ("flink_calls", "flink_advice"),
+    "flink/kubernetes": ("flink_calls", "flink_advice"),
     "flink/metadata": ("flink_metadata", "flink_found"),
     "flink/places": ("flink_redeploy", "flink_advice"),
     "flink/reading": ("flink_reading", "flink_capture", "flink_found"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from edrp.cli.capture import Every, GoalsFile, Job, NetworkFile, Seconds
 from edrp.cli.display.advice import advice_parts
 from edrp.cli.display.advice_page import advice_page
 from edrp.cli.options import ForceFolder, command_group, output_folder
-from edrp.cli.terminal import output, progress, show
+from edrp.cli.terminal import output, progress, say, show
 from edrp.core.files import refuse_inputs, refuse_target, write_whole
 from edrp.core.folders import refuse_folder
 from edrp.core.instances import save
@@ -21,13 +22,15 @@ from edrp.engines.advice import Advice, advise
 from edrp.engines.capture import Capture, read_capture
 from edrp.engines.errors import EngineError
 from edrp.engines.fit import fit_job
+from edrp.engines.flink.calls import SCRIPT, running_deployment
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
+from edrp.engines.flink.kubernetes import KUBECTL, PATCH, UNDO
 from edrp.engines.goals import read_goals, read_network
 from edrp.engines.model import latency_aware_problem, migration_problem
 from edrp.engines.protocol import get_engine
 from edrp.report.page import require_packages
 
-PROBLEM, KEYED, PLACES, CALLS = "edrp.json", "rescale.json", "latency-aware.json", "calls.sh"
+PROBLEM, KEYED, PLACES = "edrp.json", "rescale.json", "latency-aware.json"
 """Files that are written for a job, the second where key groups are known; besides, one of kind `migration` per operator with
 state whose replicas change."""
 
@@ -51,7 +54,8 @@ def advise_flink(
         typer.Option(help="File _metadata of a checkpoint, which contains the state of each key group.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder for the problems and the calls.", show_default=False)
+        Path | None,
+        typer.Option("--out", "-o", help="Output folder for the problems, the calls and the patches.", show_default=False),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Output file for the advice as a page.", show_default=False)] = None,
     job: Job = None,
@@ -66,23 +70,38 @@ def advise_flink(
         refuse_target(html, replace=force)
         refuse_inputs(html, (file, network, goals, metadata))
     if out is not None:
-        refuse_folder(out, [PROBLEM, PLACES, CALLS], force=force)
+        refuse_folder(out, [PROBLEM, PLACES, SCRIPT, PATCH, UNDO], force=force)
     engine, captured = get_engine("flink"), _capture(file, rest, job, seconds, every)
     seen = engine.observe(captured)
     states = {} if metadata is None else engine.key_group_sizes(str(metadata), seen)
     advice = advise(fit_job(seen, states), wanted, delays)
     rule = engine.rule_replicas(advice.fit, wanted.rate_factor)
-    calls = engine.calls(advice.fit.observation, advice.plan, captured.address)
+    made = advice.plan if advice.recommended else running_deployment(seen)
+    calls = engine.calls(seen, made, captured.address)
     if html is not None:
         write_whole(html, advice_page(advice, rule, engine.rule_name, calls), replace=force)
     files = _files(advice)
-    with output_folder(out, force, [*files, CALLS]) as folder:
+    with output_folder(out, force, [*files, *calls]) as folder:
         if folder is not None:
             for name, problem in files.items():
                 save(problem, folder / name)
-            write_whole(folder / CALLS, "\n".join(calls) + "\n")
-    show(output(), advice_parts(advice, rule, engine.rule_name, calls))  # last: a pipe that nobody reads ends the command
+            for name, lines in calls.items():
+                write_whole(folder / name, "\n".join(lines) + "\n")
+    shown = calls if out is None else {}
+    show(output(), advice_parts(advice, rule, engine.rule_name, shown))  # last: a pipe that nobody reads ends the command
+    if out is not None and advice.recommended:
+        for sentence in _ways(out, calls):
+            say(output(), sentence)
     raise typer.Exit(ExitCode.INFEASIBLE if advice.verdict == "stuck" else ExitCode.SOLVED)
+
+
+def _ways(out: Path, calls: dict[str, list[str]]) -> Iterator[str]:
+    """How to use the files that carry out the advice; of those that do nothing, why."""
+    why = {name: " ".join(line[2:] for line in lines if line.startswith("# ")) for name, lines in calls.items()}
+    script = f"sh {out / SCRIPT}; to undo it: sh {out / SCRIPT} undo." if "" in calls[SCRIPT] else why[SCRIPT]
+    yield f"To make the change: {script}"
+    patch = f"{KUBECTL} {out / PATCH}" if "spec:" in calls[PATCH] else why[PATCH]  # which says how to undo it, too
+    yield f"Under the Kubernetes operator: {patch}"
 
 
 def _capture(file: Path | None, rest: str | None, job: str | None, seconds: float, every: float) -> Capture:

@@ -93,6 +93,11 @@ class Advice:
         return self.plan != self.problem.current
 
     @property
+    def recommended(self) -> bool:
+        """Whether the advice is to make the change."""
+        return self.changes and self.verdict in ("move", "repair")
+
+    @property
     def gain(self) -> float | None:
         """Score of what runs less that of the plan; None where either is missing."""
         return None if self.score is None or self.plan_score is None else self.score - self.plan_score

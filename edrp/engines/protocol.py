@@ -61,8 +61,8 @@ class Engine(Protocol):
     def rule_replicas(self, fit: JobFit, rate_factor: float) -> dict[str, int]:
         """Number of replicas of each operator by what scales the engine's jobs today."""
 
-    def calls(self, observation: Observation, plan: Deployment, address: str) -> list[str]:
-        """Lines for a shell that carry out a plan; nothing is sent."""
+    def calls(self, observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:
+        """Lines of the files that carry out a plan and take it back, by name; nothing is sent."""
 
     def running_job(self, address: str, settings: WatchSettings, clock: Clock) -> RunningJob:
         """The job at an address; nothing is sent yet."""

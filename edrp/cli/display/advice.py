@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from rich.text import Text
 
@@ -24,13 +25,17 @@ UNKNOWN = "unknown"
 DOWNTIME = ("downtime", "seconds (90 % interval)")
 
 
-def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> Iterator[Table | Text | str]:
+def advice_parts(
+    advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Mapping[str, Sequence[str]]
+) -> Iterator[Table | Text | str]:
     """The replicas that run and those proposed, the costs of the change, the verdict, and the calls that carry it out.
 
     Parameters
     ----------
     rule, rule_name
         Number of replicas by what scales the engine's jobs today, of each operator that it can judge, and its name.
+    calls
+        Lines of the files that carry it out, by name, of which those above the first empty line are shown.
     """
     yield job_sentence(advice)
     yield table(OPERATORS, operator_rows(advice, rule), right=RIGHT)
@@ -41,9 +46,13 @@ def advice_parts(advice: Advice, rule: Mapping[str, int], rule_name: str, calls:
     yield rule_sentence(advice, rule, rule_name)
     yield from free_sentences(advice)
     yield from (f"• {remark}" for remark in advice.remarks)
-    if advice.changes and advice.verdict in ("move", "repair"):
-        yield "The calls that carry it out:"
-        yield from (Text(f"  {line}", no_wrap=True) for line in calls)  # which are copied as they are
+    if calls and advice.recommended:
+        yield "What carries it out, as --out writes it:"
+    for name, lines in calls.items() if advice.recommended else ():
+        shown = list(takewhile(str.strip, lines))
+        yield f"{name}:"
+        yield from (Text(f"  {line}", no_wrap=True) for line in shown)  # which are copied as they are
+        yield from ["  …"] if len(shown) < len(lines) else []
 
 
 def job_sentence(advice: Advice) -> str:

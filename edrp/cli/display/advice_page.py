@@ -26,7 +26,7 @@ from edrp.report.tables import Table
 FITTED = ("operator", "tuples/s", "service rate (90 % interval)", "by", "skew", "tuples out per tuple in", "state")
 
 
-def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Sequence[str]) -> str:
+def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: Mapping[str, Sequence[str]]) -> str:
     """The advice as one self-contained HTML page; arguments are those of `advice_parts`."""
     plan = Table("Operators", OPERATORS, tuple(operator_rows(advice, rule)), RIGHT, open=True)
     busy = "Busy shares are those of the busiest replica; predictions have a 90 % interval."
@@ -35,7 +35,9 @@ def advice_page(advice: Advice, rule: Mapping[str, int], rule_name: str, calls: 
     if advice.changes:
         parts = Table("Downtime", DOWNTIME, tuple(downtime_rows(advice.downtime)), DOWNTIME[1:], open=True)
         sections.append(Section("What the change costs", (), tables=(parts,)))
-        sections.append(Section("Calls", ("None of them has been sent.",), code="\n".join(calls)))
+    if advice.recommended:
+        files = tuple(Section(name, code="\n".join(lines)) for name, lines in calls.items())
+        sections.append(Section("Calls", ("None of them has been sent.",), parts=files))
     fitted = Table("Fitted", FITTED, tuple(map(_fitted_row, advice.fit.operators)), FITTED[1:], open=True)
     sections.append(Section("What was measured", tuple(map(_sentence, advice.remarks)), tables=(fitted,)))
     title = f"Advice on job {advice.fit.observation.job}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from edrp.engines.flink.autoscaler import autoscaler_replicas
-from edrp.engines.flink.calls import plan_calls
+from edrp.engines.flink.calls import SCRIPT, plan_calls
+from edrp.engines.flink.kubernetes import deployment_patches
 from edrp.engines.flink.metadata import job_key_groups
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.flink.running import FlinkJob
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
 
 
 class FlinkEngine:
@@ -17,9 +20,13 @@ class FlinkEngine:
 
     observe = staticmethod(read_observation)
     rule_replicas = staticmethod(autoscaler_replicas)
-    calls = staticmethod(plan_calls)
     running_job = staticmethod(FlinkJob)
     key_group_sizes = staticmethod(job_key_groups)
+
+    @staticmethod
+    def calls(observation: Observation, plan: Deployment, address: str) -> dict[str, list[str]]:
+        """A script for the REST API, and patches for the Kubernetes operator."""
+        return {SCRIPT: plan_calls(observation, plan, address), **deployment_patches(observation, plan)}
 
 
 FLINK = FlinkEngine()

@@ -6,6 +6,7 @@ from collections import Counter
 
 from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Change, Program
 from edrp.engines.errors import EngineError
+from edrp.engines.flink.calls import takes_overrides
 from edrp.placement.deployment import Deployment
 
 
@@ -67,12 +68,8 @@ def program_arguments(program: Program, plan: Deployment, resources: dict[str, s
 
 
 def ignored_replicas(change: Change, program: Program) -> str | None:
-    """An operator whose new number of replicas would be ignored; None where there is none.
-
-    From 2.0 on Flink runs a program as a graph of streams, to which overrides of the parallelism are not applied (seen in the
-    classes of 2.3, and tried): the program itself has to be told.
-    """
-    if change.observation.version.startswith("1."):
+    """An operator whose new number of replicas would be ignored, so that the program has to be told; None where there is none."""
+    if takes_overrides(change.observation):
         return None
     current = change.current
     changed = (name for name in change.plan if change.plan.degree(name) != current.degree(name))

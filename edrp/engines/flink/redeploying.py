@@ -10,7 +10,7 @@ from uuid import uuid4
 from edrp.core.errors import UnwritableError
 from edrp.engines.applying import Applied, Change, Program
 from edrp.engines.errors import EngineError, JobGoneError, NoAnswerError
-from edrp.engines.flink.calls import curl, overridden
+from edrp.engines.flink.calls import curl, needed_slots, overridden
 from edrp.engines.flink.capturing import ENDED
 from edrp.engines.flink.places import demanded_resources, program_arguments
 from edrp.engines.flink.steps import FlinkSteps
@@ -107,10 +107,7 @@ def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
 
 def _refuse_few_slots(change: Change, steps: FlinkSteps) -> None:
     """Refuse before anything is stopped where the plan finds too few slots, since other jobs hold them by now."""
-    groups: dict[str, int] = {}
-    for operator in change.observation.operators:
-        groups[operator.slot_group] = max(groups.get(operator.slot_group, 0), change.plan.degree(operator.name))
-    needed, own = sum(groups.values()), sum(change.observation.own_slots.values())
+    needed, own = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
     free = sum(int(manager["freeSlots"]) for manager in steps.get("/taskmanagers")["taskmanagers"])
     if needed > own + free:
         why = f"the plan needs {needed} slots; the job has {own}, and {free} are free; start TaskManagers; nothing was changed"

@@ -134,9 +134,10 @@ class FakeEngine(FakeFlink):
             self.state, self.waits = "CANCELED", False
             return {}
         if path == f"{self.root}/stop":
-            self.polls, self.savepoint = self.checkpoint_polls, f"{self.root}/savepoints/{body['triggerId']}"
+            trigger = body.get("triggerId", "s1")
+            self.polls, self.savepoint = self.checkpoint_polls, f"{self.root}/savepoints/{trigger}"
             self.stopped_into = body["targetDirectory"]
-            return {"request-id": body["triggerId"]}
+            return {"request-id": trigger}
         if path == f"/jars/{JAR}/run":
             return self._run(body)
         if (method, path) == ("PUT", f"{self.root}/resource-requirements"):
@@ -203,7 +204,7 @@ class FakeEngine(FakeFlink):
             wanted = demands.get(operator.name, operator.name)
             slots = [node for node in self.managers for _ in range(int(self.external.get(node, {}).get(wanted, 0)))]
             operator.nodes = tuple(slots[: operator.replicas]) if len(slots) >= operator.replicas else ()
-        self.job_id, self.state = body["jobId"], "RUNNING"
+        self.job_id, self.state = body.get("jobId", f"{self.attempt:032x}"), "RUNNING"
         self.waits = not self.runnable(body)
         return {"jobid": self.job_id}
 

@@ -142,7 +142,8 @@ class FakeFlink:
                     "status-duration": {"SCHEDULED": 10, "DEPLOYING": deploying, "INITIALIZING": initialising},
                 }
             )
-        return {"id": self.key(operator.name), "name": operator.name, "now": self.now, "subtasks": subtasks}
+        described = {"id": self.key(operator.name), "name": operator.name, "parallelism": operator.replicas}
+        return {**described, "maxParallelism": 128, "now": self.now, "subtasks": subtasks}
 
     def job(self) -> dict[str, Any]:
         vertices, nodes = [], []
@@ -235,7 +236,7 @@ def serving(flink: FakeFlink) -> Any:
                 self.close_connection = True
                 return
             status = answer if isinstance(answer, int) else 200
-            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer, separators=(",", ":")).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

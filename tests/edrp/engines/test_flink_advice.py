@@ -50,7 +50,7 @@ def test_an_operator_that_is_too_busy_gets_a_replica(advised):
     assert row(result, "counter")[1:4] == ["1", "2", "90%"]
     assert "repair: what runs breaks busy_limit: counter is 90% busy against 80%" in words(result)
     assert {method for method, _ in flink.asked} == {"GET"}
-    body = re.search(r"-X PUT .* -d '(.*)' http", result.out)[1]
+    body = re.search(r"rescale '(.*?)' ", result.out)[1]
     assert json.loads(body)[flink.key("counter")] == {"parallelism": {"lowerBound": 1, "upperBound": 2}}
 
 
@@ -59,16 +59,17 @@ def test_calls_are_never_broken_into_lines():
     fit = fitted(FakeFlink(rates=(180.0,)))
     advice = advise(fit)
     calls = plan_calls(fit.observation, advice.plan, "http://jobmanager:8081")
-    shown = io.StringIO()
-    show(SafeConsole(file=shown, force_terminal=True, width=40), advice_parts(advice, autoscaler_replicas(fit), "it", calls))
+    calls = calls[: calls.index("")]  # the functions that every script has are not shown
+    shown, files = io.StringIO(), {"calls.sh": [*calls, "", "set -eu"]}
+    show(SafeConsole(file=shown, force_terminal=True, width=40), advice_parts(advice, autoscaler_replicas(fit), "it", files))
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in shown.getvalue().splitlines()]
-    assert lines[-len(calls) :] == [line.strip() for line in calls]
+    assert lines[-len(calls) - 1 :] == [*map(str.strip, calls), "…"]
 
 
 def test_what_is_well_is_kept_without_calls(advised):
     result = advised(FakeFlink(rates=(140.0,)))
     assert "keep: no better plan was found" in words(result)
-    assert "curl" not in result.out
+    assert "calls.sh" not in result.out
 
 
 def test_too_many_replicas_are_given_back_when_that_pays():
@@ -104,8 +105,7 @@ def test_a_checkpoint_that_comes_too_late_lets_all_since_the_last_be_replayed():
 def test_the_default_scheduler_is_restarted_with_a_savepoint_and_told_the_places(advised):
     result = advised(FakeFlink(rates=(180.0,), scheduler="Default"))
     assert "changes need a restart" in words(result)
-    assert "/stop" in result.out
-    assert "pipeline.jobvertex-parallelism-overrides" in result.out
+    assert 'redeploy \'{"pipeline.jobvertex-parallelism-overrides"' in result.out
     assert re.search(r"counter: 2 on tm-[ab]|counter: 1 on tm-a, 1 on tm-b", result.out)
 
 
@@ -215,7 +215,20 @@ def test_reactive_mode_is_said_and_nothing_is_asked_for(advised, tmp_path):
     assert result.code == 0, result.err
     assert "replicas follow the slots (reactive mode) and cannot be asked for" in words(result)
     assert "until the job has 2 slots; it has 1" in words(result)
-    assert all(line.startswith("#") for line in (tmp_path / "advice" / "calls.sh").read_text().splitlines())
+    assert "curl" not in (tmp_path / "advice" / "calls.sh").read_text()
+    assert "spec: taskManager: replicas: 1" in " ".join((tmp_path / "advice" / "flinkdeployment.yaml").read_text().split())
+
+
+def test_what_is_written_is_named_and_does_nothing_where_all_is_to_be_kept(advised, tmp_path):
+    """Also over an earlier advice: nobody makes a change that is advised no longer."""
+    result = advised(FakeFlink(rates=(180.0,)), "--out", tmp_path)
+    assert f"To make the change: sh {tmp_path}/calls.sh; to undo it: sh {tmp_path}/calls.sh undo." in words(result)
+    assert f"--patch-file {tmp_path}/flinkdeployment.yaml" in words(result)
+    assert "rescale" in (tmp_path / "calls.sh").read_text()
+    kept = advised(FakeFlink(rates=(140.0,)), "--out", tmp_path)
+    assert "To make the change" not in kept.out
+    assert "rescale" not in (tmp_path / "calls.sh").read_text()
+    assert "spec:" not in (tmp_path / "flinkdeployment.yaml").read_text()
 
 
 def test_of_the_configuration_only_the_mode_is_asked_for_and_only_where_it_is_in_doubt(run, tmp_path):

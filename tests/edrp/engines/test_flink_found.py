@@ -400,7 +400,7 @@ def test_finished_operators_stay_among_the_requirements():
     ]
     fit = fit_job(read_observation(replace(capture, answers=tuple(answers))))
     lines = plan_calls(fit.observation, advise(fit).plan, "http://localhost:8081")
-    body = json.loads(next(re.search(r"-d '(.*?)' ", line)[1] for line in lines if "-X PUT" in line))
+    body = json.loads(next(re.search(r"rescale '(.*?)' ", line)[1] for line in lines if line.startswith("change()")))
     assert len(body) == 5
     assert body["0000000000000000000000000000000a"] == asked["0000000000000000000000000000000a"]
 

@@ -172,7 +172,7 @@ def test_a_job_that_does_not_start_again_is_never_forgotten(watch, redeploy):
     result = redeploy(flink, "--rounds", 2)
     assert result.code == 2
     assert "stopped with savepoint s3://bucket/savepoints/savepoint-1" in words(result.err)
-    assert "curl -s -X POST" in words(result.err)
+    assert "curl -sS -X POST" in words(result.err)
     result = redeploy(flink, "--rounds", 2)
     assert result.code == 2
     assert "'words' was stopped with savepoint s3://bucket/savepoints/savepoint-1 and not started again" in words(result.err)

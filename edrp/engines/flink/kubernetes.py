@@ -1,0 +1,78 @@
+"""Patches for the resource `FlinkDeployment` of the Flink Kubernetes operator that carry out a plan and take it back."""
+
+from __future__ import annotations
+
+import json
+
+from edrp.core.errors import visible
+from edrp.engines.flink.calls import (
+    OVERRIDES,
+    change_sentence,
+    changed_operators,
+    needed_slots,
+    overridden,
+    reactive_slots,
+    running_deployment,
+    takes_overrides,
+)
+from edrp.engines.observation import Observation
+from edrp.placement.deployment import Deployment
+
+PATCH, UNDO = "flinkdeployment.yaml", "flinkdeployment-undo.yaml"
+"""Names of the two files."""
+
+KUBECTL = "kubectl patch flinkdeployment NAME --type merge --patch-file"
+
+
+def deployment_patches(observation: Observation, plan: Deployment) -> dict[str, list[str]]:
+    """Lines of the patch and of its undoing, by name of file: merge patches in YAML.
+
+    The patch gives no setting besides: with any other the operator would stop the job and start it again. Where no patch
+    carries out the plan, the files are comments, which `kubectl` refuses.
+    """
+    why = _no_patch(observation, plan)
+    if why is not None:
+        return {name: [f"# There is no patch: {why}."] for name in (PATCH, UNDO)}
+    sentence = visible(change_sentence(observation, plan))
+    head = [f"# Job {visible(observation.job)}, {sentence}: {KUBECTL} {PATCH}", f"# To undo it: {KUBECTL} {UNDO}"]
+    head += [f"# {line}" for line in _conditions(observation, plan)]
+    undo = [f"# Undoes {PATCH} ({sentence}): {KUBECTL} {UNDO}"]
+    return {PATCH: [*head, *_patch(observation, plan)], UNDO: [*undo, *_patch(observation, running_deployment(observation))]}
+
+
+def _no_patch(observation: Observation, plan: Deployment) -> str | None:
+    """Why no patch carries out a plan; None where one does."""
+    if not changed_operators(observation, plan):
+        return "the advice is to keep what runs"
+    if observation.live or observation.follows_slots or takes_overrides(observation):
+        return None
+    remedy = "give the program the numbers by spec.job.args, or run it with jobmanager.scheduler: adaptive and capture it again"
+    return f"from 2.0 on Flink applies no overrides of the parallelism to a job that starts (FLINK-38770); {remedy}"
+
+
+def _patch(observation: Observation, plan: Deployment) -> list[str]:
+    """A merge patch in YAML, of which numbers and strings in JSON are a part.
+
+    It names all vertices: where the number of one goes missing, the operator starts the job again.
+    """
+    if observation.follows_slots:
+        slots = min(node.slots for node in observation.nodes)
+        return ["spec:", "  taskManager:", f"    replicas: {-(-reactive_slots(observation, plan) // slots)}"]
+    return ["spec:", "  flinkConfiguration:", f"    {OVERRIDES}: {json.dumps(overridden(observation, plan)[OVERRIDES])}"]
+
+
+def _conditions(observation: Observation, plan: Deployment) -> list[str]:
+    """What has to hold where a patch is to do what it says."""
+    if observation.follows_slots:
+        return ["Reactive mode needs spec.mode: standalone, in which the operator starts and stops TaskManagers."]
+    needed, largest = needed_slots(observation, plan), max(node.slots for node in observation.nodes)
+    how = "rescales the job in place" if observation.live else "stops the job and starts it again as spec.job.upgradeMode says"
+    lines = [
+        f"In native mode, the default, the operator {how}, and Flink starts the TaskManagers that are missing.",
+        f"Slots: the job needs {needed}; where spec.taskManager.replicas is set, it has to be at least {-(-needed // largest)}.",
+        'Autoscaler: it has to be off (job.autoscaler.enabled: "false"), or it puts its own numbers in the place of these.',
+        "Vertices keep their identifiers as long as the program is the same or its operators have a uid.",
+    ]
+    if observation.live and not takes_overrides(observation):
+        lines.append("From 2.0 on Flink ignores these numbers where the job starts again (FLINK-38770): patch it again then.")
+    return lines
