@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.options import BoundedTime, Method, SolutionFile, read_solution
+from edrp.cli.options import ExplainedWork, Method, SolutionFile, TimeLimit, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.instances import load
@@ -21,7 +21,8 @@ def explain_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
     solution_file: SolutionFile = None,
     method: Method = "auto",
-    time_limit: BoundedTime = 60.0,
+    time_limit: TimeLimit = None,
+    work_limit: ExplainedWork = None,
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best."""
     problem = load(file)
@@ -34,9 +35,9 @@ def explain_file(
         solution = read_solution(problem, solution_file)
     else:
         with progress(f"solving {file}") as update:
-            solution = solve(problem, method, time_limit=time_limit, progress=update)
+            solution = solve(problem, method, time_limit=time_limit, work_limit=work_limit, progress=update)
     with progress(f"explaining {file}"):
-        parts = list(explain(problem, solution, time_limit))
+        parts = list(explain(problem, solution, work_limit))
     say(output(), str(file), "bold")
     show(output(), parts)
     if solution.proof is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edrp.cli.terminal import table
 from edrp.core.solution import StageOutcome
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, counted
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem, StreamPlacement
@@ -56,12 +55,3 @@ def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Ta
         rows.append((outcome.metric, f"{outcome.value:.6g}", unit, gap, limit, outcome.method))
     columns = ("priority", "reached", "unit", "proof", "later at most", "method")
     return table(columns, rows, "One after the other", right=("reached", "later at most"))
-
-
-def counted(nodes: tuple[str, ...]) -> str:
-    """Nodes with the number of replicas where it is not one.
-
-    >>> counted(("a", "b", "b"))
-    'a, b ×2'
-    """
-    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in Counter(nodes).items())
