@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
+from edrp.cli.display.solution import STYLES, verdict
 from edrp.cli.options import ExplainedWork, Method, SolutionFile, TimeLimit, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
@@ -39,7 +40,7 @@ def explain_file(
     with progress(f"explaining {file}"):
         parts = list(explain(problem, solution, work_limit))
     say(output(), str(file), "bold")
+    said = verdict(solution)
+    say(output(), said if solution_file is None else f"{solution_file} says: {said}", STYLES[solution.status])
     show(output(), parts)
-    if solution.proof is not None:
-        say(output(), f"What optimality, infeasibility or the bound rests on: {solution.proof}.")
     raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else outcome_code(solution))

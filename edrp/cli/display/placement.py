@@ -12,6 +12,8 @@ from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.report.tables import Table
 
+UNCHANGED = "Nothing changes: what runs now stays as it is"
+
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
     """Where each operator runs, every metric, and the actions that lead there."""
@@ -21,6 +23,8 @@ def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | Latency
         if solution.stages:
             yield stage_table(problem, solution.stages)
     yield from (f"• {action}" for action in solution.actions)
+    if solution.deployment is not None and solution.deployment == problem.current:
+        yield UNCHANGED
 
 
 def placement_table(problem: PlacementProblem, deployment: Deployment) -> Table:
