@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import ExitCode, outcome_code
-from edrp.cli.options import BoundedTime, Method, SolutionFile, Strict, read_problem, read_solution
+from edrp.cli.display.solution import STYLES, verdict
+from edrp.cli.options import ExplainedWork, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say, show
 from edrp.core.errors import UnsupportedProblemError
 from edrp.core.kinds import get_kind, kinds
@@ -20,7 +21,8 @@ def explain_file(
     file: Annotated[Path, typer.Argument(help="Instance file.", show_default=False)],
     solution_file: SolutionFile = None,
     method: Method = "auto",
-    time_limit: BoundedTime = 60.0,
+    time_limit: TimeLimit = None,
+    work_limit: ExplainedWork = None,
     strict: Strict = False,
 ) -> None:
     """Explain a deployment: critical path, cost, reconfiguration, limits, and the distance to the second best."""
@@ -34,11 +36,11 @@ def explain_file(
         solution = read_solution(problem, solution_file)
     else:
         with progress(f"solving {file}") as update:
-            solution = solve(problem, method, time_limit=time_limit, progress=update)
+            solution = solve(problem, method, time_limit=time_limit, work_limit=work_limit, progress=update)
     with progress(f"explaining {file}"):
-        parts = list(explain(problem, solution, time_limit))
+        parts = list(explain(problem, solution, work_limit))
     say(output(), str(file), "bold")
+    said = verdict(solution)
+    say(output(), said if solution_file is None else f"{solution_file} says: {said}", STYLES[solution.status])
     show(output(), parts)
-    if solution.proof is not None:
-        say(output(), f"What optimality, infeasibility or the bound rests on: {solution.proof}.")
     raise typer.Exit(ExitCode.SOLVED if solution.decision is not None else outcome_code(solution))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edrp.cli.app import outcome_code
-from edrp.cli.options import Force, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
+from edrp.cli.options import ExplainedWork, Force, Method, SolutionFile, Strict, TimeLimit, read_problem, read_solution
 from edrp.cli.terminal import output, progress, say
 from edrp.core.files import refuse_inputs, refuse_target
 from edrp.core.solve import solve
@@ -21,6 +21,7 @@ def explore_file(
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the page.")] = Path("explore.html"),
     method: Method = "auto",
     time_limit: TimeLimit = None,
+    work_limit: ExplainedWork = None,
     force: Force = False,
     strict: Strict = False,
 ) -> None:
@@ -32,7 +33,7 @@ def explore_file(
         solution = read_solution(problem, solution_file)
     else:
         with progress(f"solving {file}") as update:
-            solution = solve(problem, method, time_limit=time_limit, progress=update)
-    explore(problem, solution, out, title=file.name, replace=force)
+            solution = solve(problem, method, time_limit=time_limit, work_limit=work_limit, progress=update)
+    explore(problem, solution, out, title=file.name, replace=force, work_limit=work_limit)
     say(output(), f"written to {out}")
     raise typer.Exit(outcome_code(solution))

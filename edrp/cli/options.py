@@ -56,6 +56,15 @@ WorkLimit = Annotated[
         help="Units of work for each instance, about seconds of an idle core, with which answers repeat; default: none.",
     ),
 ]
+ExplainedWork = Annotated[
+    float | None,
+    typer.Option(
+        "--work-limit",
+        min=0,
+        callback=finite,
+        help="Units of work to solve the instance, and again to find the second best; default: none, and 2 for the second best.",
+    ),
+]
 BoundedTime = Annotated[float, typer.Option("--time-limit", min=0, callback=finite, help="Time limit in seconds.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Strict = Annotated[

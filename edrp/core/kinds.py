@@ -59,8 +59,10 @@ class Kind:
     refuse_formulation : says why no program can express a problem, or None where one can; None if every problem has one.
     choose : the method that `auto` runs on a problem, which takes the problem; None if there is no choice to be made.
     display : tables and sentences that show a solution of a problem on a terminal; None for its metrics.
-    view : what a page shows of a problem and its solution (`edrp.explorer.view`); None for the metrics.
-    explain : tables and sentences that explain a solution of a problem, given seconds for it; None if nothing does.
+    view : what a page shows of a problem and its solution (`edrp.explorer.view`); None for the metrics. Of a kind with `explain`
+        it takes `work_limit` by name, too.
+    explain : tables and sentences that explain a solution of a problem, given units of work for each search or None for
+        their default; None if nothing does.
     explain_infeasibility : says why a problem is infeasible, given seconds for it; None for `clashes` of the problem.
     families : families of random instances (`edrp.datasets.families`); those of other kinds among them are ignored.
     check_problems : class of the problems with known optima on which methods are checked (`edrp.testing`), or None.
@@ -78,7 +80,7 @@ class Kind:
     refuse_formulation: Lazy[Callable[[Any], str | None] | None] = Lazy()
     choose: Lazy[Callable[[Any], Method] | None] = Lazy()
     display: Lazy[Callable[[Any, Any], Iterable[Any]] | None] = Lazy()
-    view: Lazy[Callable[[Any, Any], Any] | None] = Lazy()
+    view: Lazy[Callable[..., Any] | None] = Lazy()
     explain: Lazy[Callable[[Any, Any, float | None], Iterable[Any]] | None] = Lazy()
     explain_infeasibility: Lazy[Callable[[Any, float], tuple[str, ...]] | None] = Lazy()
     families: Lazy[Iterable[Any]] = Lazy()

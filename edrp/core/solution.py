@@ -195,7 +195,9 @@ class Solution(Outcome):
         """The HTML that notebooks show."""
         return str(own("edrp.notebook")(self, self._solved.problem))
 
-    def explore(self, path: str | Path = "explore.html", problem: Any = None, *, title: str = "") -> Path:
+    def explore(
+        self, path: str | Path = "explore.html", problem: Any = None, *, title: str = "", work_limit: float | None = None
+    ) -> Path:
         """Write a page that shows the solution, to be opened in a browser; return its path.
 
         Parameters
@@ -206,6 +208,8 @@ class Solution(Outcome):
             The problem; needed only where the solution was read from a file or came from another process.
         title
             Heading of the page; empty for the kind of the problem.
+        work_limit
+            Units of work for the second best decision of kinds that show one; None for the default of `edrp.explain`.
 
         Raises
         ------
@@ -217,7 +221,7 @@ class Solution(Outcome):
         known = self._solved.problem if problem is None else problem
         if known is None:
             raise EdrpError("a solution that was read from a file does not know its problem; call explore(path, problem)")
-        own("edrp.explorer")(known, self, path, title=title)
+        own("edrp.explorer")(known, self, path, title=title, work_limit=work_limit)
         return Path(path)
 
 

@@ -14,7 +14,7 @@ from edrp.core.errors import ProblemTooLargeError, UnsupportedProblemError
 from edrp.core.plugins import own
 from edrp.core.problem import Evaluation
 from edrp.formulations.placement import infeasibility
-from edrp.formulations.placement.second_best import SecondBest, second_best
+from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Action, Deployment, DeploymentLike
 from edrp.placement.edrp import EdrpProblem, EdrpSolution
@@ -110,7 +110,7 @@ class Explanation:
     standstills : of the reconfiguration by operator, in seconds; the longest is the downtime.
     margins : of every limit that is set, of every resource of every node in use, and of the capacity of every operator.
     clashes : why nothing is feasible, in words.
-    second_best : the best other deployment; None when it was not asked for or the problem is too large.
+    second_best : the best other deployment, as far as it was searched; None when it was not asked for.
     alike : groups of nodes that may be exchanged for one another, which makes other deployments as good as this one.
     scalings : of every operator that has a capacity curve.
     throughput : how much of its load the deployment carries, where replicas use shared resources; else None.
@@ -141,7 +141,7 @@ def explain(
     *,
     runner_up: bool = True,
     alike: bool = True,
-    time_limit: float | None = 60.0,
+    work_limit: float = SECOND_BEST_WORK,
 ) -> Explanation:
     """Take a deployment apart.
 
@@ -155,8 +155,9 @@ def explain(
         Whether to look for the second-best deployment too.
     alike
         Whether to look for nodes that are alike too, which takes seconds among thousands.
-    time_limit
-        Seconds for that; None for none.
+    work_limit
+        Units of work for the second-best deployment, about seconds of an idle core. It is called so only where it is proven
+        within that limit (`second_best.proven`), and the same problem and limit give the same explanation.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def explain(
         _standstills(problem, deployment),
         (*limit_margins(problem, evaluation.metrics), *node_margins(problem, deployment), *_load_margins(problem, deployment)),
         (),
-        second_best(problem, deployment, time_limit=time_limit) if runner_up else None,
+        second_best(problem, deployment, work_limit=work_limit) if runner_up else None,
         _alike(problem) if alike else (),
         _scalings(problem, deployment),
         predict_throughput(problem, deployment) if isinstance(problem, EdrpProblem) and PEAK_LOAD in problem.metrics else None,

@@ -13,6 +13,7 @@ from edrp.core.problem import Evaluation
 from edrp.core.solve import solve
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.explanations.placement import CostPart, Margin, Share, cost_parts, limit_margins, node_margins, objective_shares
+from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest, second_best
 from edrp.migration.rescale.deployment import KeyedDeployment, KeyRange
 from edrp.migration.rescale.documents import KeyedOperator
 from edrp.migration.rescale.metrics import KeyedCost, KeyedDowntime, KeyedResponseTime
@@ -23,12 +24,6 @@ from edrp.placement.throughput import service_rate
 
 HOTTEST = 3
 """Tasks of the heaviest replica that are named."""
-
-MAX_WORK = 5.0
-"""For each problem that is solved again."""
-
-CHANGES = 5
-"""Problems that are solved again at most, the unchanged one among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +94,8 @@ class RescaleExplanation:
     Attributes
     ----------
     deployment, evaluation : what is explained, and its metrics.
-    better : evaluation of a better deployment that was met when the unchanged problem was solved again; else None.
+    second_best : the best other deployment, as far as it was searched.
+    better : evaluation of a better deployment, the second best or one met when the problem was solved again; else None.
     """
 
     deployment: KeyedDeployment
@@ -111,6 +107,7 @@ class RescaleExplanation:
     heaviest: HeaviestReplica | None
     fullest: Margin | None
     longest: LongestTransfer | None
+    second_best: SecondBest
     better: Evaluation | None
     remedies: tuple[Remedy, ...]
 
@@ -119,13 +116,13 @@ class RescaleExplanation:
         return str(own("edrp.notebook")(self))
 
 
-def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: float | None = 60.0) -> RescaleExplanation:
+def explain_rescale(problem: RescaleProblem, deployment: Any, *, work_limit: float = SECOND_BEST_WORK) -> RescaleExplanation:
     """Take a rescaling apart, and try what would help by solving changed problems.
 
     Parameters
     ----------
-    time_limit
-        Seconds for all problems that are solved again together, at most 5 for each; None for 5.
+    work_limit
+        Units of work for the second-best deployment, and for each problem that is solved again.
 
     Raises
     ------
@@ -138,10 +135,9 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
     measured: Any = target  # its metrics are those of placements, with other decisions
     path = KeyedResponseTime().critical_path(problem, measured)
     heaviest, longest = heaviest_replica(problem, target), longest_transfer(problem, target)
-    units = MAX_WORK if time_limit is None else min(MAX_WORK, time_limit / CHANGES)
-    again: RescaleSolution = solve(problem, work_limit=units, start=target)
-    better = again.objective is not None and (not evaluation.feasible or again.objective < _below(evaluation.objective))
-    known = again.objective if better else evaluation.objective if evaluation.feasible else None
+    second = second_best(problem, target, work_limit=work_limit)
+    better = _better(problem, target, evaluation, second, work_limit)
+    known = better.objective if better is not None else evaluation.objective if evaluation.feasible else None
     fullest = max(nodes, key=lambda margin: margin.used, default=None)
     critical = _critical_operator(problem, path)
     found = [
@@ -161,9 +157,24 @@ def explain_rescale(problem: RescaleProblem, deployment: Any, *, time_limit: flo
         heaviest=heaviest,
         fullest=fullest,
         longest=longest,
-        better=problem.evaluate(again.deployment) if better and again.deployment is not None else None,
-        remedies=tuple(_tried(what, changed, start, known, units) for what, changed, start in found),
+        second_best=second,
+        better=better,
+        remedies=tuple(_tried(what, changed, start, known, work_limit) for what, changed, start in found),
     )
+
+
+def _better(
+    problem: RescaleProblem, deployment: KeyedDeployment, evaluation: Evaluation, second: SecondBest, units: float
+) -> Evaluation | None:
+    """The evaluation of a better deployment; where the second best is not proven, the problem is solved again for one."""
+    other = second.deployment
+    if not second.proven:
+        again: RescaleSolution = solve(problem, work_limit=units, start=deployment)
+        if again.objective is not None and (second.objective is None or again.objective < second.objective):
+            other = again.deployment
+    found = None if other is None else problem.evaluate(other)
+    is_better = found is not None and (not evaluation.feasible or found.objective < _below(evaluation.objective))
+    return found if is_better else None
 
 
 def heaviest_replica(problem: RescaleProblem, deployment: KeyedDeployment) -> HeaviestReplica | None:

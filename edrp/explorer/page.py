@@ -37,7 +37,15 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def explore(problem: Problem, solution: Solution, path: str | Path, *, title: str = "", replace: bool = True) -> None:
+def explore(
+    problem: Problem,
+    solution: Solution,
+    path: str | Path,
+    *,
+    title: str = "",
+    replace: bool = True,
+    work_limit: float | None = None,
+) -> None:
     """Write the page of a problem and its solution to a file.
 
     Parameters
@@ -48,19 +56,22 @@ def explore(problem: Problem, solution: Solution, path: str | Path, *, title: st
         Its heading; empty for the kind of the problem.
     replace
         Whether a file that is there may be replaced.
+    work_limit
+        Units of work for the second best decision of kinds that show one; None for the default of `edrp.explain`.
 
     Raises
     ------
     UnwritableError
         When no file can be written there.
     """
-    write_whole(path, explorer_page(problem, solution, title), replace=replace)
+    write_whole(path, explorer_page(problem, solution, title, work_limit), replace=replace)
 
 
-def explorer_page(problem: Problem, solution: Solution, title: str = "") -> str:
+def explorer_page(problem: Problem, solution: Solution, title: str = "", work_limit: float | None = None) -> str:
     """The page as HTML."""
     kind = find_kind(problem.kind)
-    view: View = (table_view if kind is None or kind.view is None else kind.view)(problem, solution)
+    limits = {} if work_limit is None or kind is None or not kind.has("explain") else {"work_limit": work_limit}
+    view: View = (table_view if kind is None or kind.view is None else kind.view)(problem, solution, **limits)
     name = title or problem.kind
     return rendered({"title": name, **summary(problem, solution), **plain(view)})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from edrp.core.problem import Evaluation
 from edrp.explanations.placement import Explanation, Margin, explain
 from edrp.explorer.application import application_graph
 from edrp.explorer.prices import PRICE_NOTE, limit_prices
@@ -13,33 +14,34 @@ from edrp.explorer.reconfiguration import reconfiguration
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
 from edrp.explorer.view import Limit, Limits, Panel, View
+from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
+from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.report.tables import Table
 
-RIVAL_SECONDS = 0.4
-"""Time for the second best deployment."""
+MAX_PRICE_PAIRS = 20_000
+"""Pairs of nodes over all streams up to which limits have prices."""
 
-MAX_RIVAL_PAIRS = 20_000
-"""Pairs of nodes over all streams up to which the second best is looked for."""
-
-MAX_LIMITS = 60
+MAX_LIMITS, MAX_DIFFERENCES = 60, 10
 
 MAX_ALIKE = 300
 """Nodes up to which those that are alike are looked for."""
 
 
-def placement_view(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> View:
+def placement_view(
+    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, *, work_limit: float = SECOND_BEST_WORK
+) -> View:
     """The view of kinds `edrp` and `latency-aware`."""
     if solution.deployment is None:
         return unplaced_view(problem)
     pairs = len(problem.application.streams) * len(problem.network.nodes) ** 2
-    small = pairs <= MAX_RIVAL_PAIRS
+    small = pairs <= MAX_PRICE_PAIRS
     alike = len(problem.network.nodes) <= MAX_ALIKE
-    explanation = explain(problem, solution, runner_up=small, alike=alike, time_limit=RIVAL_SECONDS)
+    explanation = explain(problem, solution, alike=alike, work_limit=work_limit)
     second = explanation.second_best
-    rival = None if second is None else second.deployment
+    rival = second.deployment if second is not None and isinstance(second.deployment, Deployment) else None
     scene = Scene(problem, [d for d in (problem.current, solution.deployment, rival) if d is not None])
     streams, replicas = scene.critical(solution.deployment, [part.name for part in explanation.critical_path])
     change = reconfiguration(scene, problem, solution.deployment) if problem.current is not None else None
@@ -114,15 +116,17 @@ def _tables(explanation: Explanation) -> Iterator[Panel]:
         yield Table("Shared resources", columns, tuple(asked), columns[2:])
 
 
+def second_best_lines(second: SecondBest, evaluation: Evaluation) -> Iterator[str]:
+    """What is known of the best other deployment, as `edrp explain` says it, and how it differs."""
+    yield second.sentence(evaluation.feasible) + (":" if second.differences else ".")
+    yield from (f"• {difference}" for difference in second.differences[:MAX_DIFFERENCES])
+    if len(second.differences) > MAX_DIFFERENCES:
+        yield f"… and {len(second.differences) - MAX_DIFFERENCES} more differences"
+
+
 def _sentences(explanation: Explanation) -> Iterator[str]:
-    second = explanation.second_best
-    if second is not None and second.distance is not None and second.objective is not None:
-        word = "A better deployment exists" if second.better else "The second best deployment"
-        proven = "" if second.finished else " (not proven: the time for it ran out)"
-        changes = "; ".join(map(str, second.differences))
-        yield f"{word} has objective {second.objective:.6g}, {second.distance:+.3g}{proven}: {changes}."
-    elif second is not None and second.finished:
-        yield "There is no other deployment within all limits."
+    if explanation.second_best is not None and explanation.evaluation is not None:
+        yield from second_best_lines(explanation.second_best, explanation.evaluation)
     throughput = explanation.throughput
     if throughput is not None:
         held = f", held back by {throughput.bottleneck}" if throughput.bottleneck else ""

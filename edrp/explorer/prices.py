@@ -12,7 +12,8 @@ from edrp.core.program import Program
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.problem import PlacementProblem
 
-MAX_SECONDS = 0.5
+MAX_WORK = 0.5
+"""Units of work for the relaxation."""
 
 PER_CENT = 0.01
 
@@ -27,7 +28,7 @@ def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]
     """By how much the relaxation's objective falls for each per cent that a limit is raised, by name of the limit.
 
     Rows of limits are divided by the limit, so that their right-hand side is 1. Empty where the problem has priorities, or
-    the relaxation is too large or not solved in half a second.
+    the relaxation is too large or takes more than half a unit of work.
 
     >>> from edrp.placement.edrp import EdrpProblem
     >>> work = {"name": "work", "latency": {"model": "mm1", "service_rate": 10.0}, "external_rate": 8.0, "max_replicas": 2}
@@ -53,13 +54,16 @@ def limit_prices(problem: PlacementProblem | RescaleProblem) -> dict[str, float]
 
 
 def _relaxed_duals(program: Program) -> Floats | None:
-    """The multipliers of all rows in the linear relaxation; None where it is not solved in time."""
+    """The multipliers of all rows in the linear relaxation; None where that takes too much work."""
     import highspy
 
-    from edrp.backends.highs import hand_over, new_solver
+    from edrp.backends.highs import ITERATION, MAX_ITERATIONS, PASSED, hand_over, new_solver
 
     arrays = program.arrays()
-    solver = new_solver(time_limit=MAX_SECONDS)
+    iterations = (MAX_WORK / max(1, arrays.size) - PASSED) / ITERATION
+    if iterations < program.rows:  # the simplex method takes about one for each row
+        return None
+    solver = new_solver(simplex_iteration_limit=int(min(MAX_ITERATIONS, iterations)))
     hand_over(solver, replace(arrays, integer=np.zeros_like(arrays.integer)))
     solver.run()
     solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal

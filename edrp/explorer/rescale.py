@@ -6,7 +6,7 @@ from typing import Any
 
 from edrp.explanations.placement import limit_margins
 from edrp.explorer.application import application_graph
-from edrp.explorer.placement import limits_panel, unplaced_view
+from edrp.explorer.placement import limits_panel, second_best_lines, unplaced_view
 from edrp.explorer.prices import limit_prices
 from edrp.explorer.quantities import byte_figure, figure, percent
 from edrp.explorer.reconfiguration import Change
@@ -14,6 +14,7 @@ from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import Bar, Panel, Row, Rows, Timeline, Token, View
+from edrp.formulations.second_best import SECOND_BEST_WORK, second_best
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
@@ -23,7 +24,7 @@ from edrp.report.tables import Table
 MAX_TASKS, MAX_MOVES = 600, 300
 
 
-def rescale_view(problem: RescaleProblem, solution: RescaleSolution) -> View:
+def rescale_view(problem: RescaleProblem, solution: RescaleSolution, *, work_limit: float = SECOND_BEST_WORK) -> View:
     """The view of kind `rescale`."""
     deployment = solution.deployment
     if deployment is None:
@@ -47,7 +48,9 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution) -> View:
         _loads(problem, deployment),
         *([_moves(solution)] if solution.moves else []),
     ]
-    return View(panels, scene.details, None if change is None else change.timeline, side=[metric_table(solution)])
+    second = second_best(problem, deployment, work_limit=work_limit)
+    lines = list(second_best_lines(second, problem.evaluate(deployment)))
+    return View(panels, scene.details, None if change is None else change.timeline, lines, [metric_table(solution)])
 
 
 def _change(scene: Scene, solution: RescaleSolution) -> Change:

@@ -8,6 +8,7 @@ from typing import Any
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.explorer.quantities import quantity
 from edrp.explorer.view import Panel, Timeline, Tone, View
 from edrp.report.setting import unit_text
@@ -22,9 +23,9 @@ VERDICTS: dict[str, tuple[str, Tone]] = {
 }
 
 MEANINGS = {
-    "optimal": "proven: nothing is better",
-    "feasible": "nothing better was found",
-    "infeasible": "proven: nothing meets all limits",
+    "optimal": "nothing better exists",
+    "feasible": "within all limits; better ones may exist",
+    "infeasible": "nothing meets all limits",
     "unbounded": "there is no least objective",
     "none": "the method ended without a decision",
 }
@@ -53,6 +54,8 @@ def summary(problem: Problem, solution: Solution) -> dict[str, Any]:
     """The head of the page as JSON knows it."""
     verdict, tone = VERDICTS[solution.status]
     meaning = STOPS.get(solution.stopped_because, MEANINGS[solution.status])
+    if solution.status == "optimal" and solution.gap is not None and solution.gap > OPTIMALITY_GAP:
+        meaning = f"nothing is better by more than {100 * solution.gap:.2g} %"
     badge, badge_tone, hint = PROOFS[solution.proof]
     return {
         "kind": problem.kind,

@@ -24,6 +24,9 @@ class Action:
     """One operator's change between two deployments.
 
     `added` and `removed` name a node once per replica started or stopped there.
+
+    >>> print(Action("scale-out", "splitter", ("dc1", "dc1", "dc1"), ("fog",)))
+    splitter: moves from fog to dc1; +2 on dc1
     """
 
     kind: Annotated[ActionKind, Field(description="what happens")]
@@ -37,10 +40,14 @@ class Action:
         return max(len(self.added), len(self.removed))
 
     def __str__(self) -> str:
-        gone = f" off {', '.join(self.removed)}" if self.removed else ""
-        new = f" on {', '.join(self.added)}" if self.added else ""
-        verb = {"migration": "migrated", "scale-out": "scaled out", "scale-in": "scaled in"}[self.kind]
-        return f"{self.operator} {verb}{gone}{new}"
+        moved = min(len(self.added), len(self.removed))
+        parts = [f"moves from {counted(self.removed[:moved])} to {counted(self.added[:moved])}"] if moved else []
+        parts += [
+            f"{sign}{count} on {node}"
+            for sign, nodes in (("+", self.added), ("−", self.removed))
+            for node, count in Counter(nodes[moved:]).items()
+        ]
+        return f"{self.operator}: {'; '.join(parts)}"
 
 
 class Deployment(  # type: ignore[misc]  # the iterators of a model and of a mapping differ; ours is the mapping's
@@ -57,7 +64,7 @@ class Deployment(  # type: ignore[misc]  # the iterators of a model and of a map
     >>> before = Deployment({"parser": ["a"]})
     >>> after = Deployment({"parser": ["b", "a"]})
     >>> after["parser"], [str(action) for action in before.actions_to(after)]
-    (('a', 'b'), ['parser scaled out on b'])
+    (('a', 'b'), ['parser: +1 on b'])
     >>> dict(after), after == {"parser": ["b", "a"]}
     ({'parser': ('a', 'b')}, True)
     """
@@ -119,6 +126,15 @@ class Deployment(  # type: ignore[misc]  # the iterators of a model and of a map
             kind: ActionKind = "scale-out" if grown > 0 else "scale-in" if grown < 0 else "migration"
             actions.append(Action(kind, operator, added, removed))
         return tuple(actions)
+
+
+def counted(nodes: Sequence[str]) -> str:
+    """Nodes with the number of replicas where it is not one.
+
+    >>> counted(("a", "b", "b"))
+    'a, b ×2'
+    """
+    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in Counter(nodes).items())
 
 
 def _same_nodes(nodes: tuple[str, ...], other: object) -> bool:

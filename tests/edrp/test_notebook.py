@@ -50,7 +50,7 @@ def test_a_problem_is_shown_by_its_fields():
 
 def test_a_solution_is_shown_as_on_the_terminal():
     shown = edrp.solve(example("word_count"))._repr_html_()
-    assert "optimal: proven that nothing is better" in shown
+    assert "optimal: nothing better exists" in shown
     cells = Tables(shown).cells
     assert cells[cells.index("splitter") :][:3] == ["splitter", "2", "cloud ×2"]
     assert cells[cells.index("cost") :][:3] == ["cost", "5.27", "money/h"]

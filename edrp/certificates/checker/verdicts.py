@@ -110,7 +110,7 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     status = str(solution.get("status"))[:40]
     need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
     decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
-    known = header["claim"] == "infeasible"
+    known, answer = header["claim"] == "infeasible", "the problem is infeasible"
     if not known:
         forms = DECISIONS.get(str(kind), {"": ""})
         decided = {entry.partition(":")[0] for entry in forms[""].split()}
@@ -118,8 +118,11 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
         objective = solution.get("objective")
         need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
         known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
+        answer = f"the answer is optimal, its objective is {float(fraction(objective)):.6g}"
     said = FORMATS[header["format"]](problem, decision, header, rest)
-    return said if known or not isinstance(said, Stated) else Stated(f"{said}; {UNCHECKED}")
+    if not isinstance(said, Stated):
+        return f"{answer}: {said}"
+    return Stated(f"if it is that of the instance, {answer}: {said}" + ("" if known else f"; {UNCHECKED}"))
 
 
 def _within_time(lines: Iterable[str]) -> Iterator[Any]:

@@ -7,7 +7,6 @@ from itertools import takewhile
 
 from rich.text import Text
 
-from edrp.cli.display.placement import counted
 from edrp.cli.display.solution import STOPS
 from edrp.cli.display.watch import ways_to_change
 from edrp.cli.terminal import table
@@ -16,6 +15,7 @@ from edrp.engines.advice import Advice
 from edrp.engines.downtime import DowntimeParts
 from edrp.engines.estimates import Estimate
 from edrp.engines.slots import slot_clashes
+from edrp.placement.deployment import counted
 from edrp.report.tables import Table
 
 OPERATORS = ("operator", "replicas", "proposed", "busy now", "predicted", "where", "autoscaler")

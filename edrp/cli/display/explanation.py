@@ -10,7 +10,7 @@ from edrp.cli.display.placement import placement_table
 from edrp.cli.terminal import table
 from edrp.core.problem import Evaluation
 from edrp.explanations.placement import CostPart, Explanation, Margin, Share, explain
-from edrp.formulations.placement.second_best import SecondBest
+from edrp.formulations.second_best import SECOND_BEST_WORK, SecondBest
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.metrics.base import PathPart
@@ -25,10 +25,10 @@ MAX_NODE_LOADS = 10
 
 
 def explanation_parts(
-    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, time_limit: float | None
+    problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution, work_limit: float | None
 ) -> Iterator[Part]:
     """One table per question: where replicas run, the objective, the critical path, cost, traffic, actions, limits, rivals."""
-    explanation = explain(problem, solution, time_limit=time_limit)
+    explanation = explain(problem, solution, work_limit=SECOND_BEST_WORK if work_limit is None else work_limit)
     if explanation.deployment is not None:
         yield placement_table(problem, explanation.deployment)
     yield from explained_parts(explanation, running=problem.current is not None)
@@ -57,7 +57,8 @@ def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part
         yield from _actions(explanation)
     if explanation.margins:
         yield margin_table(explanation.margins)
-    yield from _second_best(explanation, explanation.evaluation)
+    if explanation.second_best is not None:
+        yield from second_best_parts(explanation.second_best, explanation.evaluation)
 
 
 def _listed(nodes: tuple[str, ...]) -> str:
@@ -152,33 +153,10 @@ def margin_table(margins: Sequence[Margin]) -> Table:
     return table(columns, rows, "Distance of every limit", right=("value", "limit", "used", "left"))
 
 
-def _second_best(explanation: Explanation, evaluation: Evaluation) -> Iterator[Part]:
-    second = explanation.second_best
-    if second is None:
-        yield "Second best: not searched, the problem has priorities, or is too large for the compact program"
-        return
-    if second.deployment is None or second.distance is None:
-        none_found = f"none found in time{_known_of_others(second)}"
-        yield f"Second best: {'there is no other deployment within all limits' if second.finished else none_found}"
-        return
-    difference = f"{second.distance:+.3g} ({percent(second.distance, evaluation.objective)})"
-    if evaluation.broken:
-        found = Text(f"Best deployment within all limits: objective {second.objective:.9g}, {difference}", "bold")
-    elif second.better:
-        found = Text(f"Not optimal: another deployment has objective {second.objective:.9g}, {difference}", "bold red")
-    else:
-        found = Text(f"Second best: objective {second.objective:.9g}, {difference}", "bold")
-    yield found
-    if not second.finished:
-        yield f"not proven, the time ran out{_known_of_others(second)}"
-    yield from (f"• {action}" for action in second.differences)
-
-
-def _known_of_others(second: SecondBest) -> str:
-    """How near other deployments are, as far as that was proven; a bound below the explained one's own objective says nothing."""
-    if second.least_distance is None or second.least_distance < 0:
-        return "; nothing is known of how near others are"
-    return f"; any other is at least {second.least_distance:+.3g} away"
+def second_best_parts(second: SecondBest, evaluation: Evaluation) -> Iterator[Part]:
+    """What is known of the best other deployment, and how it differs."""
+    yield Text(second.sentence(evaluation.feasible), "bold red" if second.better and evaluation.feasible else "bold")
+    yield from (f"• {difference}" for difference in second.differences)
 
 
 def percent(part: float, whole: float) -> str:

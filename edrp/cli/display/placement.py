@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edrp.cli.terminal import table
 from edrp.core.solution import StageOutcome
-from edrp.placement.deployment import Deployment
+from edrp.placement.deployment import Deployment, counted
 from edrp.placement.edrp import EdrpSolution
 from edrp.placement.latency_aware import LatencyAwareSolution
 from edrp.placement.problem import PlacementProblem, StreamPlacement
 from edrp.report.tables import Table
+
+UNCHANGED = "Nothing changes: what runs now stays as it is"
 
 
 def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | LatencyAwareSolution) -> Iterator[Table | str]:
@@ -22,6 +23,8 @@ def deployment_parts(problem: PlacementProblem, solution: EdrpSolution | Latency
         if solution.stages:
             yield stage_table(problem, solution.stages)
     yield from (f"• {action}" for action in solution.actions)
+    if solution.deployment is not None and solution.deployment == problem.current:
+        yield UNCHANGED
 
 
 def placement_table(problem: PlacementProblem, deployment: Deployment) -> Table:
@@ -56,12 +59,3 @@ def stage_table(problem: PlacementProblem, stages: Sequence[StageOutcome]) -> Ta
         rows.append((outcome.metric, f"{outcome.value:.6g}", unit, gap, limit, outcome.method))
     columns = ("priority", "reached", "unit", "proof", "later at most", "method")
     return table(columns, rows, "One after the other", right=("reached", "later at most"))
-
-
-def counted(nodes: tuple[str, ...]) -> str:
-    """Nodes with the number of replicas where it is not one.
-
-    >>> counted(("a", "b", "b"))
-    'a, b ×2'
-    """
-    return ", ".join(node if count == 1 else f"{node} ×{count}" for node, count in Counter(nodes).items())

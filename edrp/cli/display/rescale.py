@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edrp.cli.display.migration import move_lines
-from edrp.cli.display.placement import counted, metric_table
+from edrp.cli.display.placement import UNCHANGED, metric_table
 from edrp.cli.terminal import table
 from edrp.migration.intervals import task_numbers
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.shares import replica_loads
+from edrp.placement.deployment import counted
 from edrp.report.tables import Table
 
 SHOWN_REPLICAS = 100
@@ -25,6 +26,8 @@ def rescale_parts(problem: RescaleProblem, solution: RescaleSolution) -> Iterato
         yield metric_table(problem, solution.metrics)
     yield from (f"• {action}" for action in solution.actions)
     yield from move_lines(solution.moves)
+    if solution.deployment is not None and solution.deployment == problem.current:
+        yield UNCHANGED
 
 
 def operator_table(problem: RescaleProblem, deployment: KeyedDeployment) -> Table:

@@ -6,21 +6,31 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from edrp.cli.display.explanation import Part, cost_table, margin_table, objective_parts, path_table, percent
+from edrp.cli.display.explanation import (
+    Part,
+    cost_table,
+    margin_table,
+    objective_parts,
+    path_table,
+    percent,
+    second_best_parts,
+)
 from edrp.cli.display.rescale import operator_table, replica_tables
 from edrp.cli.terminal import table
 from edrp.explanations.rescale import Remedy, RescaleExplanation, explain_rescale, replica_text
+from edrp.formulations.second_best import SECOND_BEST_WORK
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.report.tables import Table
 
 
-def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, time_limit: float | None) -> Iterator[Part]:
+def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, work_limit: float | None) -> Iterator[Part]:
     """Where replicas run, the objective, the critical path, cost, what decides, limits, and what would help."""
     if solution.deployment is None:
         yield Text("Infeasible. These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
         yield from (f"• {clash}" for clash in solution.clashes)
         return
-    explanation = explain_rescale(problem, solution.deployment, time_limit=time_limit)
+    limit = SECOND_BEST_WORK if work_limit is None else work_limit
+    explanation = explain_rescale(problem, solution.deployment, work_limit=limit)
     yield operator_table(problem, explanation.deployment)
     yield from replica_tables(problem, explanation.deployment)
     yield from explained_rescale_parts(explanation)
@@ -33,11 +43,12 @@ def explained_rescale_parts(explanation: RescaleExplanation) -> Iterator[Part]:
     yield cost_table(explanation.cost_parts)
     yield from deciding_sentences(explanation)
     yield margin_table(explanation.margins)
-    if explanation.better is not None:
-        difference = explanation.better.objective - explanation.evaluation.objective
-        yield Text(
-            f"Not optimal: another deployment has objective {explanation.better.objective:.9g}, {difference:+.3g}", "bold red"
-        )
+    better, second = explanation.better, explanation.second_best
+    if better is not None and (second.objective is None or better.objective < second.objective):
+        difference = better.objective - explanation.evaluation.objective
+        yield Text(f"Not optimal: another deployment has objective {better.objective:.9g}, {difference:+.3g}", "bold red")
+    else:
+        yield from second_best_parts(second, explanation.evaluation)
     if explanation.remedies:
         yield remedy_table(explanation)
 

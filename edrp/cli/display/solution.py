@@ -9,7 +9,8 @@ from rich.console import Console
 from edrp.cli.terminal import say, show, table
 from edrp.core.kinds import find_kind
 from edrp.core.problem import Problem
-from edrp.core.solution import Solution
+from edrp.core.solution import Proof, Solution
+from edrp.core.tolerances import OPTIMALITY_GAP
 from edrp.report.setting import unit_text
 from edrp.report.tables import Table
 
@@ -32,12 +33,18 @@ def metric_table(metrics: Mapping[str, float], units: Mapping[str, str], *, titl
 
 
 VERDICTS = {
-    "optimal": "optimal: proven that nothing is better",
-    "feasible": "feasible: nothing better was found",
-    "infeasible": "infeasible: proven that nothing meets all limits",
-    "unbounded": "unbounded",
-    "none": "nothing found",
+    "optimal": "optimal: nothing better exists",
+    "feasible": "feasible: within all limits; better ones may exist",
+    "infeasible": "infeasible: nothing meets all limits",
+    "unbounded": "unbounded: there is no least objective",
+    "none": "nothing found; there may be something all the same",
 }
+EVIDENCE: dict[Proof | None, str] = {
+    "checked certificate": "proven by a certificate that was checked",
+    "solver's word": "the solver's word; a certificate makes it a proof",
+    "own algorithm, not certified": "by an exact algorithm of edrp, not certified",
+}
+"""What an optimum or infeasibility rests on, in words."""
 STOPS = {
     "time_limit": "the time limit",
     "work_limit": "the work limit",
@@ -72,8 +79,16 @@ def print_solution(console: Console, name: str, problem: Problem, solution: Solu
 def verdict(solution: Solution) -> str:
     """The answer in a sentence; one that was stopped says so first, so that it does not read like success."""
     if solution.stopped_because == "finished" or solution.status not in STOPPED:
-        return VERDICTS[solution.status]
+        evidence = EVIDENCE.get(solution.proof) if solution.status in ("optimal", "infeasible") else None
+        return _within_gap(solution) + (f" ({evidence})" if evidence else "")
     return STOPPED[solution.status].format(STOPS[solution.stopped_because])
+
+
+def _within_gap(solution: Solution) -> str:
+    """The status in words; an optimum up to a gap that was asked for says how wide it is."""
+    if solution.status == "optimal" and solution.gap is not None and solution.gap > OPTIMALITY_GAP:
+        return f"optimal within the gap asked for: nothing is better by more than {100 * solution.gap:.2g} %"
+    return VERDICTS[solution.status]
 
 
 def _figures(solution: Solution) -> str:
@@ -84,8 +99,8 @@ def _figures(solution: Solution) -> str:
     if solution.status in ("feasible", "none"):
         parts.append(_bound(solution, unit))
     parts.append(f"method {solution.method}")
-    if solution.proof == "checked certificate":
-        parts.append("proof: checked certificate")
+    if solution.proof == "checked certificate" and solution.status in ("feasible", "none"):
+        parts.append("the bound is proven by a certificate that was checked")
     parts.append(f"{solution.seconds['build']:.2f} s to build, {solution.seconds['solve']:.2f} s to solve")
     if compiling := solution.seconds.get("compile", 0.0):
         parts.append(f"{compiling:.2f} s to compile kernels (once)")

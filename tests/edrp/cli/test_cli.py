@@ -13,6 +13,7 @@ import pytest
 
 import edrp
 from edrp.cli.app import COMMANDS, ExitCode, load_command
+from edrp.cli.display.solution import verdict
 from edrp.core.errors import BackendUnavailableError, VerificationError
 from edrp.core.kinds import kinds
 from edrp.core.methods import Method, methods
@@ -50,7 +51,14 @@ def raising(error):
 def test_solve_prints_the_deployment_its_cost_and_the_proof(run, examples):
     result = run("solve", examples / "word_count.json")
     assert result.code == 0
-    for text in ("optimal: proven that nothing is better", "splitter", "cloud ×2", "0.163438889", "5.27", "money/h"):
+    for text in (
+        "optimal: nothing better exists (the solver's word; a certificate makes it a proof)",
+        "splitter",
+        "cloud ×2",
+        "0.163438889",
+        "5.27",
+        "money/h",
+    ):
         assert text in result.out
     assert result.err == ""  # progress is for terminals
 
@@ -146,6 +154,33 @@ def test_an_answer_that_the_time_limit_stopped_does_not_read_like_success(run, e
     assert shown in out
     assert "nothing better" not in out
     assert "optimal" not in out
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"proof": "checked certificate"}, "optimal: nothing better exists (proven by a certificate that was checked)"),
+        ({"proof": "solver's word"}, "optimal: nothing better exists (the solver's word; a certificate makes it a proof)"),
+        (
+            {"proof": "own algorithm, not certified"},
+            "optimal: nothing better exists (by an exact algorithm of edrp, not certified)",
+        ),
+        ({"gap": 0.02}, "optimal within the gap asked for: nothing is better by more than 2 % (the solver's word"),
+        ({"status": "infeasible", "gap": None}, "infeasible: nothing meets all limits (the solver's word; a certificate"),
+        ({"status": "feasible"}, "feasible: within all limits; better ones may exist"),
+        ({"status": "none", "proof": None}, "nothing found; there may be something all the same"),
+    ],
+)
+def test_a_verdict_and_what_it_rests_on_are_one_sentence(word_count, fields, words):
+    said = verdict(edrp.solve(word_count, "highs").model_copy(update=fields))
+    assert said.startswith(words)
+    assert ("proven" in said) == (fields.get("proof") == "checked certificate")
+
+
+def test_a_rule_that_keeps_what_runs_does_not_say_that_it_looked_for_better(run, examples):
+    out = run("solve", examples / "rescale.json", "-m", "keep").out
+    assert "nothing better" not in out
+    assert "Nothing changes: what runs now stays as it is" in out
 
 
 def test_an_interrupt_leaves_the_remaining_files_unsolved(run, examples, fake_method):

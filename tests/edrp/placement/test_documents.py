@@ -110,9 +110,9 @@ def test_the_difference_of_two_deployments_is_named():
     before = edrp.Deployment({"parser": ["a", "a"], "filter": ["b"], "rank": ["a", "b"], "sink": ["c"]})
     after = edrp.Deployment({"parser": ["a", "c"], "filter": ["b", "b"], "rank": ["b"], "sink": ["c"]})
     assert [str(action) for action in before.actions_to(after)] == [
-        "parser migrated off a on c",
-        "filter scaled out on b",
-        "rank scaled in off a",
+        "parser: moves from a to c",
+        "filter: +1 on b",
+        "rank: −1 on a",
     ]
     assert before.actions_to(before) == ()
 

@@ -88,7 +88,9 @@ def test_infeasible_limits_on_response_time_and_cost_together_are_certified():
     limited = problem.replace(limits={"response_time": 1.001 * quickest, "cost": 1.001 * cheapest})
     solution = solve(limited, "eliminate", certify=True)
     assert (solution.status, solution.proof) == ("infeasible", "checked certificate"), solution.notes
-    assert check_documents(limited, solution.to_document(), solution.certificate).startswith("no deployment is feasible")
+    assert check_documents(limited, solution.to_document(), solution.certificate).startswith(
+        "the problem is infeasible: no deployment is feasible"
+    )
 
 
 def test_no_change_makes_a_false_claim_of_eliminate_pass():

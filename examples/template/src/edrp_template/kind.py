@@ -23,7 +23,7 @@ def display(problem: BrokerProblem, solution: BrokerSolution) -> Iterator[Any]:
     yield metric_table(solution.metrics, solution.metric_units)
 
 
-def explain(problem: BrokerProblem, solution: BrokerSolution, time_limit: float | None) -> Iterator[str]:
+def explain(problem: BrokerProblem, solution: BrokerSolution, work_limit: float | None) -> Iterator[str]:
     """Which broker decides the peak load."""
     if solution.assignment is not None:
         busiest = max(problem.brokers, key=lambda broker: problem.load(solution.assignment, broker))
