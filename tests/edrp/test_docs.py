@@ -96,6 +96,22 @@ def test_console_blocks_print_what_they_show(page, block, run, workplace):
             assert " ".join(line.split()) in printed, f"{line!r} is not printed"
 
 
+def test_after_make_demo_the_commands_it_prints_work(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    (tmp_path / "bin" / "edrp").write_text('#!/bin/sh\necho "ran $@"\n', encoding="utf-8")
+    (tmp_path / "bin" / "edrp").chmod(0o755)
+    (tmp_path / "bin" / "activate").write_text(f'PATH="{tmp_path}/bin:$PATH"\n', encoding="utf-8")
+    (tmp_path / ".installed-demo").touch()
+    make = subprocess.run(["make", "demo", f"VENV={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ran demo" in make.stdout
+    commands = make.stdout.splitlines()[-2:]
+    assert f"`{commands[0].replace(str(tmp_path), '.venv')}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    done = subprocess.run(["bash", "-c", "\n".join(commands)], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "ran solve examples/word_count.json\n"
+    assert (ROOT / "examples" / "word_count.json").exists()
+
+
 def test_version_licence_and_citation_agree_wherever_they_stand():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
