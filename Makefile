@@ -12,6 +12,7 @@ install: $(VENV)/.warm
 # The demo compiles what it needs, seven kernels, and shows its first lines before.
 demo: $(VENV)/.installed-demo
 	$(BIN)/edrp demo
+	@printf '%s\n' "To go on, activate the environment, and solve a first file:" "source $(BIN)/activate" "edrp solve examples/word_count.json"
 
 # A wheel that brings machine code of all kernels along, for processors of the level x86-64-v3; others compile as ever.
 wheel: $(VENV)/.installed-test

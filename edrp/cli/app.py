@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -186,8 +186,18 @@ app = typer.Typer(
 )
 
 
+def _print_versions(asked: bool) -> None:
+    if asked:
+        resolve_name(COMMANDS["version"].place)()
+        raise typer.Exit
+
+
 @app.callback()
-def edrp() -> None:
+def edrp(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_versions, is_eager=True, help=COMMANDS["version"].help)
+    ] = False,
+) -> None:
     """Placement, replication, reconfiguration and state migration of data-stream applications."""
 
 

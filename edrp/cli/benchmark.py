@@ -16,7 +16,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.files import refuse_missing
 from edrp.core.folders import refuse_folder
 from edrp.validation.benchmark.own_instances import own_suite
-from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, require_report_packages, run_benchmark
+from edrp.validation.benchmark.suite_run import ROWS, WRITTEN, missing_for_page, require_table_packages, run_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite, get_suite
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def compare_methods(
     The exit code is 1 if an answer beats an optimum that another method proved, or does not hold when it is evaluated again.
     """
     check_place(spark, jobs)
-    require_report_packages()
+    require_table_packages()
     paths = [*(instances or ()), *(more or ())]
     chosen = _suite(suite, paths)
     if data is not None:
@@ -146,11 +146,16 @@ def _print(found: Benchmark) -> None:
         show(console, [summary_table(kind, summary)])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
+    where = "the report" if found.report else "runs.csv"
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:
-        say(errors(), f"{counted(failed, 'run')} failed; the report says why", "red")
-    for alarm in found.alarms[:SHOWN_ALARMS]:
+        say(errors(), f"{counted(failed, 'run')} failed; {where} says why", "red")
+    shown = found.alarms[:SHOWN_ALARMS] if found.report else found.alarms
+    for alarm in shown:
         say(errors(), f"defect: {alarm}", "bold red")
-    if len(found.alarms) > SHOWN_ALARMS:
-        say(errors(), f"… and {len(found.alarms) - SHOWN_ALARMS} more defects; all are in the report", "bold red")
-    say(console, f"report: {found.report}")
+    if len(found.alarms) > len(shown):
+        say(errors(), f"… and {len(found.alarms) - len(shown)} more defects; all are in the report", "bold red")
+    if found.report:
+        say(console, f"report: {found.report}")
+    else:
+        say(console, f"no page: {missing_for_page()}; then the same command writes it")

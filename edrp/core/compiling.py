@@ -2,23 +2,28 @@
 
 A compiler cannot be interrupted. Under a time limit another process compiles a kernel into the user's cache while this one
 waits, at most until time is up. That process then goes on at low priority, no longer than this one lives: with a limit shorter
-than it takes to compile a kernel, every call would else begin again, and none would find it.
+than it takes to compile a kernel, every call would else begin again, and none would find it. All processes that share a cache
+start at most one compiler per core of their machine: each compiler holds the lock of a file until it ends, however it ends.
 """
 
 from __future__ import annotations
 
+import atexit
+import fcntl
 import os
 import pickle
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from pkgutil import resolve_name
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from edrp.core.budget import clock, compiles_patiently
@@ -82,35 +87,73 @@ class Compilation:
 
 
 compilation = Compilation()
+COMPILER = (sys.executable, "-c", f"from {__name__} import main; main()")
+"""The command that compiles a kernel."""
+
 _children: dict[bytes, Popen[bytes]] = {}
 
 
-def compiled_apart(function: Callable[..., Any], signature: Any, folder: str) -> bool:
+def usable_cores() -> int:
+    """Number of cores that this process may use.
+
+    >>> usable_cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def compiled_apart(function: Callable[..., Any], signature: Any, folder: str, locks: Path) -> bool:
     """Have another process compile a kernel within the time limit, or raise `OutOfTimeError`; false where there is no limit.
 
-    `folder` says in words where it is kept then.
+    `folder` says in words where it is kept then, and the folder `locks` holds a file for each compiler that may run.
     """
-    seconds = clock().seconds_left()
-    if compiles_patiently() or seconds == inf:
+    if compiles_patiently() or clock().seconds_left() == inf:
         return False
     task = pickle.dumps((f"{function.__module__}:{function.__qualname__}", signature))
     child = _children.get(task)
-    if child is None or child.poll() is not None:
-        command = [sys.executable, "-c", f"from {__name__} import main; main()"]
-        _children[task] = child = Popen(command, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
-        assert child.stdin is not None
-        child.stdin.write(task)  # it ends when this process does, and its end of the pipe
+    if child is not None and child.poll() is not None:
+        child = None  # it came too late for an earlier call, and what it made is not there: begin again
     with compilation.waiting():
-        while child.poll() is None and (seconds := clock().seconds_left()) > 0:
-            with suppress(TimeoutExpired):
-                child.wait(min(seconds, HEARD))
-    if child.poll() is None:
+        while (child is None or child.poll() is None) and (seconds := clock().seconds_left()) > 0:
+            if child is None and (child := _start_compiler(task, locks)) is None:
+                sleep(min(seconds, HEARD))
+            elif child is not None:
+                with suppress(TimeoutExpired):
+                    child.wait(min(seconds, HEARD))
+    if child is None or child.poll() is None:
         compilation.given_up += 1
         compilation.folder = folder
-        os.setpriority(os.PRIO_PROCESS, child.pid, 10)
+        if child is not None:
+            os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         raise OutOfTimeError(STILL_COMPILING.format(folder))
     _children.pop(task).communicate()
     return True
+
+
+def _start_compiler(task: bytes, locks: Path) -> Popen[bytes] | None:
+    """Start a process that compiles a kernel, or return None while as many compile on this machine as it has cores."""
+    locks.mkdir(parents=True, exist_ok=True)  # somebody may have cleaned up since
+    for number in range(usable_cores()):
+        lock = os.open(locks / f"compiler-{number}-{platform.node()}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The child has the lock with the open file, and keeps it when this process closes its own descriptor.
+            _children[task] = child = Popen(COMPILER, bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, pass_fds=[lock])
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(lock)
+        assert child.stdin is not None
+        child.stdin.write(task)  # it ends when this process does, and its end of the pipe
+        return child
+    return None
+
+
+@atexit.register
+def _end_compilers() -> None:
+    """End what still compiles at once: a compiler that is busy hears late that its pipe has closed."""
+    for child in _children.values():
+        child.kill()
 
 
 def main() -> None:

@@ -124,8 +124,10 @@ class KernelCache(NullCache):  # type: ignore[misc]  # Numba has no types
         folders = [(place.folder, own) for place in self._places] + [(WHEEL_FOLDER, WHEEL_TARGET)] * WHEEL_RUNS_HERE
         loaded = (self._load(folder, target, sig, target_context) for folder, target in folders)
         found = next((data for data in loaded if data is not None), None)
-        if found is None and self._kept and compiled_apart(self._function, sig, self._kept.name):
-            found = self._load(self._kept.folder, own, sig, target_context)
+        if found is None and self._kept:
+            locks = (writable_place(Path(__file__)) or self._kept).folder  # the same for all kernels
+            if compiled_apart(self._function, sig, self._kept.name, locks):
+                found = self._load(self._kept.folder, own, sig, target_context)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

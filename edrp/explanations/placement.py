@@ -181,7 +181,7 @@ def explain(
     >>> explanation.margins[0].used, explanation.second_best.deployment
     (0.8, None)
     """
-    check_arguments("edrp.explain", problem=problem, time_limit=time_limit)
+    check_arguments("edrp.explain", problem=problem, work_limit=work_limit)
     if not isinstance(problem, PlacementProblem):
         others = (
             "edrp.explanations.rescale.explain_rescale takes it" if problem.kind == "rescale" else "solution.explore shows it"

@@ -14,6 +14,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from edrp.core.compiling import usable_cores
 from edrp.core.errors import BackendUnavailableError, visible_lines
 from edrp.core.solution import installed_versions
 from edrp.report.tables import Table, facts_table
@@ -51,8 +52,7 @@ def _processor() -> str:
 
 
 def _cores() -> str:
-    there = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else there
+    there, usable = os.cpu_count() or 1, usable_cores()
     return str(there) if usable == there else f"{there}, of which {usable} usable"
 
 

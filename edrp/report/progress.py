@@ -145,24 +145,26 @@ def counting(console: Console, text: str) -> Iterator[Callable[[Count], None]]:
 
 @contextmanager
 def counting_several(
-    console: Console, title: str, names: Sequence[str], total: int, look: Callable[[], list[int]]
+    console: Console, text: str, names: Sequence[str], total: int, look: Callable[[], list[int]]
 ) -> Iterator[None]:
     """Show how far several jobs of the same length are until the block ends: a bar for each, or lines about all together.
 
     Parameters
     ----------
+    text
+        What they are together; the bars have their names.
     look
         Says how many parts of each are done; it is called now and then by a thread.
     """
     if not console.is_terminal:
-        with _lines(title) as lines, _repeated(lambda: lines.update(Count(sum(look()), total * len(names)))):
+        with _lines(text) as lines, _repeated(lambda: lines.update(Count(sum(look()), total * len(names)))):
             yield
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
-        bars = [progress.add_task(escape(f"{title}: {name}"), total=total) for name in names]
+        bars = [progress.add_task(escape(name), total=total) for name in names]
 
         def show() -> None:
             for bar, done in zip(bars, look(), strict=True):

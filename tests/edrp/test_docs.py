@@ -6,11 +6,15 @@ import re
 import runpy
 import shlex
 import subprocess
+import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
 from _pytest.mark import ParameterSet
 
+import edrp
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
 
@@ -37,6 +41,9 @@ def examples_by_folder() -> dict[str, list[str]]:
 
 
 EXAMPLES = examples_by_folder()
+
+APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+"""SHA-256 of the licence as its authors publish it."""
 
 SLOW = ("follow_the_load", "latency_aware", "mapping")
 """The script and the pages that solve longest."""
@@ -122,6 +129,44 @@ def test_console_blocks_print_what_they_show(page, block, run, workplace):
 )
 def test_output_cut_without_a_mark_is_noticed(lines, shown):
     assert is_shown(lines, "a 1  \nb\nc\n") == shown
+
+
+def test_after_make_demo_the_commands_it_prints_work(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    (tmp_path / "bin" / "edrp").write_text('#!/bin/sh\necho "ran $@"\n', encoding="utf-8")
+    (tmp_path / "bin" / "edrp").chmod(0o755)
+    (tmp_path / "bin" / "activate").write_text(f'PATH="{tmp_path}/bin:$PATH"\n', encoding="utf-8")
+    (tmp_path / ".installed-demo").touch()
+    make = subprocess.run(["make", "demo", f"VENV={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ran demo" in make.stdout
+    commands = make.stdout.splitlines()[-2:]
+    assert f"`{commands[0].replace(str(tmp_path), '.venv')}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    done = subprocess.run(["bash", "-c", "\n".join(commands)], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "ran solve examples/word_count.json\n"
+    assert (ROOT / "examples" / "word_count.json").exists()
+
+
+def test_version_licence_and_citation_agree_wherever_they_stand():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    releases = re.findall(r"^## ([\d.]+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert (citation["version"], str(citation["date-released"])) == releases[0]
+    assert project["version"] == citation["version"]
+    assert edrp.__version__ == project["version"], "pyproject.toml has changed since `make install`"
+    assert project["license"] == citation["license"] == "Apache-2.0"
+    assert sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
+    assert project["authors"] == citation["authors"]
+
+
+def test_the_five_papers_can_be_cited():
+    papers = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The papers")[2]
+    assert len(papers) == 5
+    for paper in papers:
+        names = ", ".join(author["family-names"] for author in paper["authors"])
+        assert f"{names}: *{paper['title']}*" in readme
+        assert paper["year"] > 2000
 
 
 def test_method_table_lists_every_method():

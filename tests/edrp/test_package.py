@@ -1,5 +1,6 @@
 """The package installed, as a wheel and as an editable checkout: one importable name, complete, usable from anywhere."""
 
+import email
 import os
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # built once,
 def copy_checkout(folder: Path) -> Path:
     """Copy the files of this checkout that an install needs into a folder of its own."""
     folder.mkdir(parents=True)
-    for name in ("pyproject.toml", "setup.py", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     for name in ("edrp", *ROOMS):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
@@ -40,29 +41,38 @@ def run(python: Path | str, *arguments: str, cwd: Path, **environment: str) -> s
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel as a user of the checkout builds it, from a copy: nothing is left in the checkout, nothing left there gets in."""
+    """The wheel of a source distribution of a copy: nothing is left in the checkout, nothing left there gets in."""
     place = tmp_path_factory.mktemp("wheel")
     source = copy_checkout(place / "source")
     (source / "edrp" / "compiled").mkdir()
     (source / "edrp" / "compiled" / "a.kernel.nbi").touch()
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(place)]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, cwd=place)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(place), str(source), cwd=place)
     (built,) = place.glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
-def site(wheel):
-    """A folder with the wheel installed."""
-    target = wheel.parent / "site"
-    with zipfile.ZipFile(wheel) as content:
-        content.extractall(target)
-    return target
+def install(tmp_path_factory):
+    """Makes an environment that sees this one's packages, with pip's words installed; returns its Python."""
+    here = [entry for entry in sys.path if entry.endswith("site-packages")]
+
+    def make(name: str, *words: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        venv.create(folder, with_pip=False)
+        python = folder / "bin" / "python"
+        site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
+        (site / "shared.pth").write_text("\n".join(here), encoding="utf-8")
+        options = ("--quiet", "--ignore-installed", "--no-deps", "--no-build-isolation")
+        run(python, "-m", "pip", "install", *options, *words, cwd=folder)
+        return python
+
+    return make
 
 
-def python(site: Path, *arguments: str) -> str:
-    """Run Python in another directory than the checkout, with the installed wheel before all else."""
-    return run(sys.executable, *arguments, cwd=site.parent, PYTHONPATH=str(site), PYTHONWARNINGS="error")
+@pytest.fixture(scope="module")
+def users(wheel, install):
+    """The interpreter of an environment in which a user has installed the wheel."""
+    return install("users", str(wheel))
 
 
 def test_every_module_is_in_the_wheel(wheel):
@@ -70,7 +80,9 @@ def test_every_module_is_in_the_wheel(wheel):
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "edrp").rglob("*.py")}
     expected |= {f"edrp/{path.relative_to(ROOT).as_posix()}" for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert inside == expected
-    assert {"edrp/py.typed", "edrp/compiled/a.kernel.nbi"} <= set(zipfile.ZipFile(wheel).namelist())
+    data = {"edrp/py.typed", "edrp/compiled/a.kernel.nbi", "edrp/explorer/explorer.css", "edrp/explorer/explorer.js"}
+    data |= {"edrp/report/page.html.jinja", "edrp/validation/flink/lab/lab.jar"}
+    assert data <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_nothing_but_edrp_is_installed_at_the_top(wheel):
@@ -78,28 +90,34 @@ def test_nothing_but_edrp_is_installed_at_the_top(wheel):
     assert {name for name in top if not name.endswith(".dist-info")} == {"edrp"}
 
 
-def test_wheel_works_from_another_directory(site):
-    assert python(site, "-c", "import edrp; print(edrp.__file__)").strip() == str(site / "edrp" / "__init__.py")
-    code = f"import edrp; print(edrp.solve(edrp.load({str(ROOT / 'examples' / 'word_count.json')!r}), 'greedy').status)"
-    assert python(site, "-c", code).strip() == "feasible"
+def test_the_wheel_carries_its_licence_and_metadata(wheel):
+    with zipfile.ZipFile(wheel) as content:
+        (metadata,) = (name for name in content.namelist() if name.endswith(".dist-info/METADATA"))
+        fields = email.message_from_bytes(content.read(metadata))
+        licence = content.read(metadata.replace("METADATA", "licenses/LICENSE"))
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert fields["License-Expression"] == "Apache-2.0"
+    assert (fields["Name"], fields["Version"]) == ("edrp", SETTINGS["project"]["version"])
+    assert not [value for value in fields.get_all("Classifier") if value.startswith("License ::")], "SPDX replaces them"
 
 
-def test_console_script_starts_the_command_line(site):
-    assert SETTINGS["project"]["scripts"] == {"edrp": "edrp.cli:main"}
-    assert python(site, "-m", "edrp", "version").startswith("edrp ")
-    script = Path(sys.executable).with_name("edrp")
-    assert script.exists(), "the environment of the tests has the package installed"
-    printed = subprocess.run([script, "version"], cwd=site.parent, capture_output=True, text=True, check=True)
-    assert printed.stdout.startswith("edrp ")
+def test_what_a_user_installs_solves_from_another_directory(users, tmp_path):
+    (site,) = users.parent.parent.glob("lib/python*/site-packages")
+    imported = run(users, "-W", "error", "-c", "import edrp; print(edrp.__file__, edrp.__version__)", cwd=tmp_path)
+    assert imported.split() == [str(site / "edrp" / "__init__.py"), SETTINGS["project"]["version"]]
+    command = users.with_name("edrp")
+    assert run(command, "--version", cwd=tmp_path).startswith(f"edrp {SETTINGS['project']['version']}\n")
+    answer = run(command, "solve", str(ROOT / "examples" / "word_count.json"), cwd=tmp_path)
+    assert "optimal: proven" in answer
 
 
-def test_library_logs_but_configures_no_logging(site):
+def test_library_logs_but_configures_no_logging(users, tmp_path):
     code = """
 import logging, edrp
 assert [type(handler) for handler in logging.getLogger("edrp").handlers] == [logging.NullHandler]
 assert not logging.getLogger().handlers
 """
-    python(site, "-c", code)
+    run(users, "-W", "error", "-c", code, cwd=tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -109,27 +127,9 @@ def checkout(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def install(checkout, tmp_path_factory):
-    """Makes an environment that sees this one's packages, with the checkout installed; returns its Python."""
-    here = [entry for entry in sys.path if entry.endswith("site-packages")]
-
-    def make(name: str) -> Path:
-        folder = tmp_path_factory.mktemp(name)
-        venv.create(folder, with_pip=False)
-        python = folder / "bin" / "python"
-        site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
-        (site / "shared.pth").write_text("\n".join(here), encoding="utf-8")
-        options = ("--quiet", "--ignore-installed", "--no-deps", "--no-build-isolation", "--editable")
-        run(python, "-m", "pip", "install", *options, str(checkout), cwd=folder)
-        return python
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def installed(install):
-    """The interpreter of an environment with the package installed."""
-    return install("installed")
+def installed(install, checkout):
+    """The interpreter of an environment with the checkout installed."""
+    return install("installed", "--editable", str(checkout))
 
 
 @pytest.mark.parametrize("place", ["parent", "checkout", "elsewhere"])
@@ -154,8 +154,8 @@ def test_another_checkout_in_front_is_taken_as_a_whole(installed, tmp_path):
     assert run(installed, "-c", CODE, cwd=tmp_path, PYTHONPATH=str(other)).split() == expected
 
 
-def test_an_installed_checkout_is_uninstalled_without_a_trace(install, tmp_path):
-    python = install("uninstalled")
+def test_an_installed_checkout_is_uninstalled_without_a_trace(install, checkout, tmp_path):
+    python = install("uninstalled", "--editable", str(checkout))
     (site,) = python.parent.parent.glob("lib/python*/site-packages")
     assert [path.name for path in site.iterdir() if "edrp" in path.name]
     run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "edrp", cwd=tmp_path)

@@ -1,21 +1,21 @@
-"""The report of a benchmark as a page, and its tables as files."""
+"""The report of a benchmark as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from edrp.core.files import write_whole, writing
+from edrp.core.files import write_whole
 from edrp.report.page import Page, Section, how_run, render
 from edrp.report.tables import Table
+from edrp.validation.benchmark.comparison import KindComparison
 from edrp.validation.benchmark.formatting import counted
 from edrp.validation.benchmark.recheck import Alarm
-from edrp.validation.benchmark.sections import KindComparison
+from edrp.validation.benchmark.sections import kind_section
 from edrp.validation.benchmark.tables import reason_table
 
 SHOWN_ALARMS = 50
@@ -68,17 +68,6 @@ TERMS = {
 """Explanations of the words that the report uses."""
 
 
-def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
-    """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
-    lines = [{"kind": own.kind, **line} for own in comparisons for line in own.summary.reset_index().to_dict("records")]
-    pairs = [{"kind": own.kind, **asdict(test)} for own in comparisons for test in own.tests]
-    tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
-    for name, table in tables.items():
-        with writing(out / f"{name}.parquet") as file:
-            table.to_parquet(file, index=False)
-        write_whole(out / f"{name}.csv", table.to_csv(index=False))
-
-
 def write_page(
     path: Path,
     title: tuple[str, str],
@@ -93,7 +82,7 @@ def write_page(
     none = () if reasons else ("There are none: every method answered every instance that has an answer.",)
     sections = [
         *([_alarm_section(alarms)] if alarms else []),
-        *(comparison.section for comparison in comparisons),
+        *(kind_section(comparison, runs[runs["kind"] == comparison.kind]) for comparison in comparisons),
         Section("Failures and refusals", none, tables=reasons),
         how_run(command, settings),
         Section("What the words mean", terms=TERMS),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 import pandas as pd
@@ -14,47 +13,20 @@ from edrp.core.methods import methods
 from edrp.report.page import Figure, Section
 from edrp.report.tables import Table
 from edrp.validation.benchmark import charts, sentences
+from edrp.validation.benchmark.comparison import KindComparison
 from edrp.validation.benchmark.curves import gap_over_time, objective_profiles, one_shot, time_profiles
 from edrp.validation.benchmark.formatting import counted, listed
-from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family, summarise
-from edrp.validation.benchmark.recommendations import recommend
-from edrp.validation.benchmark.statistics import PairedTest, paired_tests
+from edrp.validation.benchmark.measures import by_instance, common_runs, gaps_by_family
 from edrp.validation.benchmark.tables import family_table, quality_table, test_table, time_table, whole_table
 
 CHART = {"displayModeBar": False, "displaylogo": False, "responsive": True}
 
 
-@dataclass(frozen=True, slots=True)
-class KindComparison:
-    """The comparison of methods on one kind of problem.
-
-    Attributes
-    ----------
-    kind
-        Kind of problem.
-    section
-        Which method wins, by how much, at what price.
-    summary
-        One line per method.
-    tests
-        Every pair of methods.
-    recommendations
-        Which method to use when, in sentences.
-    """
-
-    kind: str
-    section: Section
-    summary: pd.DataFrame
-    tests: tuple[PairedTest, ...]
-    recommendations: tuple[str, ...]
-
-
-def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
-    """Compare methods by the runs of one kind of problem."""
-    summary = summarise(runs)
+def kind_section(comparison: KindComparison, runs: pd.DataFrame) -> Section:
+    """Which method wins on one kind of problem, by how much, at what price."""
+    kind, summary, tests = comparison.kind, comparison.summary, comparison.tests
     order = [str(name) for name in summary.index]
     styles = charts.Styles(order)
-    tests = tuple(paired_tests(_gaps(runs, order)))
     exact = [name for name in order if (known := methods().get(name.partition(":")[0])) is not None and known.exact]
     parts = [
         _quality(runs, summary, order, styles),
@@ -65,8 +37,7 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
         _part("Paired comparison", (sentences.test_sentence(tests), TEST_NOTE), None, [test_table(tests)] if tests else ()),
     ]
     verdicts = sentences.verdicts(kind, summary, exact)
-    section = Section(_heading(kind, runs), verdicts=verdicts, parts=parts, label=f"Kind {kind}")
-    return KindComparison(kind, section, summary, tests, tuple(recommend(kind, runs, summary)))
+    return Section(_heading(kind, runs), verdicts=verdicts, parts=parts, label=f"Kind {kind}")
 
 
 def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, tables: Sequence[Table] = ()) -> Section:
@@ -91,12 +62,6 @@ def _heading(kind: str, runs: pd.DataFrame) -> str:
     infeasible = runs.loc[runs["infeasible"].astype(bool), "id"].nunique()
     proven = f", {infeasible} of them proven infeasible and left out of all shares" if infeasible else ""
     return f"Kind {kind}: {counted(instances, 'instance')}{proven}"
-
-
-def _gaps(runs: pd.DataFrame, order: Sequence[str]) -> dict[str, dict[str, float]]:
-    gaps = by_instance(runs)["gap"].dropna()
-    there = gaps.index.get_level_values("method")
-    return {name: {str(key): float(value) for key, value in gaps.loc[name].items()} for name in order if name in there}
 
 
 def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:

@@ -18,7 +18,7 @@ from edrp.report.page import require_packages
 from edrp.report.tables import Table, html_parts, print_tables
 from edrp.validation.benchmark.own_instances import instances_suite
 from edrp.validation.benchmark.recheck import Alarm, find_alarms
-from edrp.validation.benchmark.suite_run import ROWS, SuiteRows, solve_suite, write_benchmark
+from edrp.validation.benchmark.suite_run import REPORT, ROWS, SuiteRows, solve_suite, write_benchmark
 from edrp.validation.benchmark.suites import Suite, all_suites, get_suite
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ class BenchmarkResult:
         folder = self._out if out is None else Path(out)
         if folder is None:
             raise UnwritableError("report", "needs a folder; name one: report(out)")
+        require_packages(jinja2="report", plotly="report")
         command = f"edrp.benchmark(…) in Python, {len(self._solved.instances)} instances"
-        return write_benchmark(
-            self.rows, self._solved.instances, folder, self._suite, self._solved.settings, command, force=force
-        ).report
+        write_benchmark(self.rows, self._solved.instances, folder, self._suite, self._solved.settings, command, force=force)
+        return folder / REPORT
 
     def _parts(self) -> Iterator[Table | str]:
         from edrp.validation.benchmark.sentences import common_sentence

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from edrp.batch import read_rows, solve_batch
 from edrp.batch.solving import solve_task
 from edrp.batch.tasks import Choice, Instance, Task, read_choices, read_seeds
-from edrp.core.errors import Fault, InvalidInstanceError
+from edrp.core.errors import BackendUnavailableError, Fault, InvalidInstanceError
 from edrp.core.folders import filling, refuse_folder
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
@@ -40,7 +40,7 @@ class Benchmark:
     Attributes
     ----------
     report
-        The HTML page.
+        The HTML page; None where a package that it needs is not installed.
     runs
         One line per run, as in `runs.parquet`.
     summaries
@@ -49,7 +49,7 @@ class Benchmark:
         Claims that do not hold: defects.
     """
 
-    report: Path
+    report: Path | None
     runs: pd.DataFrame
     summaries: Mapping[str, pd.DataFrame]
     alarms: tuple[Alarm, ...]
@@ -102,11 +102,11 @@ def run_benchmark(
     Raises
     ------
     BackendUnavailableError
-        Before any work: naming the extra that the report needs.
+        Before any work: naming the extra that the tables need.
     InvalidInstanceError
         Before any work: an unknown method, no data where some is needed, a folder that holds something else.
     """
-    require_report_packages()
+    require_table_packages()
     refuse_folder(out, WRITTEN, force=force)
     rows, instances, settings = solve_suite(suite, Path(out) / ROWS, data=data, progress=progress, **options)
     return write_benchmark(rows, instances, Path(out), suite, settings, command, force=force)
@@ -180,12 +180,12 @@ def write_benchmark(
     """Compare rows of the schema `RESULT_SCHEMA` and write tables and report into a folder, which is made if needed.
 
     Instances are problems or their text by id: every answer is evaluated once more. The suite gives the title; settings (names
-    and values) and the command that repeats the run are part of the report. `force` replaces files that others wrote.
+    and values) and the command that repeats the run are part of the report. `force` replaces files that others wrote. Without
+    jinja2 and plotly, which only the page needs, there is no page.
     """
-    require_report_packages()
-    from edrp.validation.benchmark import report
+    require_table_packages()
+    from edrp.validation.benchmark.comparison import compare_kind, write_tables
     from edrp.validation.benchmark.measures import UNREADABLE, compare_runs
-    from edrp.validation.benchmark.sections import compare_kind
 
     alarms = tuple(find_alarms(rows, instances))
     runs = compare_runs(rows)
@@ -194,9 +194,14 @@ def write_benchmark(
     title = (f"Benchmark {suite.name}", f"{suite.summary[:1].upper()}{suite.summary[1:]}")
     settings = {**settings, "evaluated once more": _evaluated(kinds)}
     with filling(out, force=force) as folder:
-        report.write_tables(folder, runs, comparisons)
-        report.write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
-    return Benchmark(out / REPORT, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms)
+        write_tables(folder, runs, comparisons)
+        if drawn := not missing_for_page():
+            from edrp.validation.benchmark.report import write_page
+
+            write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
+    return Benchmark(
+        out / REPORT if drawn else None, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms
+    )
 
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:
@@ -216,15 +221,24 @@ def _kind(instance: Problem | str) -> str:
     return stated_kind(instance) if isinstance(instance, str) else instance.kind
 
 
-def require_report_packages() -> None:
-    """Refuse to go on without the packages that the report needs.
+def require_table_packages() -> None:
+    """Refuse to go on without the package that the tables need.
 
     Raises
     ------
     BackendUnavailableError
         Naming the extra to install.
     """
-    require_packages(jinja2="report", pandas="report", plotly="report")
+    require_packages(pandas="report")
+
+
+def missing_for_page() -> str:
+    """Which package the page lacks, and how to install it; empty where it lacks none."""
+    try:
+        require_packages(jinja2="report", plotly="report")
+    except BackendUnavailableError as error:
+        return str(error)
+    return ""
 
 
 def _evaluated(kinds: Sequence[str]) -> str:

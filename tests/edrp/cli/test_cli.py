@@ -306,8 +306,9 @@ def test_lists_fit_100_columns_where_output_is_a_pipe_and_names_stay_whole(run, 
     assert {line.split(" ")[0] for line in lines} >= set(names)
 
 
-def test_version_names_the_packages_that_answers_depend_on(run):
-    out = run("version").out
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version_names_the_packages_that_answers_depend_on(run, word):
+    out = run(word).out
     assert f"edrp {edrp.__version__}" in out
     assert "highspy 1." in out
 

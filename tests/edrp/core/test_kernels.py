@@ -3,9 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from edrp.core import compiling
+from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, kernel
 
 HELPER = """
@@ -107,3 +110,39 @@ def test_a_helper_is_compiled_once_for_constants_and_variables():
 
 def test_a_helper_can_be_called_from_python_too():
     assert half(1) == 0.5
+
+
+@pytest.fixture
+def compile_in_vain(monkeypatch, tmp_path):
+    """Asks for a kernel, within a limit that is too short, on two cores; returns the compilers that this process has started."""
+    monkeypatch.setattr(compiling, "COMPILER", ("cat",))  # reads, as a compiler does, until the process that started it ends
+    monkeypatch.setattr(compiling, "usable_cores", lambda: 2)
+    monkeypatch.setattr(compiling, "compiles_patiently", lambda: False)
+    started = []
+
+    def ask(name: str, process: dict) -> list[subprocess.Popen]:
+        left = iter((1.0, 0.001, 0.0))
+        monkeypatch.setattr(compiling, "clock", lambda: SimpleNamespace(seconds_left=left.__next__))
+        monkeypatch.setattr(compiling, "_children", process)
+        with pytest.raises(OutOfTimeError, match="keeps them in the cache"):
+            compiling.compiled_apart(SimpleNamespace(__module__="here", __qualname__=name), (), "the cache", tmp_path)
+        started.extend(child for child in process.values() if child not in started)
+        return list(process.values())
+
+    yield ask
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+def test_under_time_limits_no_more_kernels_are_compiled_at_once_than_there_are_cores(compile_in_vain):
+    """By all processes together; a compiler that was killed makes room."""
+    process, another = {}, {}
+    for name in ("first", "second", "third", "second"):
+        compilers = compile_in_vain(name, process)
+    assert len(compilers) == 2
+    assert compile_in_vain("third", another) == []
+    compilers[0].kill()
+    compilers[0].wait()
+    (late,) = compile_in_vain("third", another)
+    assert [late.poll(), compilers[1].poll()] == [None, None]

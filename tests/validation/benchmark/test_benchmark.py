@@ -37,7 +37,7 @@ from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, compare_run
 from edrp.validation.benchmark.recheck import find_alarms, unchecked_kinds
 from edrp.validation.benchmark.report import reason_tables
 from edrp.validation.benchmark.statistics import holm, paired_tests
-from edrp.validation.benchmark.suite_run import run_benchmark, write_benchmark
+from edrp.validation.benchmark.suite_run import WRITTEN, run_benchmark, write_benchmark
 from edrp.validation.benchmark.suites import SUITES, Suite
 
 NAMES = ("layered-1", "layered-2", "layered-3", "migration-1")
@@ -430,14 +430,28 @@ def test_bad_input_is_refused_before_any_work(arguments, says, run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_missing_package_of_the_report_is_named_before_any_work(monkeypatch, run, tmp_path):
-    monkeypatch.setattr(page, "find_spec", lambda name: None if name == "plotly" else object())
+def test_missing_package_of_the_tables_is_named_before_any_work(monkeypatch, run, tmp_path):
+    monkeypatch.setattr(page, "find_spec", lambda name: None if name == "pandas" else object())
     result = run("benchmark", "--suite", "smoke", "--out", tmp_path / "out")
     assert result.code == 2
     assert 'pip install "edrp[report]"' in result.err
     assert not (tmp_path / "out").exists()
     with pytest.raises(BackendUnavailableError):
         write_benchmark(as_table([]), {}, tmp_path / "out", SUITE, {}, "")
+
+
+@pytest.mark.parametrize("package", ["jinja2", "plotly"])
+def test_without_a_package_of_the_page_all_but_the_page_is_there(package, monkeypatch, capsys, rows, instances, tmp_path):
+    monkeypatch.setattr(page, "find_spec", lambda name: None if name == package else object())
+    monkeypatch.setitem(sys.modules, package, None)
+    for module in ("charts", "sections", "report"):  # which may draw, and have been imported
+        monkeypatch.delitem(sys.modules, f"edrp.validation.benchmark.{module}", raising=False)
+    found = write_benchmark(as_table(rows), instances, tmp_path / "out", SUITE, {}, "")
+    assert {file.name for file in (tmp_path / "out").glob("[!.]*")} == set(WRITTEN) - {"report.html"}
+    command._print(found)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "eliminate 100 % 100 % 0 %" in printed.replace("\N{NO-BREAK SPACE}", " ")
+    assert f'no page: the report needs the package {package}: pip install "edrp[report]"; then the same command' in printed
 
 
 def test_only_what_was_asked_for_is_compared_though_the_folder_holds_more(tmp_path):

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 
 from edrp.placement.edrp import Weights
@@ -33,10 +34,17 @@ def in_all_objectives(console: Console, title: str, steps: int, run: Run, *, job
         # Processes cannot call back into this one: they count in a file that all of them map.
         counts = Path(folder) / "steps-done"
         np.zeros(len(names), np.int64).tofile(counts)
-        with counting_several(console, title, names, steps, lambda: np.fromfile(counts, np.int64).tolist()):
+        bars = [f"{title}: {name}" for name in names]
+        text = f"{title}, {steps} decisions with each of {len(names)} sets of weights"
+        with counting_several(console, text, bars, steps, lambda: np.fromfile(counts, np.int64).tolist()):
             runs = (delayed(_counted)(run, WEIGHTINGS[name], counts, names.index(name)) for name in order)
             found = dict(zip(order, Parallel(n_jobs=jobs)(runs), strict=True))
     return {name: found[name] for name in names}
+
+
+def end_workers() -> None:
+    """End the processes that runs have left for the next run; the program that ends would wait for them."""
+    get_reusable_executor(reuse=True).shutdown(wait=True)
 
 
 def _counted(run: Run, weights: Weights, counts: Path, index: int) -> Replay:
