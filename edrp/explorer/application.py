@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from edrp.explorer.boxes import BOLD_LETTER, line_width, shortened
 from edrp.explorer.layout import GAP_X, in_columns
 from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.routes import routed
 from edrp.explorer.view import Box, Detail, Edge, Graph, State
 from edrp.placement.application import StreamGraph
 
@@ -79,7 +80,7 @@ def application_graph(
     legend = [("line", f"stream, as wide as its rate ({unit})")]
     if hot:
         legend.append(("hot", "critical path"))
-    return Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend, under=True)
+    return routed(Graph("Application", boxes, [place], [State(0.0, edges=edges)], legend=legend))
 
 
 def _box_width(names: Sequence[str], columns: int) -> float:

@@ -97,34 +97,18 @@
   }
 
   // Graphs: boxes with chips in them and edges between both.
-  function curve(a, b, back) {
-    const middle = (one) => one.y + one.h / 2;
-    if (a.flat && b.flat) {
-      const u = [a.x + a.w / 2, middle(a)], v = [b.x + b.w / 2, middle(b)];
-      return `M${u[0]},${u[1]} L${v[0]},${v[1]}`;
-    }
-    if (b.x >= a.x + a.w - 1) {
-      const bend = Math.max(24, (b.x - a.x - a.w) / 2);
-      return `M${a.x + a.w},${middle(a)} C${a.x + a.w + bend},${middle(a)} ${b.x - bend},${middle(b)} ${b.x},${middle(b)}`;
-    }
-    if (a.x >= b.x + b.w - 1) {
-      const bend = Math.max(24, (a.x - b.x - b.w) / 2), sag = back || Math.abs(middle(a) - middle(b)) < 24 ? 44 : 0;
-      return `M${a.x},${middle(a)} C${a.x - bend},${middle(a) + sag} ${b.x + b.w + bend},${middle(b) + sag} ${b.x + b.w},${middle(b)}`;
-    }
-    const bend = 18 + Math.min(40, Math.abs(middle(a) - middle(b)) / 5), right = Math.max(a.x + a.w, b.x + b.w);
-    return `M${a.x + a.w},${middle(a)} C${right + bend},${middle(a)} ${right + bend},${middle(b)} ${b.x + b.w},${middle(b)}`;
-  }
   const ease = (share) => share * share * (3 - 2 * share);
 
   function graph(panel) {
     const states = panel.states, root = draw("svg", { role: "group", "aria-label": panel.title });
     const layers = Object.fromEntries((panel.under ? ["links", "edges", "boxes", "labels", "chips", "tokens"] : ["links", "boxes", "edges", "chips", "labels", "tokens"]).map((name) => [name, draw("g", { class: name })]));
     root.append(...Object.values(layers));
-    let arrangement = panel.arrangements[0], scale = 1, shown = -1, frame = 0;
+    let wanted = panel.arrangements[0], arrangement = wanted, scale = 1, shown = -1, frame = 0;
     const place = new Map(), boxes = new Map(), chips = new Map();
     const scroll = make("div", { class: "scroll graph" }, root);
     const number = new Map(panel.boxes.map((box, index) => [box.id, index]));
 
+    const fitting = () => (scroll.clientWidth < 560 && wanted.narrow) || wanted;
     const changing = [];
     function fillBar(bar, box, share) {
       fill(bar, { class: `fill${share > 1.000001 ? " over" : ""}`, width: (box.width - 20) * clamp(share || 0, 0, 1) }, []);
@@ -153,41 +137,30 @@
       boxes.set(box.id, group);
     }
 
-    function edgeShape(edge, kind) {
-      const a = place.get(edge.source), b = place.get(edge.target);
-      if (!a || !b) return null;
-      const path = curve(a, b, edge.dashed), detail = details[edge.detail];
+    function edgeShape(edge, kind, route) {
+      if (!route) return null;
+      const detail = details[edge.detail];
       const group = draw("g", { class: `edge ${kind}${edge.hot ? " hot" : ""}${edge.dashed ? " dashed" : ""}`, "data-ends": `${edge.source} ${edge.target}` });
       const tint = edge.colour !== undefined && edge.colour !== null ? ` k${colour(edge.colour)}` : "";
-      group.append(draw("path", { class: `line${tint}`, d: path, "stroke-width": edge.width }), draw("path", { class: "hit", d: path, "stroke-width": 14 }));
-      const label = (x, y) => (kind === "link" ? group : layers.labels).append(draw("text", { x, y, "text-anchor": "middle", class: edge.hot ? "hot" : "" }, edge.label)); // no line may cover it
-      if (edge.label) {
-        const flat = a.flat && b.flat, u = flat ? a.x + a.w / 2 : b.x >= a.x + a.w - 1 ? a.x + a.w : a.x, v = flat ? b.x + b.w / 2 : b.x >= a.x + a.w - 1 ? b.x : b.x + b.w;
-        if (flat || Math.abs(u - v) < 170) label((u + v) / 2, (a.y + a.h / 2 + b.y + b.h / 2) / 2 + (edge.dashed && b.x < a.x ? 48 : -6 - edge.width / 2));
-      }
+      group.append(draw("path", { class: `line${tint}`, d: route.path, "stroke-width": edge.width }), draw("path", { class: "hit", d: route.path, "stroke-width": 14 }));
+      if (edge.label && route.label) (kind === "link" ? group : layers.labels).append(draw("text", { x: route.label[0], y: route.label[1], "text-anchor": "middle", class: edge.hot ? "hot" : "" }, edge.label));
       return item(group, edge.detail, detail ? detail.title : "");
     }
-    function drawEdges(state) {
-      root.classList.toggle("dense", (state.edges || []).length > 120);
+    function drawEdges(index) {
+      const edges = states[index].edges || [], others = states[index].other || [], routes = (arrangement.streams || [])[index] || [];
+      root.classList.toggle("dense", edges.length > 120);
       layers.labels.replaceChildren();
-      layers.edges.replaceChildren(...(state.edges || []).map((edge) => edgeShape(edge, "stream")).filter(Boolean), ...(state.other || []).map((edge) => edgeShape(edge, "other")).filter(Boolean));
+      layers.edges.replaceChildren(...[...edges, ...others].map((edge, at) => edgeShape(edge, at < edges.length ? "stream" : "other", routes[at])).filter(Boolean));
     }
     function putBoxes() {
+      arrangement = fitting();
       panel.boxes.forEach((box, index) => {
         const [x, y] = arrangement.places[index];
-        place.set(box.id, { x, y, w: box.width, h: box.height });
         boxes.get(box.id).setAttribute("transform", `translate(${x},${y})`);
       });
       root.classList.toggle("bare", !arrangement.labels);
       root.setAttribute("viewBox", `0 0 ${arrangement.width} ${arrangement.height}`);
-      const flat = (id) => { const one = place.get(id); return { ...one, flat: true }; };
-      layers.links.replaceChildren(...(panel.links || []).map((link) => {
-        const keep = [place.get(link.source), place.get(link.target)];
-        place.set(link.source, flat(link.source)); place.set(link.target, flat(link.target));
-        const shape = edgeShape(link, "link");
-        place.set(link.source, keep[0]); place.set(link.target, keep[1]);
-        return shape;
-      }).filter(Boolean));
+      layers.links.replaceChildren(...(panel.links || []).map((link, index) => edgeShape(link, "link", (arrangement.links || [])[index])).filter(Boolean));
     }
     function target(chip) {
       const [x, y] = arrangement.places[number.get(chip.box)];
@@ -224,16 +197,17 @@
       const tick = (at) => {
         const share = ease(clamp((at - begin) / 320, 0, 1));
         put(share);
-        if (share < 1) { layers.edges.replaceChildren(); layers.labels.replaceChildren(); frame = requestAnimationFrame(tick); } else { drawEdges(state); first(); }
+        if (share < 1) { layers.edges.replaceChildren(); layers.labels.replaceChildren(); frame = requestAnimationFrame(tick); } else { drawEdges(index); first(); }
       };
       if (moving && !still.matches && from.size && chips.size) frame = requestAnimationFrame(tick);
-      else { put(1); drawEdges(state); }
+      else { put(1); drawEdges(index); }
     }
+    const way = (token) => arrangement.tokens[`${token.source} ${token.target}`];
     function drawTokens() {
-      layers.tokens.replaceChildren(...(panel.tokens || []).filter((token) => now > token.begin && now < token.end).map((token) => {
-        const way = draw("path", { d: curve(place.get(token.source), place.get(token.target)), class: `k${colour(token.colour)}`, "stroke-width": 2, "stroke-dasharray": "2 4", fill: "none" });
-        const { x, y } = way.getPointAtLength((way.getTotalLength() * (now - token.begin)) / (token.end - token.begin));
-        return draw("g", {}, way, draw("circle", { class: `token f${colour(token.colour)}`, cx: x, cy: y, r: 7 }, draw("title", {}, token.label)), draw("text", { x: x + 11, y: y - 7, "font-size": 11, class: "haloed" }, token.label));
+      layers.tokens.replaceChildren(...(panel.tokens || []).filter((token) => now > token.begin && now < token.end && way(token)).map((token) => {
+        const line = draw("path", { d: way(token), class: `k${colour(token.colour)}`, "stroke-width": 2, "stroke-dasharray": "2 4", fill: "none" });
+        const { x, y } = line.getPointAtLength((line.getTotalLength() * (now - token.begin)) / (token.end - token.begin));
+        return draw("g", {}, line, draw("circle", { class: `token f${colour(token.colour)}`, cx: x, cy: y, r: 7 }, draw("title", {}, token.label)), draw("text", { x: x + 11, y: y - 7, "font-size": 11, class: "haloed" }, token.label));
       }));
     }
     const stateAt = () => { let index = 0; while (index + 1 < states.length && states[index + 1].time <= now + 1e-9) index += 1; return index; };
@@ -244,15 +218,16 @@
     }
     function zoom(factor) {
       const room = scroll.clientWidth || 800, fits = room / arrangement.width;
-      scale = factor === 0 ? clamp(fits, room < 480 ? 0.42 : 0.62, 1.15) : factor < 0 ? fits : clamp(scale * factor, 0.1, 4);
+      scale = factor === 0 ? clamp(fits, room < 560 ? 0 : 0.62, 1.15) : factor < 0 ? fits : clamp(scale * factor, 0.1, 4);
       root.setAttribute("width", Math.round(arrangement.width * scale));
       root.setAttribute("height", Math.round(arrangement.height * scale));
     }
+    function arrange(moving) { putBoxes(); show(stateAt(), moving); drawTokens(); zoom(0); }
     const buttons = [];
     panel.arrangements.forEach((one, index) => {
       if (panel.arrangements.length < 2) return;
       const button = make("button", { type: "button", "aria-pressed": String(index === 0), onclick: () => {
-        arrangement = one; putBoxes(); show(stateAt(), true); drawTokens(); zoom(0);
+        wanted = one; arrange(true);
         for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
       } }, one.name);
       buttons.push(button);
@@ -269,8 +244,8 @@
     scroll.addEventListener("wheel", (event) => { if (event.ctrlKey || event.metaKey) { event.preventDefault(); zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15); } }, { passive: false });
     root.addEventListener("click", () => choose("", null));
     let first = () => {};
-    putBoxes();
-    return { tools: [...buttons, overlay, ...zooms].filter(Boolean), body: [scroll, legend(panel.legend)], ready: () => { zoom(0); update(); first = steer(root); }, update };
+    const resize = () => { if (fitting() !== arrangement) arrange(false); };
+    return { tools: [...buttons, overlay, ...zooms].filter(Boolean), body: [scroll, legend(panel.legend)], ready: () => { putBoxes(); zoom(0); update(); first = steer(root); }, update, resize };
   }
 
   // Axes of drawings whose horizontal axis is time or tasks.

@@ -13,13 +13,19 @@ from edrp.core.arrays import Floats
 from edrp.explorer.view import Arrangement
 
 GAP_X, GAP_Y, MARGIN = 64.0, 26.0, 24.0
-BOW = 44.0
-"""Room at the right for edges between boxes of the last column."""
+GAP = 30.0
+"""Between boxes that stand by distance or in a grid: two channels and a little more."""
+
+ROW_GAP = 44.0
+"""Between rows, with room for the labels of what runs from one to the next."""
+
+NARROW_WIDTH = 430.0
+"""Width of a drawing that is legible on a telephone."""
 
 MIN_COLUMNS = 6
 """Ranks up to which each has a column of its own."""
 
-SPREADING_STEPS = 40
+SPREADING_STEPS = 400
 STRESS_STEPS = 40
 
 Size = tuple[float, float]
@@ -27,6 +33,8 @@ Size = tuple[float, float]
 
 def in_columns(name: str, sizes: Sequence[Size], ranks: Sequence[float | None], wanted: int | None = None) -> Arrangement:
     """Boxes from left to right by their rank, in columns of about the same height; those without a rank in a grid below.
+
+    Narrow screens have rows instead.
 
     >>> in_columns("flow", [(100.0, 40.0)] * 3, [0.0, 1.0, None]).places
     [(24.0, 24.0), (188.0, 24.0), (24.0, 108.0)]
@@ -43,10 +51,32 @@ def in_columns(name: str, sizes: Sequence[Size], ranks: Sequence[float | None], 
             places[index] = (x, y)
             y += sizes[index][1] + GAP_Y
         x += max(sizes[index][0] for index in column) + GAP_X
-    width = max(x - GAP_X + MARGIN + BOW, 0.0)
+    width = x - GAP_X + MARGIN if columns else 0.0
     y = MARGIN + tallest + (44.0 if columns and idle else 0.0)
     width, height = _grid(idle, sizes, places, y, max(width, 760.0 if len(idle) > 3 else width))
-    return Arrangement(name, places, width, height)
+    return Arrangement(name, places, width, height, narrow=_in_rows(name, sizes, columns, idle))
+
+
+def _in_rows(name: str, sizes: Sequence[Size], columns: list[list[int]], idle: list[int]) -> Arrangement:
+    """The columns one below the other, each in rows that are narrow and start at the middle."""
+    places: list[tuple[float, float]] = [(0.0, 0.0)] * len(sizes)
+    rows: list[list[int]] = []
+    for column in columns:
+        rows.append([])
+        for index in column:
+            if rows[-1] and 2 * MARGIN + sum(sizes[one][0] + GAP_X for one in rows[-1]) + sizes[index][0] > NARROW_WIDTH:
+                rows.append([])
+            rows[-1].append(index)
+    widths = [sum(sizes[index][0] + GAP_X for index in row) - GAP_X for row in rows]
+    widest, y = max([NARROW_WIDTH - 2 * MARGIN, *widths]), MARGIN
+    for row, width in zip(rows, widths, strict=True):
+        x = MARGIN + (widest - width) / 2
+        for index in row:
+            places[index] = (x, y)
+            x += sizes[index][0] + GAP_X
+        y += max(sizes[index][1] for index in row) + ROW_GAP
+    width, height = _grid(idle, sizes, places, y, widest + 2 * MARGIN)
+    return Arrangement(name, places, width, height - (0.0 if idle else ROW_GAP))
 
 
 def _columns(ranked: list[tuple[float, int]], sizes: Sequence[Size], wanted: int | None) -> list[list[int]]:
@@ -78,10 +108,10 @@ def _grid(idle: list[int], sizes: Sequence[Size], places: list[tuple[float, floa
     for index in idle:
         box, height = sizes[index]
         if x > MARGIN and x + box + MARGIN > width:
-            x, y, row = MARGIN, y + row + 14.0, 0.0
+            x, y, row = MARGIN, y + row + GAP, 0.0
         places[index] = (x, y)
         right = max(right, x + box + MARGIN)
-        x, row = x + box + 14.0, max(row, height)
+        x, row = x + box + GAP, max(row, height)
     return right, y + row + MARGIN
 
 
@@ -146,7 +176,7 @@ def spread(name: str, sizes: Sequence[Size], points: Floats) -> Arrangement:
         area = scale[0] * scale[1]
         scale = np.array([math.sqrt(area * ratio), math.sqrt(area / ratio)])
     centres = (points - low) / extent * scale
-    padded = size + np.array([26.0, 20.0])
+    padded = size + GAP
     for _ in range(SPREADING_STEPS):
         delta = centres[:, None] - centres[None]
         overlap = (padded[:, None] + padded[None]) / 2 - np.abs(delta)

@@ -10,6 +10,7 @@ from edrp.core.kernels import SMALL, interpreting
 from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
 from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
+from edrp.explorer.routes import routed
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
 from edrp.explorer.view import Bar, Box, Detail, Edge, Graph, Panel, Row, Rows, State, Timeline, Token, View
@@ -166,7 +167,7 @@ def _graph(boxes: Sequence[Box], states: Sequence[State], tokens: Sequence[Token
     columns = count if count <= 6 else round((1.7 * count) ** 0.5)
     place = in_columns("nodes", [(box.width, box.height) for box in boxes], [float(n % columns) for n in range(count)], columns)
     legend = [("chip", "tasks that a node holds"), ("line", "state that moves")]
-    return Graph("Nodes and what moves between them", boxes, [place], states, tokens=tokens, legend=legend)
+    return routed(Graph("Nodes and what moves between them", boxes, [place], states, tokens=tokens, legend=legend))
 
 
 def _tokens(plan: MigrationPlan) -> list[Token]:

@@ -14,6 +14,7 @@ from edrp.explorer.grouping import Group, groups
 from edrp.explorer.layout import by_distance, in_columns, on_the_map
 from edrp.explorer.occupancy import Counts, Occupancy
 from edrp.explorer.quantities import figure, quantity
+from edrp.explorer.routes import routed
 from edrp.explorer.view import Arrangement, Box, Detail, Edge, Graph, State
 from edrp.placement.problem import Placed, StreamPlacement
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 WIDTH, IDLE_WIDTH, IDLE_HEIGHT = 162.0, 118.0, 44.0
 MAX_EDGES = 700
 """Flows between chips that are drawn; those of the largest rates."""
-
-DENSE = 120
-"""Flows beyond which they are drawn beneath the boxes, with less ink."""
 
 MAX_LINKS = 90
 MAX_NAMED = 60
@@ -88,7 +86,7 @@ class Scene:
         legend += [("hot", "critical path")] if hot[1] else []
         legend += [("gone", "goes or changes"), ("new", "new or changed")] if len(states) > 1 else []
         legend += [("other", "second best")] if other is not None else []
-        return Graph(
+        graph = Graph(
             "Deployment on the network",
             boxes,
             arrangements,
@@ -98,8 +96,8 @@ class Scene:
             overlay="" if other is None else "second best",
             note=self._note(edges),
             legend=legend,
-            under=len(edges) > DENSE,
         )
+        return routed(graph)
 
     def content(
         self,

@@ -120,14 +120,36 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """The line of an edge as an SVG path, and the middle of the base line of its label; None for a label that has no room."""
+
+    path: str
+    label: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Places of the upper left corners of all boxes, the size of the drawing, and whether its links are labelled."""
+    """Places of the upper left corners of all boxes, and the lines between them.
+
+    Attributes
+    ----------
+    width, height : of the drawing.
+    labels : whether links are labelled.
+    links : lines of the links.
+    streams : for each state the lines of its edges, and then of its other ones; None where an end is not drawn.
+    tokens : paths of tokens by the ids of source and target.
+    narrow : the arrangement that takes its place on narrow screens; None for none.
+    """
 
     name: str
     places: Sequence[tuple[float, float]]
     width: float
     height: float
     labels: bool = False
+    links: Sequence[Route | None] = ()
+    streams: Sequence[Sequence[Route | None]] = ()
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    narrow: Arrangement | None = None
 
 
 @dataclass(frozen=True, slots=True)
