@@ -9,8 +9,8 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.enactment.sizes import UNNEEDED
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 from edrp.heuristics.enactment.host_selection import spread
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, fill, lease_more
 
 

@@ -13,8 +13,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.notes import listed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
+from edrp.heuristics.note_wording import listed
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from edrp.core.budget import look
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment import TentativeState
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 
 CACHED_FACTOR = 0.01
 """CF of Alg. 2, the paper's value: hosts that hold the image are a group of their own, before all others."""

@@ -8,8 +8,8 @@ from edrp.core.arrays import Ints
 from edrp.core.budget import LOOK, look, spend, units_left
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 from edrp.heuristics.enactment.host_selection import place
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, lease_more
 
 

@@ -15,8 +15,8 @@ from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.notes import listed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
+from edrp.heuristics.note_wording import listed
 
 
 class SnapshotTerms:

@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
-from edrp.heuristics.enactment.packing import Packing
+from edrp.heuristics.enactment.host_packing import Packing
 from edrp.heuristics.enactment.upscaling import lease_type, priced_sizes
 from edrp.placement.application import Stream
 

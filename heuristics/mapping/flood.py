@@ -34,7 +34,7 @@ from edrp.heuristics.mapping.flood_memory import (
     delays_differ,
     roomy,
 )
-from edrp.heuristics.mapping.rules import PruningName, Rules
+from edrp.heuristics.mapping.map_rules import PruningName, Rules
 from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 

@@ -12,7 +12,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
-from edrp.heuristics.mapping.rules import PruningName, Rules
+from edrp.heuristics.mapping.map_rules import PruningName, Rules
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap

@@ -11,7 +11,7 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
 

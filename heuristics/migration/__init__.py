@@ -2,7 +2,7 @@
 
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing
-from edrp.heuristics.migration.rule import Change, Outcome, Reassignment, Rule, outcome
+from edrp.heuristics.migration.node_change import Change, Outcome, Reassignment, Rule, outcome
 from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
-from edrp.heuristics.migration.rule import Change, Reassignment, matched, newest_leave
+from edrp.heuristics.migration.node_change import Change, Reassignment, matched, newest_leave
 
 HALVINGS = 60
 """Halvings of the range of the least largest load: more than the precision of a float."""

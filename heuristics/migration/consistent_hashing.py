@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
-from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave, outcome
+from edrp.heuristics.migration.node_change import Change, Reassignment, newest_leave, outcome
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 

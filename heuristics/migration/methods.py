@@ -11,8 +11,8 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ring_assignment
-from edrp.heuristics.migration.rule import NEW, Change, Reassignment, Rule
-from edrp.heuristics.notes import listed
+from edrp.heuristics.migration.node_change import NEW, Change, Reassignment, Rule
+from edrp.heuristics.note_wording import listed
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 

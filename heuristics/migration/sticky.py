@@ -8,7 +8,7 @@ from heapq import heapify, heapreplace
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave
+from edrp.heuristics.migration.node_change import Change, Reassignment, newest_leave
 
 FREE = -1
 """In place of a node: its own node has given the task up."""

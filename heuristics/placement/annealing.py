@@ -17,6 +17,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
 from edrp.heuristics.placement.deployment_metrics import BROKEN, energy
+from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
 from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.problem_arrays import (
@@ -28,7 +29,6 @@ from edrp.heuristics.placement.problem_arrays import (
 )
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.replica_counts import random_stream, strain
-from edrp.heuristics.placement.start import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem

@@ -12,7 +12,7 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed, shortened
+from edrp.heuristics.note_wording import listed, shortened
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem

@@ -13,9 +13,9 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
+from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
 from edrp.heuristics.placement.filling import overloaded
-from edrp.heuristics.placement.start import first_fit, random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment

@@ -9,7 +9,7 @@ from scipy.linalg import solve
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
-from edrp.mdp.fitted.priced import arc_intervals
+from edrp.mdp.fitted.priced_class import arc_intervals
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.trie import Trie
 

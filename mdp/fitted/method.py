@@ -13,7 +13,7 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mdp.fitted.estimates import ESTIMATED, PREPARATION, projected_cost, single_step_answer
+from edrp.mdp.fitted.cost_estimates import ESTIMATED, PREPARATION, projected_cost, single_step_answer
 from edrp.mdp.fitted.guard import Guarded, guard
 from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
 from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep

@@ -13,11 +13,11 @@ from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.mdp.best_response import PRICED_ARC
 from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import CELL, STEP, settle
+from edrp.mdp.single_step.tie_breaking import CELL, STEP, settle
 
 GAIN = 3e-9
 """Units of work per interval of two partitions, for the state that stays between them."""

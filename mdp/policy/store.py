@@ -32,8 +32,8 @@ from edrp.core.files import (
 from edrp.core.folders import refuse_folder
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import Iteration, SweepEngine, iterate
+from edrp.mdp.policy.policy_files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.process import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts

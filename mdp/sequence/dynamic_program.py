@@ -13,7 +13,7 @@ from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import refuse_beyond_memory, spend
 from edrp.core.kernels import carried
 from edrp.mdp.best_response import PRICED_ARC, RESPONSE, RESPONSE_AMONG, best_responses, chunk_length, response_work
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries, Partitions, partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.trie import Trie, prepare_values

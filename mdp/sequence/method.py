@@ -11,10 +11,10 @@ from edrp.core import budget
 from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mdp.sequence.by_prices import Ended, PriceSearch, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError, enumerate_path, enumeration_needs
-from edrp.mdp.sequence.heuristic import Pools, search_path
+from edrp.mdp.sequence.path_heuristic import Pools, search_path
+from edrp.mdp.sequence.price_search import Ended, PriceSearch, search_by_prices
 from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")

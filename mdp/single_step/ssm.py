@@ -8,7 +8,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
-from edrp.mdp.single_step.ties import CELL, STEP, best_migration, settle
+from edrp.mdp.single_step.tie_breaking import CELL, STEP, best_migration, settle
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 

@@ -12,7 +12,7 @@ import edrp
 from edrp.mdp.fitted.guard import guard
 from edrp.mdp.fitted.iteration import fit, restrict
 from edrp.mdp.fitted.policies import Fitted, SingleStep
-from edrp.mdp.fitted.priced import PricedClass, arc_intervals
+from edrp.mdp.fitted.priced_class import PricedClass, arc_intervals
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow, random_partitions, visit
 from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy

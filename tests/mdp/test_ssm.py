@@ -17,7 +17,7 @@ from edrp.mdp.single_step.bands import room_for_bands, set_bands
 from edrp.mdp.single_step.layers import make_line, room_for
 from edrp.mdp.single_step.partition import partition_into
 from edrp.mdp.single_step.ssm import ssm
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem

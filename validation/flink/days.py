@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.datasets.traces.rates import MINUTES_A_DAY, day_of_2013, taxi_rates
+from edrp.datasets.traces.source_rates import MINUTES_A_DAY, day_of_2013, taxi_rates
 
 STEP = 10
 """Minutes of the original day over which trips are added up: the rate changes so often."""

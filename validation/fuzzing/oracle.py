@@ -23,7 +23,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, PROVEN_OPTIMA_AGREEMENT
-from edrp.mdp.fitted.estimates import ESTIMATED
+from edrp.mdp.fitted.cost_estimates import ESTIMATED
 
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import edrp
 from edrp.core.tolerances import SAME_VALUE
-from edrp.datasets.families.tiny import tiny_document
+from edrp.datasets.families.tiny_documents import tiny_document
 from edrp.validation.oracles.enactment.judges import host_values, judge_hosts, judge_leases, lease_values
 from edrp.validation.oracles.judging import Document, Judged, read
 from edrp.validation.oracles.mapping.judges import judge_links, judge_map, link_values, map_values

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.placement.layered import longest_path_time
-from edrp.datasets.families.placement.running import replicas_for
+from edrp.datasets.families.placement.plausible_deployments import replicas_for
 from edrp.datasets.families.placement.shapes import ShapeMaker, layered_shape, sequential
 from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Application

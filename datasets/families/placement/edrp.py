@@ -12,7 +12,7 @@ from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
-from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
+from edrp.datasets.families.placement.plausible_deployments import near_fit, plain_amount, replicas_for
 from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
 from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.random_numbers import rounded

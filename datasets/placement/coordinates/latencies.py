@@ -12,8 +12,8 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
-from edrp.datasets.placement.coordinates.measurements import (
+from edrp.datasets.placement.coordinates.latency_estimate import LatencyEstimate
+from edrp.datasets.placement.coordinates.latency_measurements import (
     Pairs,
     Sampled,
     by_function,

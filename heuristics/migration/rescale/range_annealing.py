@@ -11,8 +11,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.starts import (
+from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
     answer_of,
     best_answer,
@@ -20,6 +19,7 @@ from edrp.heuristics.migration.rescale.starts import (
     present_start,
     sequential_starts,
 )
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment

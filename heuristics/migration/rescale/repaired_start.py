@@ -16,7 +16,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats
 from edrp.core.budget import spend, units_left
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.migration.rescale.starts import Replicas, boundaries, present_start
+from edrp.heuristics.migration.rescale.range_starts import Replicas, boundaries, present_start
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import possible_replicas, range_fits

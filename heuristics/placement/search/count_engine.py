@@ -15,8 +15,8 @@ from edrp.heuristics.placement.search.count_arrays import count_arrays, count_pa
 from edrp.heuristics.placement.search.count_filling import PARTS, PENALTY, FillingRule
 from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
-from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.search_engine import Construct, EndIteration, SearchEngine, Value
 from edrp.placement.compiled import Compiled
 
 PLACE_UNITS = 4e-8

@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.errors import UnsupportedProblemError
+from edrp.heuristics.placement.deployment_starts import first_fit
 from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.problem_arrays import evaluation_units, pairs_per_operator, placement_arrays
 from edrp.heuristics.placement.replica_counts import random_stream
@@ -15,9 +16,8 @@ from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.deployment_ants import Pheromone, deposit, run_ants, update_pheromone
 from edrp.heuristics.placement.search.deployment_climbing import iterate
 from edrp.heuristics.placement.search.deployment_memory import WAITING, DeploymentMemory, DeploymentSearch, adopt
-from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import first_fit
+from edrp.heuristics.placement.search.search_engine import Construct, EndIteration, SearchEngine, Value
 from edrp.placement.compiled import Compiled
 
 ANT_NODES = 0.03

@@ -13,14 +13,14 @@ from edrp.core.budget import now, passed
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
+from edrp.heuristics.placement.deployment_starts import best_start, given_starts
 from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.change_lists import FEW_NODES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
-from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import best_start, given_starts
+from edrp.heuristics.placement.search.search_engine import SearchEngine, Value
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 

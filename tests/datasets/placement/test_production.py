@@ -26,10 +26,10 @@ from edrp.datasets.placement.production import (
 )
 from edrp.heuristics.placement.annealing import BestDeployment, anneal
 from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
+from edrp.heuristics.placement.deployment_starts import random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.filling import overloaded
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.start import random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem

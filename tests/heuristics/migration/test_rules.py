@@ -26,7 +26,7 @@ from edrp.heuristics.migration.balanced_packing import least_largest_load
 from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
 from edrp.heuristics.migration.methods import METHODS
 from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.intervals import Assignment, load_limit
 from edrp.migration.single_step import MigrationProblem
 

@@ -11,7 +11,7 @@ import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options, methods
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.heuristics.placement.ds2 import true_rate
 from edrp.heuristics.placement.filling import dealt, filled, least_stable
 from edrp.placement.application import Operator

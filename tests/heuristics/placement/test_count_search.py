@@ -15,8 +15,8 @@ from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, 
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.count_moves import gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
-from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.search_engine import Value
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 

@@ -17,16 +17,16 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.heuristics.placement.deployment_starts import random_fit
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
 from edrp.heuristics.placement.filling import overloaded
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.search import engine as engine_module
+from edrp.heuristics.placement.search import search_engine as engine_module
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.start import random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 

@@ -19,7 +19,7 @@ from edrp.core.errors import numbered
 from edrp.core.tolerances import BENCHMARK_OPTIMUM
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.datasets.traces.rates import Day, real_day
+from edrp.datasets.traces.source_rates import Day, real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network

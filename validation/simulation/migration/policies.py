@@ -20,8 +20,8 @@ from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.sequence import course as oms_course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
-from edrp.mdp.sequence.heuristic import Pools, improved, search_path
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.sequence.path_heuristic import Pools, improved, search_path
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.intervals import Interval
 from edrp.migration.single_step import migration_clashes
 from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, NodeCountCourse, judge_path

@@ -14,7 +14,7 @@ from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 RUNS = 200

@@ -25,11 +25,11 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
 from edrp.mdp.best_response import PRICED_ARC
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError
-from edrp.mdp.sequence.pairs import LEFT, RIGHT, PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
+from edrp.mdp.sequence.partition_pairs import LEFT, RIGHT, PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
 from edrp.mdp.sequence.subtrie import only, without
 from edrp.mdp.trie import Trie
 

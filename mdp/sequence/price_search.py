@@ -14,8 +14,8 @@ from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.dynamic_program import LastStep, PathSearchTimeoutError, Stage, best_path, search_work
-from edrp.mdp.sequence.heuristic import Pools, improved
-from edrp.mdp.sequence.prices import PriceRelaxation
+from edrp.mdp.sequence.path_heuristic import Pools, improved
+from edrp.mdp.sequence.price_relaxation import PriceRelaxation
 from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
 
 LISTING_WORK = 5.0

@@ -199,7 +199,7 @@ def _computing(tasks: list[PolicyTask]) -> WorkerFunction:
     """The function that workers run; each gets the number of its task."""
 
     def computed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp.policy.several import DONE, compute_policy_task
+        from edrp.mdp.policy.many_policies import DONE, compute_policy_task
 
         for batch in batches:
             for index in batch.column(0).to_pylist():

@@ -14,8 +14,7 @@ from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import range_arrays
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.starts import (
+from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
     answer_of,
     best_answer,
@@ -24,6 +23,7 @@ from edrp.heuristics.migration.rescale.starts import (
     present_start,
     sequential_starts,
 )
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
 from edrp.heuristics.placement.filling import overloaded
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale

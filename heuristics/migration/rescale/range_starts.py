@@ -8,7 +8,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend, units_left
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import KeyedDeployment, even_boundaries
 from edrp.migration.rescale.splits import packed, possible_replicas
