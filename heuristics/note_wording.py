@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-MAX_NAMED = 5
+MAX_NAMED_FAULTS = 5
 """Maximum number of broken limits, or of operators that find no node, that a note names."""
 
 
@@ -12,8 +12,8 @@ def shortened(notes: Sequence[str]) -> tuple[str, ...]:
     >>> shortened("abcdefg")
     ('a', 'b', 'c', 'd', 'e', 'and 2 more')
     """
-    more = (f"and {len(notes) - MAX_NAMED} more",) if len(notes) > MAX_NAMED else ()
-    return (*notes[:MAX_NAMED], *more)
+    more = (f"and {len(notes) - MAX_NAMED_FAULTS} more",) if len(notes) > MAX_NAMED_FAULTS else ()
+    return (*notes[:MAX_NAMED_FAULTS], *more)
 
 
 def listed(broken: Sequence[str]) -> str:

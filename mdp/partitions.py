@@ -25,13 +25,13 @@ from edrp.core.kernels import inner_loop
 
 Boundaries = Ints
 
-COUNTED = 3e-7
+COUNTED_PLACE_UNITS = 3e-7
 """Units of work per place, a boundary at a position, to count partitions."""
 
-LISTED = 5e-8
+LISTED_PARTITION_UNITS = 5e-8
 """Units of work per partition that is listed."""
 
-DRAWN = 3e-8
+DRAWN_INTERVAL_UNITS = 3e-8
 """Units of work per interval of a partition that is drawn at random."""
 
 
@@ -160,7 +160,7 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
     if not graph.feasible:
         return [[] for _ in range(nodes + 1)]
     first, last, reach = graph.first.tolist(), graph.last.tolist(), graph.reach.tolist()
-    spend(COUNTED * float((graph.last - graph.first + 1).sum()))
+    spend(COUNTED_PLACE_UNITS * float((graph.last - graph.first + 1).sum()))
     counts: list[list[int]] = [[] for _ in range(nodes)] + [[1]]
     for k in range(nodes - 1, -1, -1):
         before = [0, *accumulate(counts[k + 1])]
@@ -228,7 +228,7 @@ def enumerate_partitions(
     remedy = "lower the tolerance, or use a method that does not list them"
     refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
     look("the partitions")
-    spend(LISTED * count)
+    spend(LISTED_PARTITION_UNITS * count)
     rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)
@@ -267,7 +267,7 @@ def sample_partitions(
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     counts = paths_to_end(graph)
-    spend(DRAWN * size * nodes)
+    spend(DRAWN_INTERVAL_UNITS * size * nodes)
     rows = np.zeros((size if counts[0] else 0, nodes + 1), boundary_type(tasks))
     for k in range(nodes if rows.size else 0):
         # Shares of the paths before each boundary; huge counts are scaled to fit a float.

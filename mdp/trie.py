@@ -19,13 +19,13 @@ from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
 
-SAMPLE = 5_000
+PRICE_SAMPLES = 5_000
 """Partitions to which arc prices are fitted."""
 
-PLACE, ARC = 2e-6, 3e-8
+TRIE_PLACE_UNITS, TRIE_ARC_UNITS = 2e-6, 3e-8
 """Units of work per place, and per arc, of a trie that is made."""
 
-SAMPLED, PREFIX = 3e-8, 5e-8
+SAMPLED_INTERVAL_UNITS, PREFIX_UNITS = 3e-8, 5e-8
 """Units of work per interval of a sampled partition, and per prefix, to prepare values for searching."""
 
 
@@ -80,7 +80,7 @@ class Trie(NamedTuple):
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([ways for level in counts for ways in level], dtype=np.int64)
         trie = _linked(graph, nodes, leaves)
-        number(trie)
+        number_leaves(trie)
         return trie
 
     @classmethod
@@ -111,7 +111,7 @@ def _empty(nodes: int, tasks: int) -> Trie:
 def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     tasks = graph.reach.size - 1
     sizes = graph.last - graph.first + 1
-    spend(PLACE * float(sizes.sum()))
+    spend(TRIE_PLACE_UNITS * float(sizes.sum()))
     level = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     boundary = np.concatenate([np.arange(a, b + 1) for a, b in zip(graph.first, graph.last, strict=True)]).astype(np.int64)
     position = np.repeat(np.arange(nodes + 1), sizes)
@@ -119,7 +119,7 @@ def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     least, greatest = np.array([*ends, (0, -1)], dtype=np.int64).T
     width = greatest - least + 1
     arc_start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    spend(ARC * float(arc_start[-1]))
+    spend(TRIE_ARC_UNITS * float(arc_start[-1]))
     place = np.repeat(np.arange(boundary.size), width)
     end = np.arange(arc_start[-1]) - arc_start[place] + least[place]
     target = level[position[place] + 1] + end - graph.first[position[place] + 1]
@@ -143,7 +143,7 @@ def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
 
 
 @inner_loop
-def number(trie: Trie) -> None:
+def number_leaves(trie: Trie) -> None:
     """Fill the numbers of prefixes below each place, and the offsets of each arc, from its numbers of leaves."""
     for v in range(trie.boundary.size - 1, -1, -1):
         leaf, prefix = 0, 1
@@ -214,7 +214,7 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
         Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
-    spend(SAMPLED * min(trie.count, SAMPLE) * trie.nodes + PREFIX * float(trie.prefixes[0]))
+    spend(SAMPLED_INTERVAL_UNITS * min(trie.count, PRICE_SAMPLES) * trie.nodes + PREFIX_UNITS * float(trie.prefixes[0]))
     price = _fitted_prices(trie, values)
     least = np.empty(int(trie.prefixes[0]))
     _least_residues(trie, values, price, least, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
@@ -227,7 +227,7 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
     allowed = np.flatnonzero(np.isfinite(values))
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():
         return np.zeros(trie.arc_target.size)
-    rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, SAMPLE)).astype(np.int64)]
+    rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, PRICE_SAMPLES)).astype(np.int64)]
     arcs = path_arcs(trie, rows)
     ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
     paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))

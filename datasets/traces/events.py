@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
-MAX_INTERVALS = 5_000_000
+MAX_TRACE_INTERVALS = 5_000_000
 """More than a century of minutes: beyond this, one wrong time stretches the trace."""
 
-Sums = dict[str, NDArray[Any]]
+IntervalSums = dict[str, NDArray[Any]]
 
 
 def prepare_trace(
@@ -115,9 +115,9 @@ def _summed_up(
     )
 
 
-def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
+def _by_interval(loads: DataFrame) -> tuple[int, IntervalSums, dict[str, int]]:
     """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
-    frame: Any = interval_loads(loads).limit(MAX_INTERVALS + 1).toPandas()
+    frame: Any = interval_loads(loads).limit(MAX_TRACE_INTERVALS + 1).toPandas()
     wrong = frame[frame["interval"].isna()]
     malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
     frame = frame.dropna(subset="interval")
@@ -126,8 +126,11 @@ def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
         raise InvalidInstanceError([Fault("events", f"{unread} unreadable", "there is no event with a time, a key and a size")])
     index = frame["interval"].to_numpy(np.int64)
     first, last = int(index.min()), int(index.max())
-    if last - first >= MAX_INTERVALS:
-        why = f"is too many (more than {MAX_INTERVALS}); give times in seconds, lengthen the interval, or leave out wrong times"
+    if last - first >= MAX_TRACE_INTERVALS:
+        why = (
+            f"is too many (more than {MAX_TRACE_INTERVALS}); "
+            "give times in seconds, lengthen the interval, or leave out wrong times"
+        )
         raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
     sums = {}
     for name in ("events", "bytes"):
@@ -162,7 +165,7 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
     raise InvalidInstanceError(faults)
 
 
-def _dense(table: DataFrame, index: str, size: int) -> Sums:
+def _dense(table: DataFrame, index: str, size: int) -> IntervalSums:
     """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
     frame: Any = table.toPandas()
     dense = {}
@@ -188,5 +191,5 @@ def _transitions(table: DataFrame) -> TransitionCounts:
     return TransitionCounts(tuple(int(count) for count in known), counts)
 
 
-def _state_of_window(settings: TraceSettings, by_task: Sums) -> Floats:
+def _state_of_window(settings: TraceSettings, by_task: IntervalSums) -> Floats:
     return by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each

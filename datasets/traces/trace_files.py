@@ -13,8 +13,8 @@ from pyarrow import parquet
 from edrp.core.files import write_whole, writing
 from edrp.datasets.traces.trace import Trace
 
-HEAD = "trace.json"
-FORMAT = 1
+TRACE_HEAD = "trace.json"
+TRACE_FORMAT = 1
 
 
 def save_trace(trace: Trace, folder: str | Path) -> None:
@@ -27,7 +27,7 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    (place / HEAD).unlink(missing_ok=True)  # what is there from now on is of no trace until the head is back
+    (place / TRACE_HEAD).unlink(missing_ok=True)  # what is there from now on is of no trace until the head is back
     tasks: dict[str, Any] = {"task": np.arange(trace.work.size), "work": trace.work, "state_size": trace.state_size}
     intervals: dict[str, Any] = {"start": trace.start_times, "events": trace.events, "nodes": trace.node_counts}
     if trace.keys is not None:
@@ -41,7 +41,7 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
         rows = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(trace.loads.ravel()), trace.loads.shape[1])
         _write(place / "loads.parquet", {"work": rows})
     head = {
-        "format": FORMAT,
+        "format": TRACE_FORMAT,
         "settings": trace.settings.to_dict(),
         "first": trace.first,
         "intervals": int(trace.events.size),
@@ -50,7 +50,7 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
         "transitions": trace.transitions.counts.tolist(),
         "loads": trace.loads is not None,
     }
-    write_whole(place / HEAD, json.dumps(head, indent=2) + "\n")
+    write_whole(place / TRACE_HEAD, json.dumps(head, indent=2) + "\n")
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:

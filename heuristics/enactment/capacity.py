@@ -6,10 +6,10 @@ from typing import Protocol
 
 from edrp.enactment.state import OperatorState
 
-STANDING = 2.0
+STANDING_QUEUE = 2.0
 """Waiting items per instance from which on a queue counts as standing."""
 
-GAIN = 0.5
+STANDING_ROUND_WEIGHT = 0.5
 """Weight of a round in which a queue stood, from beginning to end."""
 
 
@@ -83,12 +83,12 @@ class QueueEstimate:
 
     def learn(self, state: OperatorState, interval: float) -> None:
         """Take in the items that were begun, by how many instances, and whether others waited."""
-        stands = state.queue > STANDING * max(state.running, 1)
+        stands = state.queue > STANDING_QUEUE * max(state.running, 1)
         before, self._running = self._running, state.running
         if state.begun and state.running:
             bound = 0.5 * (before + state.running if before else 2 * state.running) * interval / state.begun
             if stands and self._stood:
-                self._occupied += GAIN * (bound - self._occupied)
+                self._occupied += STANDING_ROUND_WEIGHT * (bound - self._occupied)
             else:
                 eased = self._occupied * (1.0 if stands else 1.0 - self._ease)
                 self._occupied = min(eased, bound)

@@ -45,7 +45,7 @@ class DemandHistory:
         self.rows = np.vstack([self.rows[-self._rounds + 1 :] if self._rounds > 1 else self.rows[:0], outside @ self._flow])
 
 
-QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+RETURN_QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 """Quantiles at which an unknown time of return to the peak is taken."""
 
 
@@ -57,12 +57,12 @@ class LoadPaths:
     ----------
     levels : (paths, rounds + 1): load after each number of rounds; column 0 is now.
     weights : (paths,).
-    known : (paths,): rounds of each path that count.
+    known_rounds : (paths,): rounds of each path that count.
     """
 
     levels: Floats
     weights: Floats
-    known: Ints
+    known_rounds: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,9 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     levels = np.maximum(now + loads[np.minimum(reached, seen - 1)] - loads[starts][:, None], 0.0)
     weights = np.exp(-0.5 * distance**2) + settings.doubt / 2 / len(starts)
     known = np.minimum(seen - 1 - starts, rounds)
-    return LoadPaths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
+    return LoadPaths(
+        np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known_rounds, known])
+    )
 
 
 def _distances(loads: Floats, recall: float) -> Floats:
@@ -127,6 +129,6 @@ def _distances(loads: Floats, recall: float) -> Floats:
 
 def _unlearned(now: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
     """Load that stays as it is until it returns to the peak, after a time that is exponentially distributed."""
-    jumps = np.maximum(1, np.ceil(-np.log(1.0 - QUANTILES) * settings.return_time / interval))
+    jumps = np.maximum(1, np.ceil(-np.log(1.0 - RETURN_QUANTILES) * settings.return_time / interval))
     levels = np.where(np.arange(rounds + 1)[None, :] >= jumps[:, None], peak, now)
     return LoadPaths(levels, np.full(len(jumps), settings.doubt / 2 / len(jumps)), np.full(len(jumps), rounds))

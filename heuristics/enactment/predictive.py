@@ -12,17 +12,17 @@ from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.demand_paths import DemandHistory, LoadPaths, PathSettings, paths
 from edrp.heuristics.enactment.predictive_filling import fill, supported, vacated
-from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
+from edrp.heuristics.enactment.predictive_hosts import HostCosts, expected_costs
 from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
-from edrp.heuristics.enactment.predictive_targets import TAIL, targets
+from edrp.heuristics.enactment.predictive_targets import SURGE_MULTIPLES, targets
 
 MIN_ROUNDS = 10
 """Smallest number of rounds to look ahead."""
 
-MANY_HOSTS = 10_000
+MAX_FURTHER_HOSTS = 10_000
 """How many more hosts are looked at in a round."""
 
-SOON = 3
+ROUNDS_TO_SERVE = 3
 """Rounds for which the instances on hosts must suffice: new ones for a need that shows in the first serve in the third."""
 
 
@@ -189,7 +189,7 @@ class PredictivePolicy:
         kind = seen.host_type
         ahead = load_paths.levels.shape[1] - 1
         top = float(load_paths.levels.max())
-        wanted = int(min(np.ceil(1.5 * top) + 2, MANY_HOSTS))
+        wanted = int(min(np.ceil(1.5 * top) + 2, MAX_FURTHER_HOSTS))
         types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, wanted)
         if not types:
             return 0
@@ -197,7 +197,7 @@ class PredictivePolicy:
         room = sizes.cumsum(axis=0) * (1.0 - seen.left_over)
         support = seen.load * supported(seen.flow, seen.busy, room, 2.0 * max(top / seen.load, 1.0))
         prices = np.array([host_type.price / host_type.billing_time * interval for host_type in types])
-        costs = Costs(
+        costs = HostCosts(
             rounds=ahead,
             lag=1 + max(1, round((sum(kind.start_up) / 2 + p.serving_time) / interval)),
             late=p.penalty * seen.rate * interval / seen.load,
@@ -212,9 +212,9 @@ class PredictivePolicy:
 
     def _fill(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, hosts: list[str], within: list[str]) -> None:
         """Place instances on some hosts so that all hosts in `within` together have the instances that the load may need."""
-        multiples = np.maximum(load_paths.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
-        multiples = np.append(multiples, TAIL)
-        weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / TAIL**2)
+        multiples = np.maximum(load_paths.levels[:, : ROUNDS_TO_SERVE + 1].max(axis=1) / seen.load, 1.0)
+        multiples = np.append(multiples, SURGE_MULTIPLES)
+        weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / SURGE_MULTIPLES**2)
         wanted = targets(seen.flow, seen.room(tentative, within), multiples, weights)
         fill(tentative, dict(zip(tentative.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
 

@@ -13,13 +13,13 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
-HOST = 5e-6
+HOST_UNITS = 5e-6
 """Units of work for a host whose room is looked at."""
 
 MAX_COVERAGE = 2.0
 """Instances per instance wanted at which an operator gets no more: not even a surge would need them."""
 
-MANY_INSTANCES = 20_000
+MAX_COUNTED_INSTANCES = 20_000
 """How many instances of an operator are looked at."""
 
 
@@ -49,7 +49,7 @@ def supported(flow: OperatorFlow, busy: Floats, room: Floats, largest: float) ->
     [0.0, 0.5, 1.0, 2.0]
     """
     most = np.minimum(flow.max_instances, np.maximum(np.ceil(largest * busy), flow.min_instances))
-    most = np.minimum(most, MANY_INSTANCES)
+    most = np.minimum(most, MAX_COUNTED_INSTANCES)
     multiples = np.concatenate([np.arange(count) / max(occupied, 1e-9) for count, occupied in zip(most, busy, strict=True)])
     multiples[np.concatenate([np.arange(count) < minimum for count, minimum in zip(most, flow.min_instances, strict=True)])] = 0.0
     order = np.argsort(multiples, kind="stable")
@@ -94,7 +94,7 @@ def coverage(tentative: TentativeState, wanted: Mapping[str, float], name: str, 
 
 def tightest(tentative: TentativeState, name: str, hosts: list[str]) -> str | None:
     """The host with room for an instance that has its image, then the one on which the least is left."""
-    spend(HOST * len(hosts))
+    spend(HOST_UNITS * len(hosts))
     fitting = [host for host in hosts if tentative.fits(host, name)]
     return min(fitting, key=lambda host: (not tentative.has_image(host, name), _left(tentative, host)), default=None)
 

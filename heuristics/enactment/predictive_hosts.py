@@ -12,12 +12,12 @@ from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.heuristics.enactment.demand_paths import LoadPaths
 
-EXPECTED = 1e-8
+COST_UNITS = 1e-8
 """Units of work for a number of hosts and a level of the load."""
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class HostCosts:
     """Costs of late items, and the delay of new hosts.
 
     Attributes
@@ -38,7 +38,7 @@ class Costs:
     utilisation: float
 
 
-def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
+def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: HostCosts) -> Floats:
     """Expected cost of holding the first n hosts, for every n, over the rounds ahead.
 
     On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
@@ -64,8 +64,8 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     """
     money = np.zeros(len(support))
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
-    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known)
-    spend(EXPECTED * money.size * paths.levels.size)
+    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known_rounds)
+    spend(COST_UNITS * money.size * paths.levels.size)
     _expect(arrays, support, prices, serving, backlog, row, money)
     return money
 
@@ -75,12 +75,12 @@ class _Paths(NamedTuple):
 
     levels: Floats
     weights: Floats
-    known: Ints
+    known_rounds: Ints
 
 
 @kernel
 def _expect(paths: _Paths, support: Floats, prices: Floats, served_by: int, backlog: float, costs: Floats, money: Floats) -> None:
-    levels, weights, known = paths.levels, paths.weights, paths.known
+    levels, weights, known = paths.levels, paths.weights, paths.known_rounds
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
     most = support.size - 1
     last = min(levels.shape[1] - 1, int(costs[0]))

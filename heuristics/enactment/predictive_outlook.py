@@ -15,7 +15,7 @@ from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.demand_paths import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
-STANDING = 2.0
+STANDING_WORK = 2.0
 """Queued work, in seconds of an operator's busy instances, from which on a queue has to be drained."""
 
 
@@ -69,7 +69,7 @@ def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, uti
     busy = rates * occupied
     tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
     queues = np.array([monitored.queue for monitored in state.operators.values()], dtype=np.float64)
-    queues[queues * occupied <= STANDING * np.maximum(busy, 1.0)] = 0.0
+    queues[queues * occupied <= STANDING_WORK * np.maximum(busy, 1.0)] = 0.0
     flow = OperatorFlow(
         outside=np.maximum(rates - rates @ history.step, 0.0),
         step=history.step,

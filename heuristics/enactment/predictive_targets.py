@@ -11,10 +11,10 @@ from edrp.core.arrays import Bools, Floats, Ints, entries
 from edrp.core.kernels import inner_loop, kernel
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 
-TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
+SURGE_MULTIPLES = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by although no observed path leads there."""
 
-LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
+MULTIPLE_QUANTILES = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the expected multiples for which targets are computed."""
 
 
@@ -87,8 +87,8 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
     """
     order = np.argsort(multiples)
     beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])
-    likely = multiples[order][np.minimum((LADDER * len(multiples)).astype(int), len(multiples) - 1)]
-    ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
+    likely = multiples[order][np.minimum((MULTIPLE_QUANTILES * len(multiples)).astype(int), len(multiples) - 1)]
+    ladder = np.unique(np.concatenate([[1.0], likely, SURGE_MULTIPLES]).round(3))
     streams = _streams_by_source(flow.step)
     limits = (flow.min_instances, flow.max_instances, flow.utilisation)
     load = OperatorFlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)

@@ -140,13 +140,13 @@ class FloodResult(Sequence[FoundMap]):
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
 """In the order of the compiled code."""
 
-CHUNK = 2_000
+MESSAGES_PER_CHECK = 2_000
 """Messages between two looks at the clock."""
 
-MESSAGE, COMPLETED = 6e-7, 2e-6
+MESSAGE_UNITS, COMPLETE_MAP_UNITS = 6e-7, 2e-6
 """Units of work per message, and per complete map."""
 
-MAX_MESSAGES = 1_000_000
+DEFAULT_MAX_MESSAGES = 1_000_000
 """Map messages after which no further one is sent, unless the rules say otherwise."""
 
 
@@ -161,7 +161,7 @@ class Flood:
     network
         Capacities and rates that are free, by server and arc.
     rules
-        Limits, cost and pruning. Where they do not limit the messages, `MAX_MESSAGES` does.
+        Limits, cost and pruning. Where they do not limit the messages, `DEFAULT_MAX_MESSAGES` does.
     jitter
         Share of each delay that is drawn for each message; 0: links pass messages first in, first out.
     public
@@ -178,7 +178,7 @@ class Flood:
             raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
         checked = read_parameters(Rules, asdict(rules or Rules()), "flood")
         fields = asdict(checked)
-        fields["max_messages"] = checked.max_messages or MAX_MESSAGES
+        fields["max_messages"] = checked.max_messages or DEFAULT_MAX_MESSAGES
         self.network = network
         self.cost = checked.cost
         self._rules = FloodRules(
@@ -212,15 +212,15 @@ class Flood:
         counts = memory.counts
         while counts[HANDLED] < counts[SENT] and not budget.passed(until):
             memory, before = roomy(memory, hops), int(counts[HANDLED])
-            advance(arrays, described, rules, memory, CHUNK)
-            budget.spend(MESSAGE * (int(counts[HANDLED]) - before))
+            advance(arrays, described, rules, memory, MESSAGES_PER_CHECK)
+            budget.spend(MESSAGE_UNITS * (int(counts[HANDLED]) - before))
         self._memory = memory
         return self._result(memory, rules.max_links)
 
     def _result(self, memory: FloodMemory, max_links: int) -> FloodResult:
         """Copy the steps of complete maps; the memory is reused for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
-        budget.spend(COMPLETED * len(ends))
+        budget.spend(COMPLETE_MAP_UNITS * len(ends))
         marked = np.zeros(counts[MAPS], np.bool_)
         mark_ancestors(memory.maps, ends, marked)
         places = np.cumsum(marked) - 1

@@ -39,8 +39,8 @@ def send(
     if number >= rules.max_messages:
         counts[CAPPED] = 1
         return False
-    informs = not memory.known[source, target]
-    memory.known[source, target] = True
+    informs = not memory.specified[source, target]
+    memory.specified[source, target] = True
     message = memory.messages[number]
     message["map"], message["arc"], message["target"], message["informs"] = position, arc, target, informs
     counts[SENT] += 1
@@ -126,7 +126,7 @@ def look_back(
 
     The rates on arcs are written to `FloodMemory.used`.
     """
-    maps, used = memory.maps, memory.used
+    maps, used = memory.maps, memory.used_rates
     for arc in range(network.first[v], network.first[v + 1]):
         used[arc] = 0.0
     capacity, uplink, downlink, hosting = 0.0, 0.0, 0.0, False
@@ -237,7 +237,7 @@ def send_on(
         if way < 0:
             if connected:
                 sent |= send(network, rules, memory, position, v, PUBLIC, ~way, now)
-        elif memory.used[way] + rate <= network.bandwidth[way] * LIMIT_FACTOR:
+        elif memory.used_rates[way] + rate <= network.bandwidth[way] * LIMIT_FACTOR:
             sent |= send(network, rules, memory, position, v, way, network.target[way], now)
     return sent
 
@@ -290,9 +290,9 @@ def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memor
     counts, maps = memory.counts, memory.maps
     message = memory.messages[number]
     parent, arc, v = message["map"], message["arc"], message["target"]
-    if not memory.known[v, v]:
+    if not memory.specified[v, v]:
         counts[REQUESTED] += not message["informs"]
-        memory.known[v, v] = True
+        memory.specified[v, v] = True
     capacity, uplink, downlink, hosting = look_back(network, task, rules, memory, parent, v)
     extended = maps[counts[MAPS]]
     arrive(network, rules, memory, extended, parent, arc, v)

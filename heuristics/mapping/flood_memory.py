@@ -13,7 +13,7 @@ from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 START, PUBLIC = -1, -2
 """In place of an arc: the map comes from the user's portal, or over the public network."""
 
-FIRST_ROOM = 4096
+INITIAL_CAPACITY = 4096
 """Messages and maps for which there is room at first."""
 
 SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, REQUESTED, CAPPED, WAITING = range(8)
@@ -106,7 +106,7 @@ class FloodMemory(NamedTuple):
 
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
     `heap` (`WAITER`) is empty where messages arrive in the order of sending. `table` (servers, prefixes, empty hops, 2) holds the
-    least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used`
+    least keys so far, `specified` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used_rates`
     (arcs,) and `ways` (arcs, or ~server over the public network) are scratch.
     """
 
@@ -116,8 +116,8 @@ class FloodMemory(NamedTuple):
     complete: Ints32
     heap: NDArray[Any]
     table: Floats
-    known: Bools
-    used: Floats
+    specified: Bools
+    used_rates: Floats
     ways: Ints32
 
 
@@ -128,20 +128,20 @@ def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, r
     if earlier is None:
         earlier = FloodMemory(
             counts=np.zeros(8, np.int64),
-            maps=np.empty(FIRST_ROOM, MAP),
-            messages=np.empty(FIRST_ROOM, MESSAGE),
-            complete=np.empty(FIRST_ROOM, np.int32),
+            maps=np.empty(INITIAL_CAPACITY, MAP),
+            messages=np.empty(INITIAL_CAPACITY, MESSAGE),
+            complete=np.empty(INITIAL_CAPACITY, np.int32),
             heap=np.empty(0, WAITER),
             table=np.empty(shape),
-            known=np.empty((servers, servers), np.bool_),
-            used=np.empty(arcs),
+            specified=np.empty((servers, servers), np.bool_),
+            used_rates=np.empty(arcs),
             ways=np.empty(arcs + servers, np.int32),
         )
     memory = earlier if earlier.table.shape == shape else earlier._replace(table=np.empty(shape))
     if rules.timed and memory.heap.size < memory.messages.size:
         memory = memory._replace(heap=np.empty(memory.messages.size, WAITER))
     memory.table.fill(np.inf)
-    memory.known.fill(False)
+    memory.specified.fill(False)
     memory.counts.fill(0)
     memory.counts[SENT] = memory.counts[SPECIFICATIONS] = memory.counts[WAITING] = 1
     memory.messages[0] = (-1, START, task.source, True)

@@ -17,7 +17,7 @@ from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
 
-TRIED = 3e-5
+TRIED_HOP_UNITS = 3e-5
 """Units of work per hop of a map that is tried."""
 
 Messages = Annotated[int, Field(ge=1, le=100_000_000)]
@@ -81,7 +81,7 @@ class MappingProtocol(Method):
         for rank, candidate in enumerate(self.candidates(result)):
             if rank and options.remaining <= 0:  # the first one is tried in any case
                 return replace(self.answer(result, None, None), stopped_because="time_limit")
-            spend(TRIED * len(candidate.routes))
+            spend(TRIED_HOP_UNITS * len(candidate.routes))
             decision = path_map(tables.network, candidate.nodes, candidate.routes, candidate.public)
             evaluation = problem.evaluate(decision)
             if evaluation.feasible:

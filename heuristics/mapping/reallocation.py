@@ -15,7 +15,7 @@ from edrp.heuristics.note_wording import listed
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
 
-FLOW, ARC = 4e-7, 1e-8
+FLOW_UNITS, SEARCHED_ARC_UNITS = 4e-7, 1e-8
 """Units of work per flow that may change its route, and per arc."""
 
 
@@ -181,7 +181,7 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
     if not movable.size or not network.bandwidth.size:
         return 0
     order = movable[np.lexsort((-(flows.price * flows.rate)[movable], flows.source[movable]))]
-    spend(FLOW * order.size + ARC * network.bandwidth.size)
+    spend(FLOW_UNITS * order.size + SEARCHED_ARC_UNITS * network.bandwidth.size)
     return int(
         improve_routes(
             FreeArcs(network.first, network.source, network.target, network.bandwidth),

@@ -8,12 +8,12 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
-from edrp.heuristics.migration.node_change import Change, Reassignment, matched, newest_leave
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, matched, newest_leave
 
-HALVINGS = 60
+LOAD_HALVINGS = 60
 """Halvings of the range of the least largest load: more than the precision of a float."""
 
-MAX_ROUNDS = 100
+MAX_BOUNDARY_ROUNDS = 100
 """Rounds in which every boundary is moved once."""
 
 
@@ -29,7 +29,7 @@ class BalancedPacking:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)
     >>> BalancedPacking()(change).node_of_task.tolist()
     [0, 0, 0, 0, 1, 1]
     """
@@ -43,7 +43,7 @@ class BalancedPacking:
         limit = least_largest_load(work, nodes) * (1 + EQUAL_LOADS)
         return _groups(_packed(work, nodes, limit, self._least(work, nodes)))
 
-    def __call__(self, change: Change) -> Reassignment:
+    def __call__(self, change: NodeCountChange) -> Reassignment:
         """Pack, match, move boundaries."""
         least = self._least(change.work, change.nodes_after)
         possible = least_largest_load(change.work, change.nodes_after) * (1 + EQUAL_LOADS)
@@ -51,7 +51,7 @@ class BalancedPacking:
         answer = matched(change, _groups(boundaries))
         if possible > change.limit:
             return answer
-        for _ in range(MAX_ROUNDS):
+        for _ in range(MAX_BOUNDARY_ROUNDS):
             if not _improve(change, boundaries, answer.former, least):
                 break
             answer = matched(change, _groups(boundaries))
@@ -66,7 +66,7 @@ def least_largest_load(work: Floats, nodes: int) -> float:
     """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible."""
     before = _before(work)
     low, high = max(float(work.max()), float(before[-1]) / nodes), float(before[-1])
-    for _ in range(HALVINGS):
+    for _ in range(LOAD_HALVINGS):
         middle = (low + high) / 2
         fits = _farthest(before, nodes, middle)[-1] == work.size
         low, high = (low, middle) if fits else (middle, high)
@@ -91,7 +91,7 @@ def _packed(work: Floats, nodes: int, limit: float, least: int) -> Ints:
     return boundaries
 
 
-def _improve(change: Change, boundaries: Ints, former: Ints, least: int) -> bool:
+def _improve(change: NodeCountChange, boundaries: Ints, former: Ints, least: int) -> bool:
     """Put one boundary after the other where its two nodes keep the most state; False if none moved. Changes `boundaries`."""
     before = _before(change.work)
     moved = False
@@ -140,7 +140,7 @@ class EvenSplit:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 1, 1, 1]), 2, 3, np.ones(6), np.ones(6), 0.2)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 1, 1, 1]), 2, 3, np.ones(6), np.ones(6), 0.2)
     >>> EvenSplit()(change).node_of_task.tolist()
     [0, 0, 1, 1, 2, 2]
     """
@@ -156,7 +156,7 @@ class EvenSplit:
         """Node of each task, shape (m,)."""
         return np.arange(work.size) * nodes // work.size
 
-    def __call__(self, change: Change) -> Reassignment:
+    def __call__(self, change: NodeCountChange) -> Reassignment:
         """The same number of tasks to each."""
         groups = self.initial(change.work, change.nodes_after)
         if self.matching:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
-from edrp.heuristics.migration.node_change import Change, Reassignment, newest_leave, outcome
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, newest_leave, reassignment_outcome
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 
@@ -76,7 +76,7 @@ class ConsistentHashing:
     --------
     >>> rule = ConsistentHashing(seed=1)
     >>> before = rule.initial(np.ones(64), 8)
-    >>> answer = rule(Change(before, 8, 9, np.ones(64), np.ones(64), 0.2))
+    >>> answer = rule(NodeCountChange(before, 8, 9, np.ones(64), np.ones(64), 0.2))
     >>> set(answer.node_of_task[answer.node_of_task != before].tolist())
     {8}
     """
@@ -91,7 +91,7 @@ class ConsistentHashing:
         places, owners = self._ring(nodes)
         return owners[np.searchsorted(places, _hashes(np.arange(work.size), self.seed, 1)) % places.size]
 
-    def __call__(self, change: Change) -> Reassignment:
+    def __call__(self, change: NodeCountChange) -> Reassignment:
         """The ring with another number of nodes; where the tasks were before plays no part."""
         return Reassignment(self.initial(change.work, change.nodes_after), newest_leave(change.nodes_before, change.nodes_after))
 
@@ -117,7 +117,7 @@ class Expectation(NamedTuple):
     broken_share: float
 
 
-def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, seed: int = 0) -> Expectation:
+def expected_hashing(change: NodeCountChange, runs: int = 100, virtual_nodes: int = 100, seed: int = 0) -> Expectation:
     """Mean cost of consistent hashing over `runs` hash functions, each of which begins with its own assignment.
 
     Parameters
@@ -129,7 +129,7 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
 
     Examples
     --------
-    >>> change = Change(np.zeros(64, np.int64), 8, 9, np.ones(64), np.ones(64), 0.2)
+    >>> change = NodeCountChange(np.zeros(64, np.int64), 8, 9, np.ones(64), np.ones(64), 0.2)
     >>> round(expected_hashing(change).moved_share, 2)
     0.11
     """
@@ -137,8 +137,10 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
     for run in range(runs):
         rule = ConsistentHashing(virtual_nodes, seed + run)
         before = rule.initial(change.work, change.nodes_before)
-        started = Change(before, change.nodes_before, change.nodes_after, change.work, change.state_size, change.tolerance)
-        outcomes.append(outcome(started, rule(started)))
+        started = NodeCountChange(
+            before, change.nodes_before, change.nodes_after, change.work, change.state_size, change.tolerance
+        )
+        outcomes.append(reassignment_outcome(started, rule(started)))
     shares = np.array([outcome.moved_share for outcome in outcomes])
     broken = float(np.mean([outcome.breaks_limit for outcome in outcomes]))
     return Expectation(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(runs)), broken)

@@ -11,7 +11,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ring_assignment
-from edrp.heuristics.migration.node_change import NEW, Change, Reassignment, Rule
+from edrp.heuristics.migration.node_change import NEW_NODE, NodeCountChange, Reassignment, ReassignmentRule
 from edrp.heuristics.note_wording import listed
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
@@ -74,25 +74,25 @@ METHODS = (ConsistentHashingMethod(), EvenSplitMethod(), BalancedMethod())
 """For the registry."""
 
 
-def _followed(problem: MigrationProblem, rule: Rule) -> Assignment:
+def _followed(problem: MigrationProblem, rule: ReassignmentRule) -> Assignment:
     node_of_task = np.empty(len(problem.work), dtype=np.int64)
     for node, (first, end) in enumerate(problem.intervals):
         node_of_task[first:end] = node
     work, state_size = np.array(problem.work), np.array(problem.state_size)
     nodes_before = len(problem.intervals)
-    reassignment = rule(Change(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
+    reassignment = rule(NodeCountChange(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
     return _assignment(reassignment, nodes_before)
 
 
 def _assignment(reassignment: Reassignment, nodes_before: int) -> Assignment:
     """Interval of each old node, None where it is removed, then of the new ones."""
-    kept = np.sort(reassignment.former[reassignment.former != NEW])
+    kept = np.sort(reassignment.former[reassignment.former != NEW_NODE])
     assignment: list[Interval | None] = [None] * nodes_before
     assignment += [(0, 0)] * (reassignment.former.size - kept.size)
     new = nodes_before
     for node, former in enumerate(reassignment.former.tolist()):
-        place = former if former != NEW else new
-        new += former == NEW
+        place = former if former != NEW_NODE else new
+        new += former == NEW_NODE
         assignment[place] = _interval(reassignment.node_of_task, node)
     return tuple(assignment)
 

@@ -16,7 +16,7 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
-from edrp.heuristics.placement.deployment_metrics import BROKEN, energy
+from edrp.heuristics.placement.deployment_metrics import BROKEN_VALUE, energy
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
 from edrp.heuristics.placement.filling import checked_answer, overloaded
@@ -33,23 +33,23 @@ from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
-EVALUATED = 0.5
+EVALUATED_SHARE = 0.5
 """Share of the steps that evaluate a change; the others draw none that fits. Measured on layered applications of 10 to 60
 operators, a cluster and a latency-aware topology: processor time over units 0.5 to 1.5."""
 
-INFEASIBLE = 1000.0
+INFEASIBLE_ENERGY = 1000.0
 """Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
 
 MANY_PAIRS = 1000
 """Pairs of replicas per operator, over its streams, from which batches of replicas are moved."""
 
-COOLER = 10.0
+COOLING_DIVISOR = 10.0
 """By how much more than the replicas per operator temperatures are divided where there are many: one is a small share."""
 
-ENOUGH = 1e-3
+MIN_RELATIVE_GAIN = 1e-3
 """Relative gain of a run below which there is no further one, where operators have many replicas."""
 
-SHORTER = 0.1
+FIRST_RUN_SHARE = 0.1
 """The first run's share of the steps there; each further run is three times as long, so that an early end is cold, too."""
 
 
@@ -77,13 +77,13 @@ class AnnealingParameters:
 
 
 class BestDeployment(NamedTuple):
-    """The best deployment met and its energy, with `INFEASIBLE` added where it breaks a limit.
+    """The best deployment met and its energy, with `INFEASIBLE_ENERGY` added where it breaks a limit.
 
-    Operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
+    Operator i has `replicas[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
     """
 
     hosts: Ints
-    held: Ints
+    replicas: Ints
     number: Ints
     energy: Floats
 
@@ -95,16 +95,16 @@ class BestDeployment(NamedTuple):
 
     def counts(self) -> Ints:
         """Replicas per operator and node."""
-        counts = np.zeros_like(self.held)
+        counts = np.zeros_like(self.replicas)
         for i, number in enumerate(self.number):
-            counts[i, self.hosts[i, :number]] = self.held[i, :number]
+            counts[i, self.hosts[i, :number]] = self.replicas[i, :number]
         return counts
 
 
 @inlined
 def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: float) -> None:
     """Remember a deployment of this energy if it is better than the best one met by more than a margin."""
-    c, rank = d.counts, value + INFEASIBLE * d.values[BROKEN]
+    c, rank = d.counts, value + INFEASIBLE_ENERGY * d.values[BROKEN_VALUE]
     if rank >= best.energy[0] - margin:
         return
     best.energy[0] = rank
@@ -112,7 +112,7 @@ def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: f
         best.number[i] = c.number[i]
         for k in range(c.number[i]):
             best.hosts[i, k] = c.hosts[i, k]
-            best.held[i, k] = c.held[i, c.hosts[i, k]]
+            best.replicas[i, k] = c.replicas[i, c.hosts[i, k]]
 
 
 @inlined
@@ -164,7 +164,7 @@ def anneal(
             settle(t, d, d.plan[k, 0], stays)
 
 
-class Schedule(NamedTuple):
+class AnnealingSchedule(NamedTuple):
     """How runs follow each other.
 
     Attributes
@@ -183,19 +183,21 @@ class Schedule(NamedTuple):
     enough: float | None = None
 
 
-def schedule(compiled: Compiled, parameters: AnnealingParameters) -> Schedule:
+def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> AnnealingSchedule:
     """The schedule for a problem: batches where there are many replicas, or a cluster, and nothing that runs yet or may fail.
 
     Examples
     --------
     >>> from edrp.datasets import layered
-    >>> schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
+    >>> annealing_schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
     300000
     """
     first = compiled.current is None and not (compiled.contended or compiled.node_loss.any() or compiled.links.lossy)
     if first and (compiled.problem.network.classes or pairs_per_operator(compiled) > MANY_PAIRS):
-        return Schedule(MANY_REPLICAS, parameters.steps or 100_000, SHORTER, 1 / COOLER, ENOUGH)
-    return Schedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)))
+        return AnnealingSchedule(
+            MANY_REPLICAS, parameters.steps or 100_000, FIRST_RUN_SHARE, 1 / COOLING_DIVISOR, MIN_RELATIVE_GAIN
+        )
+    return AnnealingSchedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)))
 
 
 class AnnealingRun:
@@ -206,7 +208,7 @@ class AnnealingRun:
         self.arrays = arrays
         self.options = options
         self.best = BestDeployment.empty(*compiled.candidate.shape)
-        self.units = EVALUATED * evaluation_units(compiled)
+        self.units = EVALUATED_SHARE * evaluation_units(compiled)
 
     def consider(self, start: Ints) -> None:
         """Evaluate a deployment to start from."""
@@ -218,12 +220,12 @@ class AnnealingRun:
         While nothing feasible is known, each run starts from another random placement, and there are up to three
         times as many.
         """
-        plan, best = schedule(self.compiled, parameters), self.best.energy
-        replicas = float(self.best.held.sum()) / len(self.compiled.operators)
+        plan, best = annealing_schedule(self.compiled, parameters), self.best.energy
+        replicas = float(self.best.replicas.sum()) / len(self.compiled.operators)
         hot = parameters.hot if plan.enough is None else plan.scale / replicas * parameters.hot
         for run in range(3 * parameters.anneals):
             before, seeds = float(best[0]), [self.options.seed, run]
-            feasible = before < INFEASIBLE
+            feasible = before < INFEASIBLE_ENERGY
             if feasible and run >= parameters.anneals:
                 break
             fresh = not feasible and run > 0
@@ -248,7 +250,7 @@ class AnnealingRun:
             number = min(chunk, steps - done)
             anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**done, cooling)
             budget.spend((1 + number) * self.units)
-            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
+            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE_ENERGY:
                 self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
         return True
 
@@ -291,7 +293,7 @@ def energies(compiled: Compiled, counts: Ints) -> Floats:
     arrays = placement_arrays(compiled)
     state, best = DeploymentState.from_matrix(arrays, counts), BestDeployment.empty(*counts.shape)
     anneal(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
-    return state.values[:BROKEN]
+    return state.values[:BROKEN_VALUE]
 
 
 METHODS = (Annealing(),)

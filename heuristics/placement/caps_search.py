@@ -14,7 +14,7 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
-STEP = 1e-7
+CAPS_STEP_UNITS = 1e-7
 """Units of work for a number of tasks that a node is given."""
 
 
@@ -42,7 +42,7 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
     found = np.zeros((plans, tasks.nodes, tasks.operators), np.int64)
     upper = thresholds * (1 + LIMIT_SLACK) + 1e-15
     number, left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, found)
-    spend(STEP * (steps - left))
+    spend(CAPS_STEP_UNITS * (steps - left))
     return found[:number].copy()
 
 

@@ -14,10 +14,10 @@ from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
 
-NEAR = 6
+NEAR_NEIGHBOURS = 6
 """Number of neighbours of a node that count as near."""
 
-SQUARES = 5
+PAIR_TABLES = 5
 """Tables over pairs of nodes that are held at once: three of the links, and two for the kernels."""
 
 CHUNK_UNITS = 0.02
@@ -94,10 +94,10 @@ class PlacementArrays(NamedTuple):
     has_link_loss: bool
     has_current: bool
     current: Ints
-    synchronisation: float
-    floor: float
-    state: Floats
-    code: Floats
+    synchronisation_time: float
+    downtime_floor: float
+    state_size: Floats
+    code_size: Floats
     store: Floats
     storm: bool
     weights: Floats
@@ -118,7 +118,7 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
     allowed, places = np.nonzero(compiled.candidate)
     candidate_list, candidate_start = grouped(allowed, places, n)
-    refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
+    refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))
@@ -149,10 +149,10 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         has_link_loss=compiled.links.lossy,
         has_current=compiled.current is not None,
         current=current,
-        synchronisation=compiled.synchronisation_time,
-        floor=downtime_floor(compiled),
-        state=compiled.state_size,
-        code=compiled.code_size,
+        synchronisation_time=compiled.synchronisation_time,
+        downtime_floor=downtime_floor(compiled),
+        state_size=compiled.state_size,
+        code_size=compiled.code_size,
         store=np.array([2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time]),
         storm=compiled.storm,
         weights=np.array([compiled.weight[name] for name in metrics]) / scale,
@@ -168,7 +168,7 @@ def _nearest(delay: Floats) -> Ints:
     """The nearest nodes of each node, the first of equally near ones, shape (nodes, at most 1 + NEAR)."""
     left, rows = delay.copy(), np.arange(len(delay))
     columns = []
-    for _ in range(min(1 + NEAR, delay.shape[1])):
+    for _ in range(min(1 + NEAR_NEIGHBOURS, delay.shape[1])):
         columns.append(left.argmin(axis=1))
         left[rows, columns[-1]] = np.inf
     return np.column_stack(columns).astype(np.int64)

@@ -22,22 +22,22 @@ from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
-MIN_NODES, MIN_REPLICAS, MAX_NODES = 4, 30, 512
+MIN_CLUSTER_NODES, MIN_CLUSTER_REPLICAS, MAX_CLUSTER_NODES = 4, 30, 512
 """Clusters on which this pays: of so many nodes, for operators with that many replicas together; others are searched at once."""
 
-STEPS = 10_000
+STEPS_PER_OPERATOR = 10_000
 """Steps per operator."""
 
-STEP_UNITS = 2.5e-8
+CLASS_STEP_UNITS = 2.5e-8
 """Units of work of a step, per operator and stream. Measured on clusters of 8 operators."""
 
-HOT, COLD = 0.05, 1e-5
+HOT_TEMPERATURE, COLD_TEMPERATURE = 0.05, 1e-5
 """Temperatures at both ends, relative to the objective of the first placement."""
 
-PENALTY = 10.0
+CLASS_EXCESS_PENALTY = 10.0
 """Objective of exceeding a limit or a capacity by all of it."""
 
-SMALL, LARGE = 1e-200, 1e200
+NO_CAPACITY, ENDLESS_CAPACITY = 1e-200, 1e200
 """Stand for no capacity and for one without end, where shares of capacities are computed."""
 
 CAPACITY_SHARES = (1.0, 0.94, 0.85)
@@ -144,7 +144,7 @@ def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
         s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
         response = max(response, s.finish[j])
     excess += max(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + max(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK)
-    return t.scalars[0] * response + t.scalars[1] * cost + PENALTY * excess, excess
+    return t.scalars[0] * response + t.scalars[1] * cost + CLASS_EXCESS_PENALTY * excess, excess
 
 
 @inlined
@@ -244,14 +244,14 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
 
     The prices of downtime, traffic and availability play no part. `out_of_time` is asked between chunks of steps.
     """
-    if not MIN_NODES <= len(compiled.nodes) <= MAX_NODES or compiled.max_replicas.sum() < MIN_REPLICAS:
+    if not MIN_CLUSTER_NODES <= len(compiled.nodes) <= MAX_CLUSTER_NODES or compiled.max_replicas.sum() < MIN_CLUSTER_REPLICAS:
         return None
     number = few_classes(compiled, MAX_CLASSES)
     if number is None or compiled.problem.kind != "edrp":
         return None
     for room in CAPACITY_SHARES:
         arrays = _class_arrays(compiled, number, room)
-        best = _annealed(arrays, seed, out_of_time)
+        best = _annealed_placement(arrays, seed, out_of_time)
         counts = None if best is None else _on_nodes(compiled, number, best)
         if counts is not None:
             return counts
@@ -260,15 +260,15 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
     return None
 
 
-def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
-    now, old, best = (_first(t) for _ in range(3))
+def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
+    now, old, best = (_first_placement(t) for _ in range(3))
     if not t.allowed[np.arange(now.classes.size), now.classes].all():
         return None
     random = random_stream(seed)
-    steps = STEPS * now.replicas.size
+    steps = STEPS_PER_OPERATOR * now.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
-    values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])
-    units = STEP_UNITS * (now.replicas.size + t.source.size)
+    values = np.array([HOT_TEMPERATURE * scale, (COLD_TEMPERATURE / HOT_TEMPERATURE) ** (1.0 / steps), np.inf])
+    units = CLASS_STEP_UNITS * (now.replicas.size + t.source.size)
     chunk = max(1, int(CHUNK_UNITS / units))
     for done in range(0, steps, chunk):
         if out_of_time():
@@ -278,7 +278,7 @@ def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> Cla
     return best if np.isfinite(values[2]) else None
 
 
-def _first(t: ClassArrays) -> ClassState:
+def _first_placement(t: ClassArrays) -> ClassState:
     """Fewest replicas of every operator, on any of the classes that it may use."""
     operators, resources = t.demand.shape
     sizes = np.array([int(mask).bit_count() for mask in range(t.room.shape[0])])
@@ -303,7 +303,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])
-    total = np.minimum(capacity, LARGE) * sizes[:, None] * share
+    total = np.minimum(capacity, ENDLESS_CAPACITY) * sizes[:, None] * share
     streams = np.lexsort((compiled.stream_source, compiled.stream_target))
     streams = streams[compiled.forward[streams]]
     limits = [compiled.limit[name] for name in ("response_time", "cost")]
@@ -313,8 +313,8 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
         delay=delays_between_sets(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0), members),
         allowed=allowed,
         demand=compiled.demand,
-        capacity=np.clip(capacity, SMALL, LARGE),
-        room=np.maximum([total[sets].sum(axis=0) for sets in inside], SMALL).reshape(len(inside), -1),
+        capacity=np.clip(capacity, NO_CAPACITY, ENDLESS_CAPACITY),
+        room=np.maximum([total[sets].sum(axis=0) for sets in inside], NO_CAPACITY).reshape(len(inside), -1),
         price=compiled.replica_cost,
         source=compiled.stream_source[streams],
         target=compiled.stream_target[streams],

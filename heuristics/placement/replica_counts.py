@@ -36,12 +36,12 @@ def random_stream(seed: int | Sequence[int]) -> UInts:
 class ReplicaCounts(NamedTuple):
     """How many replicas of each operator every node runs, and what follows from that for any objective.
 
-    `held` (operators, nodes) are the replicas, `degree` (operators,) those of each operator, `used` (nodes, resources) what
+    `replicas` (operators, nodes) are the replicas, `degree` (operators,) those of each operator, `used` (nodes, resources) what
     they take. `hosts[i, :number[i]]` are the nodes that operator i uses, and `slot` (operators, nodes) is where each node
     stands among them, -1 for one that is not.
     """
 
-    held: Ints
+    replicas: Ints
     degree: Ints
     used: Floats
     hosts: Ints
@@ -63,8 +63,8 @@ class ReplicaCounts(NamedTuple):
 @inlined
 def add(c: ReplicaCounts, demand: np.ndarray, i: int, u: int, q: int) -> None:
     """Put q more replicas of operator i on node u; a negative q takes some away."""
-    held = c.held[i, u]
-    c.held[i, u] = held + q
+    held = c.replicas[i, u]
+    c.replicas[i, u] = held + q
     c.degree[i] += q
     for m in range(demand.shape[1]):
         c.used[u, m] += q * demand[i, m]
@@ -86,7 +86,7 @@ def recompute_used(c: ReplicaCounts, demand: np.ndarray, u: int) -> None:
     for m in range(demand.shape[1]):
         total = 0.0
         for i in range(c.degree.size):
-            total += c.held[i, u] * demand[i, m]
+            total += c.replicas[i, u] * demand[i, m]
         c.used[u, m] = total
 
 

@@ -13,12 +13,12 @@ from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
-from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
+from edrp.heuristics.placement.resource_aware_order import TopologyComponents, by_connections, by_proximity
 from edrp.heuristics.placement.resource_aware_search import ExecutorQueue
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
-COMMON = ("cpu", "memory", "resources")
+COMMON_RESOURCES = ("cpu", "memory", "resources")
 """Resources that every node has; a node ranks lower for any other that an executor does not ask for."""
 
 
@@ -88,7 +88,7 @@ class ResourceAware(PlacementRule):
             capacity=compiled.capacity[nodes],
             candidate=np.ascontiguousarray(compiled.candidate[:, nodes]),
             rack=rack,
-            rare=np.array([name not in COMMON for name in compiled.resources], np.bool_),
+            rare=np.array([name not in COMMON_RESOURCES for name in compiled.resources], np.bool_),
         )
         ended = turns.place(parameters.max_states, budget.now() + parameters.max_seconds)
         if len(turns.nodes) == total:
@@ -106,7 +106,7 @@ def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:
     index = {name: i for i, name in enumerate(compiled.operators)}
     described = [index[operator.name] for operator in compiled.problem.application.operators]
     place = np.argsort(described)
-    components = Components(
+    components = TopologyComponents(
         [compiled.operators[i] for i in described],
         [int(executors[i]) for i in described],
         [(int(place[i]), int(place[j])) for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Components:
+class TopologyComponents:
     """The components of a topology, their executors and streams.
 
     Attributes
@@ -31,7 +31,7 @@ class Components:
         object.__setattr__(self, "neighbours", [below[i] | above[i] for i in everyone])
 
 
-def by_proximity(components: Components) -> list[int]:
+def by_proximity(components: TopologyComponents) -> list[int]:
     """Component of each executor in turn, so that what exchanges tuples comes close together.
 
     Components are taken in topological order, those on cycles last, in the order of the document. An executor is
@@ -40,7 +40,7 @@ def by_proximity(components: Components) -> list[int]:
 
     Examples
     --------
-    >>> by_proximity(Components(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
+    >>> by_proximity(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [0, 1, 2, 2, 1, 2, 2]
     """
     left, order = list(components.executors), []
@@ -53,7 +53,7 @@ def by_proximity(components: Components) -> list[int]:
 def _with_children(component: int, left: list[int], children: list[list[int]]) -> list[int]:
     """One executor and what follows it; a stack instead of recursion, which on cycles is as deep as there are executors."""
     order: list[int] = []
-    stack: list[_Turn] = []
+    stack: list[_OpenExecutor] = []
     _enter(component, left, children, order, stack)
     while stack:
         turn = stack[-1]
@@ -70,7 +70,7 @@ def _with_children(component: int, left: list[int], children: list[list[int]]) -
 
 
 @dataclass(slots=True)
-class _Turn:
+class _OpenExecutor:
     """An executor whose children are being placed."""
 
     waiting: int
@@ -79,14 +79,14 @@ class _Turn:
     repeats: int = 0
 
 
-def _enter(component: int, left: list[int], children: list[list[int]], order: list[int], stack: list[_Turn]) -> None:
+def _enter(component: int, left: list[int], children: list[list[int]], order: list[int], stack: list[_OpenExecutor]) -> None:
     if left[component]:
-        stack.append(_Turn(left[component], children[component]))
+        stack.append(_OpenExecutor(left[component], children[component]))
         order.append(component)
         left[component] -= 1
 
 
-def _topological(components: Components) -> list[int]:
+def _topological(components: TopologyComponents) -> list[int]:
     """Components such that children come later; those that have no such place come last."""
     waiting = [0] * len(components.names)
     for children in components.children:
@@ -100,7 +100,7 @@ def _topological(components: Components) -> list[int]:
     return order + [i for i in range(len(waiting)) if i not in order]
 
 
-def by_connections(components: Components) -> list[int]:
+def by_connections(components: TopologyComponents) -> list[int]:
     """Component of each executor in turn, the best connected component first.
 
     A component has as many connections as there are pairs of its executors and those of its neighbours. Each
@@ -109,7 +109,7 @@ def by_connections(components: Components) -> list[int]:
 
     Examples
     --------
-    >>> by_connections(Components(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
+    >>> by_connections(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [1, 0, 2, 1, 2, 2, 2]
     """
     left, order = list(components.executors), []

@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
-from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStepPolicy
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, sample_partitions
 from edrp.mdp.policy.process import PolicyModel
@@ -75,7 +75,7 @@ def single_step_start(model: PolicyModel, source: int, generator: np.random.Gene
     """A partition of class `source` that SSM reaches from a random one after a few migrations."""
     before = random_partitions(model, source, 1, generator)[0]
     classes = draw_node_counts(model, source, 5, generator)
-    return follow(SingleStep(model), model, before, np.append(classes, source))[0][-1]
+    return follow(SingleStepPolicy(model), model, before, np.append(classes, source))[0][-1]
 
 
 def distinct(partitions: Boundaries) -> Boundaries:

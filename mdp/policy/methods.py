@@ -15,17 +15,17 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
 from edrp.core.tolerances import CLOSED_GAP, PROJECTED_COST_ACCURACY
-from edrp.mdp.fitted.cost_estimates import PREPARATION, single_step_answer
+from edrp.mdp.fitted.cost_estimates import POLICY_TIME_SHARE, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
-ENUMERATED = 2.5e-6
+ENUMERATED_STATE_UNITS = 2.5e-6
 """Units of work per state to enumerate and order them, generously; neither can be interrupted."""
 
-OPENED = 1e-6
+OPENED_STATE_UNITS = 1e-6
 """Units of work per state of a policy that is opened."""
 
 
@@ -57,12 +57,12 @@ class Pmc(Method):
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
             return Answer("infeasible", "finished", size=_size(model))
-        work = ENUMERATED * sum(model.size.states)
+        work = ENUMERATED_STATE_UNITS * sum(model.size.states)
         if work > options.remaining:
             return single_step_answer(problem, options, _too_long(model, work))
         began = perf_counter()
         try:
-            with deadline(now() + PREPARATION * options.remaining):
+            with deadline(now() + POLICY_TIME_SHARE * options.remaining):
                 iteration = _iterated(problem, model, parameters.max_sweeps, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
@@ -175,7 +175,7 @@ class StoredPolicy(Method):
         if 0 in wanted.size.states:
             return Answer("infeasible", "finished", size={"states": sum(wanted.size.states)})
         began = perf_counter()
-        with counted_as(OPENED * sum(wanted.size.states)):
+        with counted_as(OPENED_STATE_UNITS * sum(wanted.size.states)):
             policy = _opened(folder)
             refuse_other_problem(folder, model_parameters(policy.model), wanted)
             policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes

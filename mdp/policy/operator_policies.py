@@ -17,7 +17,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.scenarios import multiplied
 from edrp.migration.rescale.splits import possible_replicas
 
-MAX_TASKS = 32
+MAX_POLICY_TASKS = 32
 """Groups of neighbouring tasks that a policy tells apart: partitions of more could not be enumerated."""
 
 
@@ -29,7 +29,7 @@ def operator_policies(
     tolerance: float,
     discount: float = 0.8,
     levels: int = 10,
-    max_tasks: int = MAX_TASKS,
+    max_tasks: int = MAX_POLICY_TASKS,
 ) -> dict[str, MigrationPolicyProblem]:
     """One problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 

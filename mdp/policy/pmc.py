@@ -37,19 +37,19 @@ from edrp.migration.projected_costs import ProjectedCosts
 
 ByNodeCount = list[Floats]
 
-EVALUATIONS = 400
+MAX_EVALUATIONS = 400
 """Look-up passes between two sweeps, at most."""
 
 MAX_FURTHER_SWEEPS = 10
 """Sweeps after projected costs are known to `PROJECTED_COST_ACCURACY`, where little state moves and the gap asks for more."""
 
-CHUNK = 4096
+STATES_PER_CALL = 4096
 """States per call of the kernel, at most."""
 
-BATCH = 8
+CALLS_PER_CHECK = 8
 """Calls of the kernel between two looks at the clock."""
 
-LOOK_UP = 5e-9
+LOOK_UP_UNITS = 5e-9
 """Units of work per pair of a state and a node count that may follow, for one look-up."""
 
 log = logging.getLogger("edrp.pmc")
@@ -86,7 +86,7 @@ class Threads:
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
         work = [state_work(model, source) for source in range(len(model.counts))]
-        lengths = [chunk_length(units, CHUNK) for units in work]
+        lengths = [chunk_length(units, STATES_PER_CALL) for units in work]
         jobs = [
             (source, order[first : first + lengths[source]])
             for source, order in enumerate(model.orders)
@@ -99,8 +99,8 @@ class Threads:
             sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
 
         with ThreadPoolExecutor(self.count) as pool:
-            for first in range(0, len(jobs), BATCH):  # only this thread looks at the clock, however many there are
-                batch = jobs[first : first + BATCH]
+            for first in range(0, len(jobs), CALLS_PER_CHECK):  # only this thread looks at the clock, however many there are
+                batch = jobs[first : first + CALLS_PER_CHECK]
                 spend(sum(work[source] * rows.size for source, rows in batch))
                 for _ in pool.map(carried(run), batch):
                     pass
@@ -169,7 +169,7 @@ def sweep_rows(
 
 def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
     """Backed-up values: C of each state when it takes the action of the sweep and its successors are worth `values`."""
-    spend(LOOK_UP * model.size.pairs)
+    spend(LOOK_UP_UNITS * model.size.pairs)
     return [_one_step(model, sweep, values, source) for source in range(len(model.counts))]
 
 
@@ -292,7 +292,7 @@ def _centred(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tup
 def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
     """C under the policy of a sweep, to a small share of the error before, or to rounding where that is less."""
     goal = max(error * 1e-4, 1e-13 * model.total_state)
-    for _ in range(EVALUATIONS):
+    for _ in range(MAX_EVALUATIONS):
         values, left = _centred(model, values, apply_sweep(model, sweep, values))
         if left <= goal or units_left() <= 0:
             break

@@ -89,7 +89,7 @@ def refuse_changed(path: Path, digest: str) -> None:
         raise DamagedFileError(str(path), "is damaged: its checksum is another")
 
 
-ACTIONS = "replies"
+ACTIONS_COLUMN = "replies"
 """Column of the actions; checkpoints of earlier versions have it under this name."""
 
 
@@ -147,7 +147,7 @@ class Checkpoints:
     def _columns(self, now: Iteration, index: int) -> dict[str, Any]:
         assert now.actions is not None, "a checkpoint is written after a sweep"
         nodes = np.full(self.model.size.states[index], self.model.counts[index], np.int32)
-        return {"nodes": nodes, "cost": now.values[index], ACTIONS: to_lists(now.actions[index].astype(np.int32))}
+        return {"nodes": nodes, "cost": now.values[index], ACTIONS_COLUMN: to_lists(now.actions[index].astype(np.int32))}
 
     def _read(self, path: Path) -> Iteration:
         head = read_sealed(path)
@@ -158,7 +158,7 @@ class Checkpoints:
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
         widths = [self.model.successors(source).size for source in range(len(self.model.counts))]
         values = [group.column("cost").to_numpy() for group in groups]
-        actions = [to_rows(group.column(ACTIONS), width) for group, width in zip(groups, widths, strict=True)]
+        actions = [to_rows(group.column(ACTIONS_COLUMN), width) for group, width in zip(groups, widths, strict=True)]
         if tuple(costs.size for costs in values) != self.model.size.states:
             raise ValueError("it has another number of states")
         return Iteration(

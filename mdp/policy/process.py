@@ -18,14 +18,14 @@ from edrp.mdp.partitions import Partitions, Tasks, count_partitions, enumerate_p
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 
-ORDERED = 5e-8
+ORDERED_PARTITION_UNITS = 5e-8
 """Units of work per partition that is put in order."""
 
 if TYPE_CHECKING:
     from edrp.migration.policy import MigrationPolicyProblem
 
 
-class Size(NamedTuple):
+class ModelSize(NamedTuple):
     """Numbers of states and memory, known before any state is enumerated.
 
     Attributes
@@ -90,7 +90,7 @@ class PolicyModel:
         return load_limit(float(self.tasks.work_before[-1]), nodes, self.tolerance)
 
     @cached_property
-    def size(self) -> Size:
+    def size(self) -> ModelSize:
         """Numbers of states, by a dynamic program on boundaries, before anything is enumerated."""
         m = self.tasks.work.size
         states = tuple(count_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
@@ -98,7 +98,7 @@ class PolicyModel:
         pairs = sum(int(count) * int(follow) for count, follow in zip(states, successors, strict=True))
         # Partitions and their order; a value and two temporaries a state; cost and action a pair; a residue per prefix.
         memory = sum(partition_bytes(m, n, count) for n, count in zip(self.counts, states, strict=True))
-        return Size(states, pairs, memory + sum(states) * (8 + 3 * 8 + 2 * 8) + 2 * 8 * pairs)
+        return ModelSize(states, pairs, memory + sum(states) * (8 + 3 * 8 + 2 * 8) + 2 * 8 * pairs)
 
     @cached_property
     def partitions(self) -> tuple[Partitions, ...]:
@@ -114,7 +114,7 @@ class PolicyModel:
         orders = []
         for partitions in self.partitions:
             look("the order of the partitions")
-            spend(ORDERED * len(partitions))
+            spend(ORDERED_PARTITION_UNITS * len(partitions))
             orders.append(colexicographic(partitions))
         return tuple(orders)
 

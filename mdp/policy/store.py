@@ -39,8 +39,8 @@ from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
 
 PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"
-OWN = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
-FORMAT = 2
+POLICY_FILES = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
+POLICY_FORMAT = 2
 
 
 def precompute_policy(
@@ -131,7 +131,7 @@ def _claim(place: Path, parameters: dict[str, Any]) -> None:
     refuse_folder(place)
     with naming_errors(place):
         place.mkdir(parents=True, exist_ok=True)
-        others = sorted(path.name for path in place.iterdir() if path.name not in OWN and path.suffix != ".partial")
+        others = sorted(path.name for path in place.iterdir() if path.name not in POLICY_FILES and path.suffix != ".partial")
     found = place / PARAMETERS
     try:
         stored = read_sealed(found) if os.path.lexists(found) else None
@@ -185,7 +185,7 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
 
     digest = write_classes(place / COSTS, (columns(index) for index in range(len(model.counts))))
     manifest = {
-        "format": FORMAT,
+        "format": POLICY_FORMAT,
         "fingerprint": fingerprint(parameters),
         "states": sum(model.size.states),
         "error_bound": iteration.error_bound,
@@ -257,8 +257,10 @@ def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise InvalidInstanceError([Fault("policy", str(place), why)])
     earlier = read_unsealed(place / MANIFEST)
     manifest = read_sealed(place / MANIFEST) if earlier is None else earlier
-    if manifest.get("format", FORMAT) != FORMAT:
-        raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy again")])
+    if manifest.get("format", POLICY_FORMAT) != POLICY_FORMAT:
+        raise InvalidInstanceError(
+            [Fault("format", str(manifest.get("format")), f"must be {POLICY_FORMAT}; compute the policy again")]
+        )
     manifest, parameters = read_sealed(place / MANIFEST), read_sealed(place / PARAMETERS)
     if fingerprint(parameters) != manifest.get("fingerprint"):
         why = "do not belong to the costs in the folder; compute the policy again"

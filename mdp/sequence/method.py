@@ -13,21 +13,21 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError, enumerate_path, enumeration_needs
-from edrp.mdp.sequence.path_heuristic import Pools, search_path
-from edrp.mdp.sequence.price_search import Ended, PriceSearch, search_by_prices
+from edrp.mdp.sequence.path_heuristic import PartitionPools, search_path
+from edrp.mdp.sequence.price_search import PriceSearch, SearchEnd, search_by_prices
 from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")
 
-Way = Literal["auto", "enumerated", "prices", "heuristic"]
+OmsWay = Literal["auto", "enumerated", "prices", "heuristic"]
 
-MAX_WORK = 60.0
+MAX_ENUMERATION_UNITS = 60.0
 """Units of work up to which all partitions are listed."""
 
 MAX_COUNTED = 10**18
 """More partitions are reported as so many."""
 
-MAX_PLACES = 1e9
+MAX_PLACE_PAIRS = 1e9
 """Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
 
 HEURISTIC_SHARE = 0.2
@@ -45,7 +45,7 @@ class OmsParameters:
     patience : rounds without success after which the heuristic ends.
     """
 
-    way: Way = "auto"
+    way: OmsWay = "auto"
     starts: int = 30
     patience: int = 5
 
@@ -93,13 +93,13 @@ class Oms(Method):
         return _answer(course, problem, search, way, {**size, "passes": search.passes})
 
 
-def _affordable(course: Course, options: Options) -> Way:
+def _affordable(course: Course, options: Options) -> OmsWay:
     work, memory = enumeration_needs(course)
-    if work <= min(MAX_WORK, 0.5 * options.remaining) and memory <= memory_limit():
+    if work <= min(MAX_ENUMERATION_UNITS, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
     places = [1, *(step.members.places for step in course.steps)]
     pairs = sum(a * b for a, b in pairwise(places))
-    return "prices" if pairs <= MAX_PLACES else "heuristic"
+    return "prices" if pairs <= MAX_PLACE_PAIRS else "heuristic"
 
 
 def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
@@ -114,14 +114,14 @@ def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> 
 
 def _quick(course: Course) -> tuple[float, Path]:
     """Greedy path for a search that is over before it has begun."""
-    return search_path(course, Pools(course), out_of_time=lambda: True)
+    return search_path(course, PartitionPools(course), out_of_time=lambda: True)
 
 
 def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
     end = budget.now() + limit
-    pools = Pools(course)
-    ended: Ended = "finished"
+    pools = PartitionPools(course)
+    ended: SearchEnd = "finished"
     try:
         cost, path = search_path(
             course,
@@ -164,7 +164,7 @@ def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearc
     return result
 
 
-def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way: Way, size: dict[str, int]) -> Answer:
+def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way: OmsWay, size: dict[str, int]) -> Answer:
     decision = course.assignments(search.path, problem.intervals)
     moved = course.moved(decision, problem.intervals)
     bound = moved if search.proven and way == "enumerated" else min(moved, search.bound)

@@ -7,7 +7,7 @@ import numpy as np
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, tighten, trim
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, Line, Room, set_layer
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, LayerWorkspace, OrderedTasks, set_layer
 
 STORED_CELLS = 5_000_000
 """Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""
@@ -29,7 +29,9 @@ def _set_first_layer(bands: Bands, layer: Layer) -> None:
 
 
 @inner_loop
-def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, layers: Layer, max_lost: float) -> float:
+def largest_gain(
+    line: OrderedTasks, bands: Bands, allow_empty: bool, slack: float, room: LayerWorkspace, layers: Layer, max_lost: float
+) -> float:
     """Gain of the best partition, or minus infinity where each loses more state than `max_lost`.
 
     The bands are trimmed to what partitions that lose no more need. `layers` is room for two layers.
@@ -50,7 +52,13 @@ def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room
 
 @kernel
 def partition_into(
-    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, boundaries: Boundaries, stored_cells: int
+    line: OrderedTasks,
+    bands: Bands,
+    allow_empty: bool,
+    slack: float,
+    room: LayerWorkspace,
+    boundaries: Boundaries,
+    stored_cells: int,
 ) -> float:
     """Fill in the boundaries of the best partition; returns its gain.
 
@@ -97,7 +105,7 @@ def _copy(layer: Layer, to: Layer) -> None:
 
 @inner_loop
 def _next_boundary(
-    line: Line, first: int, furthest: int, alive: tuple[bool, bool], layer: Layer, after: Layer, slack: float
+    line: OrderedTasks, first: int, furthest: int, alive: tuple[bool, bool], layer: Layer, after: Layer, slack: float
 ) -> tuple[int, tuple[bool, bool]]:
     """The smallest end that the interval from `first` has in any best partition, and the states that go on from it.
 
@@ -106,10 +114,10 @@ def _next_boundary(
     Different matchings of the intervals so far may leave the node at a boundary open or taken: as long as both lead to
     the optimum, both are alive.
     """
-    old, tasks = line.old, line.own.size
+    old, tasks = line.old_boundaries, line.old_node.size
     if first == tasks:
         return tasks, (True, False)
-    node = line.own[first]
+    node = line.old_node[first]
     last, largest = node, -np.inf
     for end in range(first + 1, furthest + 1):
         while old[last + 1] < end:
@@ -130,15 +138,15 @@ def _next_boundary(
 
 @inlined
 def _leads(
-    line: Line, first: int, end: int, last: int, largest: float, cell: tuple[int, float, int], after: Layer, slack: float
+    line: OrderedTasks, first: int, end: int, last: int, largest: float, cell: tuple[int, float, int], after: Layer, slack: float
 ) -> tuple[bool, bool]:
     """Whether an interval attains the value of a cell with the node at its end left open, and with it taken.
 
     `last` is the node of its last task, `largest` the most state of a node inside it; `cell` is the state at `first`, its
     gain, and its moves without those of the interval's pieces.
     """
-    before, old = line.state_before, line.old
-    far = old[line.own[first] + 1]
+    before, old = line.state_before, line.old_boundaries
+    far = old[line.old_node[first] + 1]
     state, wanted, fewest = cell
     open_gain, open_moves = after.gain[OPEN, end], after.moves[OPEN, end]
     taken_gain, taken_moves = after.gain[TAKEN, end], after.moves[TAKEN, end]

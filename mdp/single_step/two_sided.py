@@ -11,7 +11,7 @@ from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, make_line
+from edrp.mdp.single_step.layers import OPEN, TAKEN, OrderedTasks, order_tasks
 
 
 class NeighbourMigration(NamedTuple):
@@ -23,7 +23,7 @@ class NeighbourMigration(NamedTuple):
     stay : shape (m + 1, 2, 2), working array for `_list_gains`.
     """
 
-    line: Line
+    line: OrderedTasks
     stay: Floats
 
 
@@ -58,12 +58,12 @@ def two_sided(
         are smallest, read from the first. None where no partition keeps to the limit.
     """
     boundaries = np.empty(nodes + 1, np.int64)
-    gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
+    gain = two_sided_into(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
     return None if np.isnan(gain) else (float(left_state[-1] + right_state[-1] - gain), boundaries)
 
 
 @kernel
-def meet(
+def two_sided_into(
     work_before: Floats,
     left_state: Floats,
     left: Boundaries,
@@ -82,8 +82,8 @@ def meet(
     bands = room_for_bands(tasks, nodes)
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    before = NeighbourMigration(make_line(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
-    after = NeighbourMigration(make_line(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
+    before = NeighbourMigration(order_tasks(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
+    after = NeighbourMigration(order_tasks(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
     for k in range(nodes + 1 if allow_empty else 1):
         for state in range(4):
@@ -104,7 +104,7 @@ def meet(
 def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
     """State that an interval [first, end) lets stay, for each end: side.stay[end, state at first, state left at end]."""
     line, gains = side.line, side.stay
-    state, old, node = line.state_before, line.old, line.own[first]
+    state, old, node = line.state_before, line.old_boundaries, line.old_node[first]
     far, last, largest = old[node + 1], node, 0.0
     for end in range(first + 1, furthest + 1):
         while old[last + 1] < end:
@@ -142,7 +142,7 @@ def _read_back(
     boundaries: Boundaries,
 ) -> None:
     """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
-    nodes, tasks = boundaries.size - 1, before.line.own.size
+    nodes, tasks = boundaries.size - 1, before.line.old_node.size
     wanted = best[nodes, 0, 0] - slack
     for position in range(1, nodes + 1):
         boundaries[position] = tasks

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
 from edrp.mdp.transfer.roles import NodeRoles, nodes_of_tasks, roles, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 from edrp.migration.intervals import Interval, Move
@@ -92,7 +92,7 @@ def plan_migration(
     for left, right in pairwise(on_the_way):
         moves = _moves(left, right, sizes)
         schedule = schedule_transfers(traffic_of(moves, nodes), uplink, downlink)
-        steps.append(PlanStep(moves, schedule, float(loads(right[np.newaxis], amounts, nodes).max())))
+        steps.append(PlanStep(moves, schedule, float(node_loads(right[np.newaxis], amounts, nodes).max())))
     return MigrationPlan(roles(old, new, nodes), tuple(steps))
 
 

@@ -10,7 +10,7 @@ from edrp.core.budget import spend
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import interpreted_first, kernel
 
-COLOURED, PATH = 1e-9, 50
+COLOURED_TASK_UNITS, RECOLOURINGS_PER_TASK = 1e-9, 50
 """Units of work per moved task and step, and per change of colour along a path; changes that a task makes, about."""
 
 
@@ -67,7 +67,7 @@ def mini_migrations(
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
 
     def coloured() -> Ints:
-        spend(COLOURED * moved.size * (steps + PATH))
+        spend(COLOURED_TASK_UNITS * moved.size * (steps + RECOLOURINGS_PER_TASK))
         return _edge_colours(leaving, coming, steps)
 
     step = interpreted_first(coloured)
@@ -78,7 +78,7 @@ def mini_migrations(
     return np.where(np.arange(steps + 1)[:, None] > rank, new, old)
 
 
-def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
+def node_loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
     """Work of each node in each of several assignments, shape (assignments, nodes)."""
     return np.stack([np.bincount(row, np.asarray(work, np.float64), minlength=nodes) for row in np.asarray(assignments)])
 

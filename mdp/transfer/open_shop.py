@@ -28,7 +28,7 @@ class OpenShop(NamedTuple):
     ----------
     source, target : shape (edges,), sender and receiver of each transfer.
     remaining : shape (edges,), ticks that are left of each transfer.
-    left : shape (2n,), ticks that are left of each vertex.
+    vertex_ticks : shape (2n,), ticks that are left of each vertex.
     first_edge, incident : edges of each vertex, from `_incident_edges`.
     match : shape (2n,), edge that each vertex is matched by, or −1.
     reached_by : shape (2n,), working array: edge by which a search has reached each vertex.
@@ -38,7 +38,7 @@ class OpenShop(NamedTuple):
     source: Ints
     target: Ints
     remaining: Ints
-    left: Ints
+    vertex_ticks: Ints
     first_edge: Ints
     incident: Ints
     match: Ints

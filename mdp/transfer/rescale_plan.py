@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import SAME_VALUE
-from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
 from edrp.migration.intervals import tasks_text
 from edrp.migration.rescale.deployment import KeyedDeployment
@@ -109,7 +109,7 @@ class RescalePlan:
         return sum(step.schedule.total_seconds for step in self.steps)
 
 
-class _Units(NamedTuple):
+class _StateUnits(NamedTuple):
     """Units of state that can move by themselves: tasks of all operators, then parts of the state of operators without.
 
     Attributes
@@ -163,7 +163,7 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
     for left, right in pairwise(on_the_way):
         if (left == right).all():
             continue
-        held = loads(right[np.newaxis], units.work, len(nodes))[0]
+        held = node_loads(right[np.newaxis], units.work, len(nodes))[0]
         fullest = int(held.argmax())
         schedule = schedule_on_cards(_traffic(units, left, right, len(nodes)), up, down)
         steps.append(
@@ -193,7 +193,7 @@ def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferS
     return schedule_transfers(sizes, sending, receiving, exclusive=False)
 
 
-def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _Units:
+def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _StateUnits:
     """Tasks in the order of operators, each with its node before and after; of operators without, the parts that move."""
     rows: list[tuple[int, int, int, int, float, float]] = []
     for number, operator in enumerate(problem.application.operators):
@@ -209,7 +209,7 @@ def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeploym
             rows.append((number, task, index[source], index[target], operator.tasks.state_size[task], work))
     cells = np.array(rows, float).reshape(-1, 6)
     owner, task, old, new = cells[:, :4].T.astype(np.int64)
-    return _Units(owner, task, old, new, cells[:, 4], cells[:, 5])
+    return _StateUnits(owner, task, old, new, cells[:, 4], cells[:, 5])
 
 
 def _parts(
@@ -228,14 +228,14 @@ def _parts(
                 missing.insert(0, (target, wanted - size))
 
 
-def _traffic(units: _Units, left: Ints, right: Ints, nodes: int) -> Floats:
+def _traffic(units: _StateUnits, left: Ints, right: Ints, nodes: int) -> Floats:
     traffic = np.zeros((nodes, nodes))
     moved = left != right
     np.add.at(traffic, (left[moved], right[moved]), units.size[moved])
     return traffic
 
 
-def _moves(problem: RescaleProblem, units: _Units, left: Ints, right: Ints, nodes: tuple[str, ...]) -> Iterator[StateMove]:
+def _moves(problem: RescaleProblem, units: _StateUnits, left: Ints, right: Ints, nodes: tuple[str, ...]) -> Iterator[StateMove]:
     """Runs of neighbouring tasks of an operator that go from one node to one other, and parts of states."""
     operators = problem.application.operators
     moved = np.flatnonzero(left != right)
@@ -252,7 +252,12 @@ def _moves(problem: RescaleProblem, units: _Units, left: Ints, right: Ints, node
 
 
 def _role(
-    problem: RescaleProblem, after: KeyedDeployment, units: _Units, name: str, node: int, cards: tuple[Floats, Floats, Floats]
+    problem: RescaleProblem,
+    after: KeyedDeployment,
+    units: _StateUnits,
+    name: str,
+    node: int,
+    cards: tuple[Floats, Floats, Floats],
 ) -> RescaleRole:
     traffic, up, down = cards
     assert problem.current is not None
@@ -274,7 +279,7 @@ def _role(
     )
 
 
-def _held(problem: RescaleProblem, units: _Units, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
+def _held(problem: RescaleProblem, units: _StateUnits, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
     """Ranges of the chosen tasks by operator."""
     held: dict[str, tuple[tuple[int, int], ...]] = {}
     for number, operator in enumerate(problem.application.operators):

@@ -15,17 +15,17 @@ from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 from edrp.mapping.server_network import ServerNetwork
 
-FLOWS = 150
+PLATFORM_FLOWS = 150
 """About as many hops are there at a time under 60 tasks/h: 13 tasks of 11 hops each."""
 
 MAX_HOPS = 11
 PRICES = (0.5e-6, 2e-6)
 """Money per byte. Ours: the paper prints no prices."""
 
-NEAR = 0.6
+NEAR_SHARE = 0.6
 """How often the next component runs within two links. Ours: placements prefer it."""
 
-GONE = 0.5
+ENDED_SHARE = 0.5
 """Share of the flows that ended since others were admitted. Ours."""
 
 _FLOWS = 5
@@ -33,7 +33,7 @@ _FLOWS = 5
 
 
 def bimodal_flows(
-    flows: int = FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
+    flows: int = PLATFORM_FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
 ) -> LinkAllocationProblem:
     """Draw flows between servers of a `bimodal_platform`; some could have better links than when they were admitted.
 
@@ -42,7 +42,7 @@ def bimodal_flows(
     """
     random = random_stream(seed, _FLOWS)
     platform = _Platform(bimodal_platform(servers, links, seed))
-    admitted = [platform.admitted(random) for _ in range(round(flows / (1 - GONE)))]
+    admitted = [platform.admitted(random) for _ in range(round(flows / (1 - ENDED_SHARE)))]
     kept = sorted(random.choice(len(admitted), flows, replace=False).tolist())
     described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(kept))
     return LinkAllocationProblem(network=platform.network, flows=described, **fields)
@@ -62,7 +62,7 @@ class _Platform:
     def admitted(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw a flow that is admitted now and takes what is free."""
         source = self._drawn(list(self.weight), random)
-        near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR else {}
+        near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR_SHARE else {}
         others = [name for name in (near if len(near) > 1 else self.weight) if name != source]
         target = self._drawn(others, random)
         rate = rounded(SOURCE_RATE * SHRINKAGE ** int(random.integers(MAX_HOPS)))
@@ -104,7 +104,7 @@ MESH_BANDWIDTHS, MESH_RATES, MESH_PRICES = (2, 8), (1, 4), (1, 5)
 """Whole numbers."""
 
 MESH_UPLINKS = (0.0, 2.0, 6.0)
-HELD = 0.4
+HELD_ROUTE_SHARE = 0.4
 """How often a flow on a mesh has a route already, the shortest one."""
 
 
@@ -165,7 +165,7 @@ def _mesh_flow(
     route: Route | None = None
     way = nx.shortest_path(graph, source, target)
     arcs = list(pairwise(way))
-    if random.random() < HELD and len(arcs) <= min(MAX_LINKS) and all(left[arc] >= rate for arc in arcs):
+    if random.random() < HELD_ROUTE_SHARE and len(arcs) <= min(MAX_LINKS) and all(left[arc] >= rate for arc in arcs):
         for arc in arcs:
             left[arc] -= rate
         route = tuple(f"n{server}" for server in way)

@@ -55,7 +55,7 @@ PLATFORM_LINKS = (50, 99, 130)
 PUBLIC_COSTS = (0.0, 1.0, 5.0)
 """Cost of a public hop, where that of each link is 1."""
 
-USED = (0.0, 0.9)
+USED_SHARES = (0.0, 0.9)
 """Share of a server, link or uplink that other tasks use."""
 
 
@@ -229,7 +229,7 @@ def _any_cost(random: np.random.Generator) -> str:
 
 
 def _free(random: np.random.Generator) -> float:
-    return 1 - float(random.uniform(*USED))
+    return 1 - float(random.uniform(*USED_SHARES))
 
 
 FAMILIES = tuple(

@@ -14,8 +14,8 @@ from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.placement.coordinates.latency_estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latency_measurements import (
-    Pairs,
-    Sampled,
+    MeasuredPairs,
+    SampledLatencies,
     by_function,
     by_matrix,
     check_joined,
@@ -30,7 +30,7 @@ DEFAULT_PARAMETERS = SpringParameters()
 
 def estimate_latencies(
     supervisors: Sequence[str],
-    latencies: Pairs | Sampled,
+    latencies: MeasuredPairs | SampledLatencies,
     parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,
@@ -73,7 +73,7 @@ def estimate_latencies(
 
 def estimation_rounds(
     supervisors: Sequence[str],
-    latencies: Pairs | Sampled,
+    latencies: MeasuredPairs | SampledLatencies,
     parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,

@@ -14,12 +14,12 @@ from edrp.core.document import duplicates
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.placement.coordinates.simulation import Measure
 
-Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
+MeasuredPairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
 """Measurements: the seconds of each pair, in a mapping or as triples; where a pair comes again its median counts."""
-Sampled = Callable[[str, str], float] | NDArray[Any]
+SampledLatencies = Callable[[str, str], float] | NDArray[Any]
 """Latencies to be sampled: seconds by a function of two names, or a matrix by order of names, NaN where none can be."""
 
-FIRST = 3
+MAX_NAMED_SUPERVISORS = 3
 """Supervisors of a group that are named."""
 
 
@@ -35,7 +35,7 @@ def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Floats) -> None:
+def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) -> None:
     """Write measurements of pairs into a symmetric matrix, over what it held for them."""
     triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
     position = {name: index for index, name in enumerate(names)}
@@ -86,7 +86,9 @@ def check_joined(names: tuple[str, ...], measured: Floats) -> None:
     groups = sorted(nx.connected_components(nx.from_numpy_array(known)), key=len, reverse=True)
     for group in groups[1:]:
         if len(group) > 1:
-            shown = ", ".join(names[u] for u in sorted(group)[:FIRST]) + (", …" if len(group) > FIRST else "")
+            shown = ", ".join(names[u] for u in sorted(group)[:MAX_NAMED_SUPERVISORS]) + (
+                ", …" if len(group) > MAX_NAMED_SUPERVISORS else ""
+            )
             faults.append(Fault("latencies", shown, "no measurement joins these to the others; measure at least one such pair"))
     if faults:
         raise InvalidInstanceError(faults)

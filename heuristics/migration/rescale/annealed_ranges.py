@@ -14,10 +14,10 @@ from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
-from edrp.heuristics.migration.rescale.range_moves import NOTHING, propose
+from edrp.heuristics.migration.rescale.range_moves import NO_OPERATOR, propose
 from edrp.heuristics.migration.rescale.range_state import (
-    OBJECTIVE,
-    VIOLATION,
+    OBJECTIVE_VALUE,
+    VIOLATION_VALUE,
     RangeState,
     add_up,
     copy_operator,
@@ -27,19 +27,19 @@ from edrp.heuristics.migration.rescale.range_state import (
     refresh_streams,
 )
 
-CHUNK = 5_000
+MOVES_PER_CHECK = 5_000
 """Moves between two looks at the clock."""
 
-SHORTER = (0.1, 0.3)
+FIRST_RUN_SHARES = (0.1, 0.3)
 """Lengths of the first runs, relative to the others."""
 
-MOVE = 4e-8
+MOVE_UNITS = 4e-8
 """Units of work per move, and operator or stream."""
 
-SAFE = 0.95
+PLANNED_SHARE = 0.95
 """Share of the rest of a limit that a run is planned for."""
 
-PENALTY = 3.0
+VIOLATION_PENALTY = 3.0
 """Objective per unit of violation, on the scale on which temperatures are given."""
 
 Replicas = list[list[tuple[int, int, int]]]
@@ -48,18 +48,18 @@ Replicas = list[list[tuple[int, int, int]]]
 
 @inlined
 def _energy(s: RangeState, scale: float) -> float:
-    return s.values[OBJECTIVE] * scale + PENALTY * s.values[VIOLATION]
+    return s.values[OBJECTIVE_VALUE] * scale + VIOLATION_PENALTY * s.values[VIOLATION_VALUE]
 
 
 @inlined
-def _keep(t: RangeArrays, s: RangeState, best: RangeState) -> None:
+def _keep_best(t: RangeArrays, s: RangeState, best: RangeState) -> None:
     """Remember a state if it is the best one met: less violation, then a lower objective."""
-    less = s.values[VIOLATION] < best.values[VIOLATION] - EQUAL_VIOLATIONS
-    same = s.values[VIOLATION] <= best.values[VIOLATION] + EQUAL_VIOLATIONS
-    if less or (same and s.values[OBJECTIVE] < best.values[OBJECTIVE]):
+    less = s.values[VIOLATION_VALUE] < best.values[VIOLATION_VALUE] - EQUAL_VIOLATIONS
+    same = s.values[VIOLATION_VALUE] <= best.values[VIOLATION_VALUE] + EQUAL_VIOLATIONS
+    if less or (same and s.values[OBJECTIVE_VALUE] < best.values[OBJECTIVE_VALUE]):
         for i in range(t.load.size):
             copy_replicas(s, best, i)
-        best.values[OBJECTIVE], best.values[VIOLATION] = s.values[OBJECTIVE], s.values[VIOLATION]
+        best.values[OBJECTIVE_VALUE], best.values[VIOLATION_VALUE] = s.values[OBJECTIVE_VALUE], s.values[VIOLATION_VALUE]
 
 
 @inner_loop
@@ -79,15 +79,15 @@ def anneal_ranges(
     refresh_all(t, now)
     for i in range(t.load.size):
         copy_operator(t, now, old, i)
-    _keep(t, now, best)
+    _keep_best(t, now, best)
     energy = _energy(now, scale)
     for _ in range(steps):
         temperature *= cooling
         i, j = propose(t, now, random)
-        if i == NOTHING:
+        if i == NO_OPERATOR:
             continue
         refresh_operator(t, now, i)
-        if j != NOTHING:
+        if j != NO_OPERATOR:
             refresh_operator(t, now, j)
             refresh_streams(t, now, j)
         refresh_streams(t, now, i)
@@ -95,13 +95,13 @@ def anneal_ranges(
         changed = _energy(now, scale)
         if changed <= energy or uniform(random) < np.exp((energy - changed) / temperature):
             energy = changed
-            _keep(t, now, best)
+            _keep_best(t, now, best)
             copy_operator(t, now, old, i)
-            if j != NOTHING:
+            if j != NO_OPERATOR:
                 copy_operator(t, now, old, j)
         else:
             copy_operator(t, old, now, i)
-            if j != NOTHING:
+            if j != NO_OPERATOR:
                 copy_operator(t, old, now, j)
 
 
@@ -111,7 +111,7 @@ class RangeSearch:
     def __init__(self, arrays: RangeArrays, starts: Sequence[Replicas]) -> None:
         self.arrays = arrays
         self.now, self.old, self.best = (RangeState.empty(arrays) for _ in range(3))
-        self.best.values[OBJECTIVE] = self.best.values[VIOLATION] = np.inf
+        self.best.values[OBJECTIVE_VALUE] = self.best.values[VIOLATION_VALUE] = np.inf
         self.starts = list(starts)
         for start in self.starts:
             look("the starts of the search")
@@ -120,12 +120,12 @@ class RangeSearch:
     @property
     def feasible(self) -> bool:
         """Whether the best replicas met break no limit."""
-        return bool(self.best.values[VIOLATION] == 0)
+        return bool(self.best.values[VIOLATION_VALUE] == 0)
 
     @property
     def objective(self) -> float:
         """Objective of the best replicas met."""
-        return float(self.best.values[OBJECTIVE])
+        return float(self.best.values[OBJECTIVE_VALUE])
 
     def replicas(self) -> Replicas:
         """The best replicas met."""
@@ -137,21 +137,21 @@ class RangeSearch:
         Under a limit a run is as long as the rest of it allows, so that it ends cold.
         """
         hot, cold = temperatures
-        move = MOVE * (self.arrays.load.size + self.arrays.source.size)
+        move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
         for run in range(runs):
-            length = max(1, int(steps * SHORTER[run])) if run < len(SHORTER) else steps
+            length = max(1, int(steps * FIRST_RUN_SHARES[run])) if run < len(FIRST_RUN_SHARES) else steps
             if options.limit < np.inf:
-                length = max(1, min(length, int(SAFE * options.remaining / move)))
+                length = max(1, min(length, int(PLANNED_SHARE * options.remaining / move)))
             cooling = (cold / hot) ** (1.0 / length)
             random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
             start = self.replicas() if run % 2 == 0 else self.starts[(run // 2) % len(self.starts)]
             scale = 1.0 / max(abs(self.objective), 1e-12) if np.isfinite(self.objective) else 1.0
             try:
-                for done in range(0, length, CHUNK):
+                for done in range(0, length, MOVES_PER_CHECK):
                     if options.remaining <= 0:
                         return "time_limit"
-                    spend(move * min(CHUNK, length - done))
-                    schedule = (min(CHUNK, length - done), hot * cooling**done, cooling, scale)
+                    spend(move * min(MOVES_PER_CHECK, length - done))
+                    schedule = (min(MOVES_PER_CHECK, length - done), hot * cooling**done, cooling, scale)
                     self._run(start if done == 0 else None, random, schedule)
             except KeyboardInterrupt:
                 return "interrupted"

@@ -16,9 +16,9 @@ from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import range_arrays
 from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
-    answer_of,
     best_answer,
     deployment_answer,
+    evaluated_answer,
     packed_start,
     present_start,
     sequential_starts,
@@ -33,10 +33,10 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
-EDRP_WORK = 10.0
+DEFAULT_EDRP_UNITS = 10.0
 """Units of work that EDRP gets where there is no limit."""
 
-EDRP_SHARE = 0.6
+EDRP_LIMIT_SHARE = 0.6
 """Share of a limit that EDRP gets."""
 
 
@@ -55,7 +55,7 @@ class RescaleRule(Method):
         """The answer of the rule."""
 
 
-class Keep(RescaleRule):
+class KeepCurrent(RescaleRule):
     """The current deployment as it is."""
 
     name = "keep"
@@ -100,7 +100,7 @@ class EdrpThenSsm(RescaleRule):
         """One after the other."""
         edrp = as_edrp(arrays.problem)
         with derived_once(edrp):
-            units = EDRP_WORK if options.limit == inf else EDRP_SHARE * options.remaining
+            units = DEFAULT_EDRP_UNITS if options.limit == inf else EDRP_LIMIT_SHARE * options.remaining
             alone = replace(options.within(units), start=None, program=None, parameters={})
             first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, alone)
         if first.decision is None:
@@ -121,14 +121,14 @@ class Ds2EvenRanges(RescaleRule):
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
         """Numbers first, then nodes."""
-        places, notes = ds2_places(arrays, self.read_parameters(options))
+        places, notes = ds2_nodes(arrays, self.read_parameters(options))
         if places is None:
             return Answer("none", "finished", notes=notes)
         numbers = [len(places[name]) for name in arrays.compiled.operators]
-        start = even_on(arrays, places)
+        start = even_ranges_on(arrays, places)
         kernel_arrays = range_arrays(arrays)
         fixed = kernel_arrays._replace(
-            even=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
+            even_ranges=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
         )
         return _searched(arrays, RangeSearch(fixed, [start]), options, self.name, notes)
 
@@ -162,7 +162,7 @@ class StickyRanges(RescaleRule):
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
         """Numbers and nodes first, then ranges of equal numbers of tasks."""
-        places, notes = ds2_places(arrays, self.read_parameters(options))
+        places, notes = ds2_nodes(arrays, self.read_parameters(options))
         if places is None:
             return Answer("none", "finished", notes=notes)
         index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
@@ -172,11 +172,11 @@ class StickyRanges(RescaleRule):
             held = ranges_on(arrays, i, nodes, 0.0, by_number=True)
             assert held is not None
             replicas.append(held)
-        answer = answer_of(arrays, replicas, "finished", self.name)
+        answer = evaluated_answer(arrays, replicas, "finished", self.name)
         return replace(answer, notes=(*notes, *answer.notes))
 
 
-def ds2_places(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployment | None, tuple[str, ...]]:
+def ds2_nodes(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployment | None, tuple[str, ...]]:
     """Nodes by the DS2 rule with even loads, and notes; None where it leaves an operator without a replica."""
     edrp = as_edrp(arrays.problem)
     with derived_once(edrp):
@@ -188,7 +188,7 @@ def ds2_places(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployme
     return (compiled.deployment(filling.counts) if filling.counts.any(axis=1).all() else None), notes
 
 
-def even_on(arrays: KeyedArrays, places: Deployment) -> Replicas:
+def even_ranges_on(arrays: KeyedArrays, places: Deployment) -> Replicas:
     """Even ranges on given nodes, in the order of the nodes."""
     index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
     replicas: Replicas = []
@@ -200,13 +200,13 @@ def even_on(arrays: KeyedArrays, places: Deployment) -> Replicas:
 
 
 def _searched(arrays: KeyedArrays, search: RangeSearch, options: Options, name: str, notes: tuple[str, ...]) -> Answer:
-    stopped = search.anneal(options, RUNS, STEPS * len(arrays.tasks), (0.05, 2e-4))
-    answer = answer_of(arrays, search.replicas(), stopped, name)
+    stopped = search.anneal(options, BASELINE_RUNS, BASELINE_STEPS * len(arrays.tasks), (0.05, 2e-4))
+    answer = evaluated_answer(arrays, search.replicas(), stopped, name)
     return replace(answer, notes=(*notes, *answer.notes))
 
 
-RUNS, STEPS = 4, 10_000
+BASELINE_RUNS, BASELINE_STEPS = 4, 10_000
 """Runs of the search for nodes, and moves per operator in each."""
 
-METHODS = (Keep(), RepairRanges(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
+METHODS = (KeepCurrent(), RepairRanges(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
 """For the registry."""

@@ -15,17 +15,17 @@ from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 
-MANY_SEATS = 12
+MAX_REORDERED_REPLICAS = 12
 """Replicas above which only neighbours trade ranges while their order is improved."""
 
-MAX_CELLS = 20_000_000
+MAX_ORDERING_CELLS = 20_000_000
 """Replicas × tasks above which boundaries are only balanced."""
 
-SEAT = 5e-9
+TRADE_UNITS = 5e-9
 """Units of work per task and replica, for each trade of ranges that is tried."""
 
-PASSES = 3
-HALVINGS = 60
+TRADE_PASSES = 3
+SHARE_HALVINGS = 60
 """Halvings of the range of the largest stable share: more than the precision of a float."""
 
 
@@ -37,7 +37,7 @@ def largest_share(arrays: KeyedArrays, index: int, replicas: int) -> float:
     if problem.is_stable(operator, load * most, replicas):
         return most
     low, high = 0.0, most
-    for _ in range(HALVINGS):
+    for _ in range(SHARE_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if problem.is_stable(operator, load * middle, replicas) else (low, middle)
     return low
@@ -65,17 +65,17 @@ def ranges_on(
     if not by_number:
         share = min(largest_share(arrays, index, replicas), (1 + tolerance) / replicas)
         limit = share * float(work[-1]) * (1 + EQUAL_LOADS)
-    if replicas * tasks.count > MAX_CELLS:
+    if replicas * tasks.count > MAX_ORDERING_CELLS:
         ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
         fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
         return matched_ranges(tasks.held_before, ends.tolist(), nodes) if fits else None
-    trades = replicas * (replicas if replicas <= MANY_SEATS else 2)
-    spend(SEAT * (1 + trades) * tasks.count * replicas)
+    trades = replicas * (replicas if replicas <= MAX_REORDERED_REPLICAS else 2)
+    spend(TRADE_UNITS * (1 + trades) * tasks.count * replicas)
     seats = _ordered(tasks.held_before, nodes)
     boundaries = np.zeros(replicas + 1, np.int64)
     gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)
     queue = np.zeros(tasks.count + 1, np.int64)
-    if not arrange(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
+    if not order_replicas(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
         return None
     return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
 
@@ -97,7 +97,7 @@ def _ordered(held: Floats, nodes: list[int]) -> Ints:
 
 
 @inner_loop
-def arrange(
+def order_replicas(
     work: np.ndarray,
     held: np.ndarray,
     seats: np.ndarray,
@@ -108,30 +108,30 @@ def arrange(
     queue: np.ndarray,
 ) -> bool:
     """Order `seats` and set `ends` such that the most bytes stay, by trading seats while that helps; False where nothing fits."""
-    best = fewest(work, held, seats, limit, ends, gain, choice, queue)
+    best = most_kept_bytes(work, held, seats, limit, ends, gain, choice, queue)
     if best < 0:
         return False
-    for _ in range(PASSES):
+    for _ in range(TRADE_PASSES):
         better = False
         for p in range(seats.size):
-            last = seats.size if seats.size <= MANY_SEATS else min(seats.size, p + 2)
+            last = seats.size if seats.size <= MAX_REORDERED_REPLICAS else min(seats.size, p + 2)
             for q in range(p + 1, last):
                 if seats[p] == seats[q]:
                     continue
                 seats[p], seats[q] = seats[q], seats[p]
-                kept = fewest(work, held, seats, limit, ends, gain, choice, queue)
+                kept = most_kept_bytes(work, held, seats, limit, ends, gain, choice, queue)
                 if kept > best * (1 + EQUAL_GAINS):
                     best, better = kept, True
                 else:
                     seats[p], seats[q] = seats[q], seats[p]
         if not better:
             break
-    fewest(work, held, seats, limit, ends, gain, choice, queue)
+    most_kept_bytes(work, held, seats, limit, ends, gain, choice, queue)
     return True
 
 
 @inner_loop
-def fewest(
+def most_kept_bytes(
     work: np.ndarray,
     held: np.ndarray,
     seats: np.ndarray,

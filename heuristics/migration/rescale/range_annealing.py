@@ -13,8 +13,8 @@ from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
 from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
-    answer_of,
     best_answer,
+    evaluated_answer,
     packed_start,
     present_start,
     sequential_starts,
@@ -68,14 +68,14 @@ class RangeAnnealing(Method):
         starts = plain_starts(arrays, options)
         try:
             kernel_arrays = range_arrays(arrays)
-            starts += sequential_starts(arrays, even_places(arrays, kernel_arrays, starts, options))
+            starts += sequential_starts(arrays, even_load_nodes(arrays, kernel_arrays, starts, options))
             search = RangeSearch(kernel_arrays, starts)
         except OutOfTimeError:
             return stopped_at_starts(arrays, starts)
         steps = parameters.steps or 20_000 * len(arrays.tasks)
         stopped = search.anneal(options, parameters.runs, steps, (parameters.hot, parameters.cold))
         # Limits that hold up to rounding are judged by the evaluator; a start that it accepts is not lost.
-        answer = answer_of(arrays, search.replicas(), stopped, "the best deployment met")
+        answer = evaluated_answer(arrays, search.replicas(), stopped, "the best deployment met")
         known = best_answer(arrays, starts, "a start") if answer.decision is None else None
         return replace(known, stopped_because=stopped) if known is not None and known.decision is not None else answer
 
@@ -97,7 +97,7 @@ def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
     return known
 
 
-def even_places(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
+def even_load_nodes(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
     """Nodes of all replicas where load and state are split evenly, as EDRP does, by a short search."""
     even = without_tasks(arrays, kernel_arrays)
     nodes = [[[(u, 0, 0) for u in sorted(u for u, _, _ in held)] for held in start] for start in starts]
@@ -116,9 +116,9 @@ def without_tasks(arrays: KeyedArrays, kernel_arrays: RangeArrays) -> RangeArray
         tasks=np.zeros(size, np.int64),
         offset=np.arange(size),
         work=np.zeros(size),
-        held=np.zeros((size, nodes)),
-        missing=np.zeros((size, nodes)),
-        state=np.array([arrays.operator(i).total_state for i in range(size)]),
+        held_bytes=np.zeros((size, nodes)),
+        missing_bytes=np.zeros((size, nodes)),
+        state_size=np.array([arrays.operator(i).total_state for i in range(size)]),
     )
 
 

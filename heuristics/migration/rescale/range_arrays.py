@@ -25,24 +25,24 @@ class RangeArrays(NamedTuple):
 
     Work and bytes of the tasks of all operators stand one after the other: those of i begin at `offset[i]` and have
     `tasks[i]` + 1 rows, each of what is before a task. Without tasks `tasks[i]` is 0. `now_*` describe the current deployment,
-    `held` and `missing` the bytes that a node has of it and has not. Latency is given by `model` with `service[i, replicas]`
-    or points `x`, `y` from `points[i]` on. `incoming` and `adjacent` list streams by operator. Times are in seconds, rates by
+    `held_bytes` and `missing_bytes` the bytes that a node has of it and has not. Latency is given by `model` with `service[i, replicas]`
+    or points `curve_rates`, `curve_latencies` from `points[i]` on. `incoming` and `adjacent` list streams by operator. Times are in seconds, rates by
     their inverse, so that no limit is 0.
     """
 
     tasks: Ints
     offset: Ints
     work: Floats
-    held: Floats
-    missing: Floats
+    held_bytes: Floats
+    missing_bytes: Floats
     load: Floats
     factor: Floats
-    chance: Floats
+    probability: Floats
     model: Ints
     service: Floats
     points: Ints
-    x: Floats
-    y: Floats
+    curve_rates: Floats
+    curve_latencies: Floats
     min_replicas: Ints
     max_replicas: Ints
     candidate: Bools
@@ -62,21 +62,21 @@ class RangeArrays(NamedTuple):
     delay: Floats
     price: Floats
     has_current: bool
-    now_number: Ints
-    now_node: Ints
-    now_end: Ints
-    now_count: Ints
-    state: Floats
-    trip: Floats
-    slowness: Floats
-    spawn: Floats
-    code: Floats
-    up: Floats
-    down: Floats
-    synchronisation: float
-    direct: bool
-    mean: bool
-    even: bool
+    current_number: Ints
+    current_node: Ints
+    current_end: Ints
+    current_count: Ints
+    state_size: Floats
+    round_trip: Floats
+    store_slowness: Floats
+    spawn_time: Floats
+    code_size: Floats
+    upload_slowness: Floats
+    download_slowness: Floats
+    synchronisation_time: float
+    direct_transfer: bool
+    mean_latency: bool
+    even_ranges: bool
     tolerance: float
     utilisation: float
     replica_use: Floats
@@ -101,17 +101,17 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         **_moves(arrays),
         load=compiled.load,
         factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
-        chance=np.array([scenario.probability for scenario in problem.load_scenarios]),
+        probability=np.array([scenario.probability for scenario in problem.load_scenarios]),
         model=model,
         service=service,
         points=points,
-        x=x,
-        y=y,
-        now_number=now_number,
-        now_node=now_node,
-        now_end=now_end,
-        mean=problem.operator_latency == "mean",
-        even=problem.ranges == "even",
+        curve_rates=x,
+        curve_latencies=y,
+        current_number=now_number,
+        current_node=now_node,
+        current_end=now_end,
+        mean_latency=problem.operator_latency == "mean",
+        even_ranges=problem.ranges == "even",
         tolerance=np.inf if problem.tolerance is None else problem.tolerance,
         utilisation=problem.utilisation,
         replica_use=replica_use,
@@ -131,8 +131,8 @@ def _tasks(arrays: KeyedArrays) -> dict[str, Any]:
         "tasks": counts,
         "offset": np.cumsum(rows) - rows,
         "work": np.concatenate([tasks.work_before for tasks in arrays.tasks]),
-        "held": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
-        "missing": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
+        "held_bytes": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
+        "missing_bytes": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
     }
 
 
@@ -181,16 +181,16 @@ def _moves(arrays: KeyedArrays) -> dict[str, Any]:
         code = np.array([code_times(compiled, i, np.arange(nodes, dtype=np.int32)) for i in range(size)])
     return {
         "has_current": compiled.current is not None,
-        "now_count": present,
-        "state": compiled.state_size,
-        "trip": 2 * compiled.store_delay,
-        "slowness": 1 / compiled.store_bandwidth,
-        "spawn": compiled.spawn_time,
-        "code": code,
-        "up": 1 / arrays.up_rate,
-        "down": 1 / arrays.down_rate,
-        "synchronisation": float(compiled.synchronisation_time),
-        "direct": arrays.problem.transfer == "direct",
+        "current_count": present,
+        "state_size": compiled.state_size,
+        "round_trip": 2 * compiled.store_delay,
+        "store_slowness": 1 / compiled.store_bandwidth,
+        "spawn_time": compiled.spawn_time,
+        "code_size": code,
+        "upload_slowness": 1 / arrays.up_rate,
+        "download_slowness": 1 / arrays.down_rate,
+        "synchronisation_time": float(compiled.synchronisation_time),
+        "direct_transfer": arrays.problem.transfer == "direct",
     }
 
 

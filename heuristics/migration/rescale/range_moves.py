@@ -9,12 +9,12 @@ from edrp.core.kernels import inlined
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
 from edrp.heuristics.migration.rescale.range_state import RangeState
 
-NOTHING = -1
+NO_OPERATOR = -1
 """In place of an operator: nothing was changed."""
 
 
 @inlined
-def begin_of(s: RangeState, i: int, k: int) -> int:
+def first_task(s: RangeState, i: int, k: int) -> int:
     """First task of a replica."""
     return s.end[i, k - 1] if k > 0 else 0
 
@@ -60,7 +60,7 @@ def make_balanced(t: RangeArrays, s: RangeState, i: int) -> None:
 
 
 @inlined
-def some_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int) -> int:
+def random_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int) -> int:
     """A node for a replica: that of another operator next to it, one that holds a task of its range now, or any."""
     draw = uniform(random)
     if draw < 0.35 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
@@ -69,15 +69,15 @@ def some_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int)
         u = s.node[j, below(random, s.number[j])]
         if t.candidate[i, u]:
             return u
-    if draw < 0.6 and t.now_number[i] > 0:
-        q = below(random, t.now_number[i])
+    if draw < 0.6 and t.current_number[i] > 0:
+        q = below(random, t.current_number[i])
         if t.tasks[i] > 0:
-            task = begin_of(s, i, k) + below(random, s.end[i, k] - begin_of(s, i, k))
+            task = first_task(s, i, k) + below(random, s.end[i, k] - first_task(s, i, k))
             q = 0
-            while t.now_end[i, q] <= task:
+            while t.current_end[i, q] <= task:
                 q += 1
-        if t.candidate[i, t.now_node[i, q]]:
-            return t.now_node[i, q]
+        if t.candidate[i, t.current_node[i, q]]:
+            return t.current_node[i, q]
     first = t.candidate_start[i]
     return t.candidate_list[first + below(random, t.candidate_start[i + 1] - first)]
 
@@ -85,16 +85,16 @@ def some_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int)
 @inlined
 def move_boundary(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
     """Shift a boundary, snap it to one of now, or balance the two replicas next to it."""
-    if t.tasks[i] == 0 or t.even or s.number[i] < 2:
+    if t.tasks[i] == 0 or t.even_ranges or s.number[i] < 2:
         return False
     k = below(random, s.number[i] - 1)
-    first, end, here = begin_of(s, i, k), s.end[i, k + 1], s.end[i, k]
+    first, end, here = first_task(s, i, k), s.end[i, k + 1], s.end[i, k]
     draw = uniform(random)
-    if draw < 0.6 or (draw < 0.8 and t.now_number[i] < 2):
+    if draw < 0.6 or (draw < 0.8 and t.current_number[i] < 2):
         step = 1 + int((end - first) * 0.5 * uniform(random) ** 4)
         here += step if uniform(random) < 0.5 else -step
     elif draw < 0.8:
-        here = t.now_end[i, below(random, t.now_number[i] - 1)]
+        here = t.current_end[i, below(random, t.current_number[i] - 1)]
     else:
         here = split_point(t, i, first, end) if end - first > 1 else here
     if here <= first or here >= end or here == s.end[i, k]:
@@ -110,18 +110,18 @@ def split(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
     if n >= t.max_replicas[i] or n >= s.node.shape[1]:
         return False
     m, cut = t.tasks[i], 0
-    if m > 0 and not t.even:
-        first, end = begin_of(s, i, k), s.end[i, k]
+    if m > 0 and not t.even_ranges:
+        first, end = first_task(s, i, k), s.end[i, k]
         if end - first < 2:
             return False
         cut = split_point(t, i, first, end) if uniform(random) < 0.7 else first + 1 + below(random, end - first - 1)
-    u = some_node(t, s, random, i, k)
+    u = random_node(t, s, random, i, k)
     for p in range(n, k, -1):
         s.node[i, p], s.end[i, p] = s.node[i, p - 1], s.end[i, p - 1]
     s.number[i] = n + 1
     s.end[i, k] = cut
     s.node[i, k + below(random, 2)] = u
-    if m > 0 and t.even:
+    if m > 0 and t.even_ranges:
         make_even(t, s, i)
     elif m > 0 and uniform(random) < 0.25:
         make_balanced(t, s, i)
@@ -142,7 +142,7 @@ def merge(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
         if p > k:
             s.node[i, p] = s.node[i, p + 1]
     s.number[i] = n - 1
-    if t.tasks[i] > 0 and t.even:
+    if t.tasks[i] > 0 and t.even_ranges:
         make_even(t, s, i)
     elif t.tasks[i] > 0 and uniform(random) < 0.25:
         make_balanced(t, s, i)
@@ -165,18 +165,18 @@ def rotate(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
 
 
 @inlined
-def restore(t: RangeArrays, s: RangeState, i: int) -> bool:
+def restore_current(t: RangeArrays, s: RangeState, i: int) -> bool:
     """The operator as it is now, as far as it may be."""
-    n = t.now_number[i]
+    n = t.current_number[i]
     if n < max(1, t.min_replicas[i]) or n > t.max_replicas[i]:
         return False
     for k in range(n):
-        if not t.candidate[i, t.now_node[i, k]]:
+        if not t.candidate[i, t.current_node[i, k]]:
             return False
     s.number[i] = n
     for k in range(n):
-        s.node[i, k], s.end[i, k] = t.now_node[i, k], t.now_end[i, k]
-    if t.tasks[i] > 0 and t.even:
+        s.node[i, k], s.end[i, k] = t.current_node[i, k], t.current_end[i, k]
+    if t.tasks[i] > 0 and t.even_ranges:
         make_even(t, s, i)
     return True
 
@@ -198,26 +198,26 @@ def propose(t: RangeArrays, s: RangeState, random: np.ndarray) -> tuple[int, int
     i = below(random, t.load.size)
     draw = uniform(random)
     if draw < 0.4 and move_boundary(t, s, random, i):
-        return i, NOTHING
+        return i, NO_OPERATOR
     if draw < 0.65:
         k = below(random, s.number[i])
-        u = some_node(t, s, random, i, k)
+        u = random_node(t, s, random, i, k)
         if u == s.node[i, k]:
-            return NOTHING, NOTHING
+            return NO_OPERATOR, NO_OPERATOR
         s.node[i, k] = u
-        return i, NOTHING
+        return i, NO_OPERATOR
     if draw < 0.75:
         j = below(random, t.load.size)
-        return (i, j if j != i else NOTHING) if swap(t, s, random, i, j) else (NOTHING, NOTHING)
+        return (i, j if j != i else NO_OPERATOR) if swap(t, s, random, i, j) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.84:
-        return (i, NOTHING) if split(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if split(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.92:
-        return (i, NOTHING) if merge(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if merge(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.96:
-        return (i, NOTHING) if rotate(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if rotate(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.98:
-        return (i, NOTHING) if restore(t, s, i) else (NOTHING, NOTHING)
-    if t.tasks[i] == 0 or t.even:
-        return NOTHING, NOTHING
+        return (i, NO_OPERATOR) if restore_current(t, s, i) else (NO_OPERATOR, NO_OPERATOR)
+    if t.tasks[i] == 0 or t.even_ranges:
+        return NO_OPERATOR, NO_OPERATOR
     make_balanced(t, s, i)
-    return i, NOTHING
+    return i, NO_OPERATOR

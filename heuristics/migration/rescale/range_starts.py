@@ -17,14 +17,14 @@ from edrp.placement.deployment import Deployment
 Replicas = list[list[tuple[int, int, int]]]
 """Node, first task and end of each replica of each operator."""
 
-PLACED = 3e-5
+PLACED_REPLICA_UNITS = 3e-5
 """Units of work per replica that is placed."""
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.4, 0.8, 1e9)
 """How much more than the average a replica may have, where the fewest bytes are asked for; the last one asks for nothing."""
 
 
-def answer_of(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
+def evaluated_answer(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
     """The answer of a heuristic: feasible if the evaluator says so, else none."""
     return deployment_answer(arrays, arrays.deployment(replicas), stopped, name)
 
@@ -101,7 +101,7 @@ def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int, free: Float
     near: Ints = np.unique([u for i in before for u, _, _ in placed[i]]).astype(np.int64)
     delay = compiled.delay[near][:, candidates].max(axis=0) if near.size else np.zeros(candidates.size)
     nodes = []
-    spend(PLACED * replicas)
+    spend(PLACED_REPLICA_UNITS * replicas)
     for _ in range(replicas):
         left = (free[candidates] - demand).min(axis=1, initial=np.inf)
         order = np.lexsort((-left, delay, left < -1e-9))
@@ -129,5 +129,5 @@ def sequential_starts(arrays: KeyedArrays, places: Deployment) -> list[Replicas]
 
 def best_answer(arrays: KeyedArrays, candidates: list[Replicas], name: str) -> Answer | None:
     """The feasible answer with the lowest objective, else the first; None without candidates."""
-    answers = [answer_of(arrays, replicas, "finished", name) for replicas in candidates]
+    answers = [evaluated_answer(arrays, replicas, "finished", name) for replicas in candidates]
     return min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective, default=None)

@@ -21,21 +21,21 @@ from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.splits import possible_replicas, range_fits
 
-RANGE = 1e-6
+RANGE_UNITS = 1e-6
 """Units of work per range that is made as long as possible."""
 
-NEW = -1
+ANY_NODE = -1
 """In place of a node: any will do."""
 
-HALVINGS = 40
+REPAIR_HALVINGS = 40
 """Halvings of the range of the largest share of a replica."""
 
-TARGETS = (0.8, 0.65, 0.95)
+TARGET_UTILISATIONS = (0.8, 0.65, 0.95)
 """Shares of what a replica serves that it is to use at most; which one is best depends on what latency and replicas weigh."""
 
 
-class Piece(NamedTuple):
-    """A replica without its final node: operator, the node that it would best stay on (or `NEW`), first task and end."""
+class RangePiece(NamedTuple):
+    """A replica without its final node: operator, the node that it would best stay on (or `ANY_NODE`), first task and end."""
 
     operator: int
     node: int
@@ -51,7 +51,7 @@ def repaired_starts(arrays: KeyedArrays) -> list[Replicas]:
     """For each target, what runs as little changed as it takes, and a deployment that is made from scratch."""
     present = present_start(arrays, arrays.problem.current)
     known: list[Replicas] = []
-    for target in TARGETS:
+    for target in TARGET_UTILISATIONS:
         for begin in (None,) if present is None else (present, None):
             if known and units_left() <= 0:
                 return known
@@ -71,7 +71,7 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
     target
         Share of what a replica serves that its load stays below where that can be had.
     """
-    pieces: list[Piece] = []
+    pieces: list[RangePiece] = []
     for index in range(len(arrays.tasks)):
         cut = _cut(arrays, index, None if present is None else present[index], target)
         if cut is None:
@@ -80,7 +80,7 @@ def repaired_start(arrays: KeyedArrays, present: Replicas | None, target: float)
     return _placed(arrays, pieces)
 
 
-def _cut(arrays: KeyedArrays, index: int, held: list[tuple[int, int, int]] | None, target: float) -> list[Piece] | None:
+def _cut(arrays: KeyedArrays, index: int, held: list[tuple[int, int, int]] | None, target: float) -> list[RangePiece] | None:
     """The replicas of one operator: those of now repaired, else equal shares of the load."""
     problem, operator = arrays.problem, arrays.operator(index)
     load = float(arrays.compiled.load[index])
@@ -92,7 +92,7 @@ def _cut(arrays: KeyedArrays, index: int, held: list[tuple[int, int, int]] | Non
         return range_fits(problem, operator, first, end, replicas) and problem.is_stable(operator, rate / target, replicas)
 
     if held is not None and operator.tasks is not None and problem.ranges == "free":
-        repaired = _repaired(arrays, index, [Piece(index, *replica) for replica in held], fits)
+        repaired = _repaired(arrays, index, [RangePiece(index, *replica) for replica in held], fits)
         if repaired is not None:
             return repaired
     number = _number(arrays, index, 0 if held is None else len(held), fits)
@@ -100,11 +100,11 @@ def _cut(arrays: KeyedArrays, index: int, held: list[tuple[int, int, int]] | Non
         return None
     if operator.tasks is None:
         nodes = [u for u, _, _ in held or ()][:number]
-        return [Piece(index, node, 0, 0) for node in [*nodes, *[NEW] * (number - len(nodes))]]
+        return [RangePiece(index, node, 0, 0) for node in [*nodes, *[ANY_NODE] * (number - len(nodes))]]
     ends = _balanced(arrays, index, number, fits) or boundaries(arrays, index, number)
     kept = np.diff(arrays.tasks[index].held_before[np.array(ends)], axis=0)
-    most = np.where(kept.max(axis=1) > 0, kept.argmax(axis=1), NEW)
-    return [Piece(index, int(node), a, b) for node, (a, b) in zip(most, pairwise(ends), strict=True)]
+    most = np.where(kept.max(axis=1) > 0, kept.argmax(axis=1), ANY_NODE)
+    return [RangePiece(index, int(node), a, b) for node, (a, b) in zip(most, pairwise(ends), strict=True)]
 
 
 def _number(arrays: KeyedArrays, index: int, present: int, fits: Fits) -> int | None:
@@ -124,7 +124,7 @@ def _balanced(arrays: KeyedArrays, index: int, replicas: int, fits: Fits) -> lis
     else:
         work = tasks.work_before.tolist()
         low, high = work[-1] / replicas, work[-1]
-        for _ in range(HALVINGS):
+        for _ in range(REPAIR_HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if _filled(work, middle, replicas) else (middle, high)
         ends = _filled(work, high, replicas) or [0, tasks.count]
@@ -133,7 +133,7 @@ def _balanced(arrays: KeyedArrays, index: int, replicas: int, fits: Fits) -> lis
 
 def _filled(work: list[float], limit: float, replicas: int) -> list[int] | None:
     """Boundaries of ranges of at most so much work, each as long as possible but for one task for each that follows."""
-    spend(RANGE * replicas)
+    spend(RANGE_UNITS * replicas)
     tasks, ends = len(work) - 1, [0]
     for left in range(replicas - 1, -1, -1):
         end = min(bisect_right(work, work[ends[-1]] + limit) - 1, tasks - left)
@@ -143,7 +143,7 @@ def _filled(work: list[float], limit: float, replicas: int) -> list[int] | None:
     return ends if ends[-1] == tasks else None
 
 
-def _repaired(arrays: KeyedArrays, index: int, pieces: list[Piece], fits: Fits) -> list[Piece] | None:
+def _repaired(arrays: KeyedArrays, index: int, pieces: list[RangePiece], fits: Fits) -> list[RangePiece] | None:
     """Ranges of now, the heaviest split until all fit, neighbours on a node merged before; None where that does not work out."""
     work, most = arrays.tasks[index].work_before, int(arrays.compiled.max_replicas[index])
     pieces = _merged(pieces, int(arrays.compiled.min_replicas[index]), fits)
@@ -161,13 +161,13 @@ def _repaired(arrays: KeyedArrays, index: int, pieces: list[Piece], fits: Fits) 
         middle = min(max(middle, first + 1), end - 1)
         state = arrays.tasks[index].held_before[:, node]
         light_first = state[middle] - state[first] < state[end] - state[middle]
-        nodes = (NEW, node) if light_first else (node, NEW)
-        pieces[k : k + 1] = [Piece(operator, nodes[0], first, middle), Piece(operator, nodes[1], middle, end)]
+        nodes = (ANY_NODE, node) if light_first else (node, ANY_NODE)
+        pieces[k : k + 1] = [RangePiece(operator, nodes[0], first, middle), RangePiece(operator, nodes[1], middle, end)]
 
 
-def _merged(pieces: list[Piece], least: int, fits: Fits) -> list[Piece]:
+def _merged(pieces: list[RangePiece], least: int, fits: Fits) -> list[RangePiece]:
     """Neighbouring ranges of a node joined, where a replica may hold both: nothing moves, and a replica less is paid."""
-    merged: list[Piece] = []
+    merged: list[RangePiece] = []
     number = len(pieces)
     for piece in pieces:
         last = merged[-1] if merged else None
@@ -179,34 +179,34 @@ def _merged(pieces: list[Piece], least: int, fits: Fits) -> list[Piece]:
     return merged
 
 
-def _placed(arrays: KeyedArrays, pieces: list[Piece]) -> Replicas:
+def _placed(arrays: KeyedArrays, pieces: list[RangePiece]) -> Replicas:
     """Nodes of all replicas: those with most state stay first, the others go to near nodes with room, then to the emptiest."""
     compiled = arrays.compiled
     free = compiled.capacity.copy()
-    node: dict[Piece, list[int]] = {}
+    node: dict[RangePiece, list[int]] = {}
     near = _near(arrays, pieces)
     for piece in sorted(pieces, key=lambda piece: -_state(arrays, piece, piece.node)):
         demand, here = compiled.demand[piece.operator], piece.node
         room = (free - demand >= -LIMIT_SLACK * compiled.capacity).all(axis=1) & compiled.candidate[piece.operator]
-        if here == NEW or not room[here]:
+        if here == ANY_NODE or not room[here]:
             here = _best_node(arrays, piece, room, near[piece.operator], (free - demand).min(axis=1, initial=np.inf))
         free[here] -= demand
         node[piece] = [*node.get(piece, []), here]
     return [_named(node, index) for index in range(len(arrays.tasks))]
 
 
-def _named(node: dict[Piece, list[int]], index: int) -> list[tuple[int, int, int]]:
+def _named(node: dict[RangePiece, list[int]], index: int) -> list[tuple[int, int, int]]:
     """Replicas of one operator in the order of their tasks, and of their nodes where there are none."""
     held = [(u, piece.first, piece.end) for piece, nodes in node.items() if piece.operator == index for u in nodes]
     return sorted(held, key=lambda replica: (replica[1], replica[2], replica[0]))
 
 
-def _near(arrays: KeyedArrays, pieces: list[Piece]) -> Floats:
+def _near(arrays: KeyedArrays, pieces: list[RangePiece]) -> Floats:
     """Longest delay between each node and those that run the neighbours of each operator now, shape (operators, nodes)."""
     compiled = arrays.compiled
     used: list[set[int]] = [set() for _ in arrays.tasks]
     for piece in pieces:
-        if piece.node != NEW:
+        if piece.node != ANY_NODE:
             used[piece.operator].add(piece.node)
     near = np.zeros(compiled.candidate.shape)
     for source, target in zip(compiled.stream_source.tolist(), compiled.stream_target.tolist(), strict=True):
@@ -217,15 +217,15 @@ def _near(arrays: KeyedArrays, pieces: list[Piece]) -> Floats:
     return near
 
 
-def _state(arrays: KeyedArrays, piece: Piece, node: int) -> float:
+def _state(arrays: KeyedArrays, piece: RangePiece, node: int) -> float:
     """Bytes of a piece that a node holds now."""
-    if node == NEW:
+    if node == ANY_NODE:
         return -1.0
     held = arrays.tasks[piece.operator].held_before
     return float(held[piece.end, node] - held[piece.first, node]) if arrays.tasks[piece.operator].count else 0.0
 
 
-def _best_node(arrays: KeyedArrays, piece: Piece, room: Bools, near: Floats, left: Floats) -> int:
+def _best_node(arrays: KeyedArrays, piece: RangePiece, room: Bools, near: Floats, left: Floats) -> int:
     """A node with room: the one that holds most of the state, then the nearest, then the emptiest; else the least overfull."""
     candidates = arrays.compiled.candidates(piece.operator)
     held = np.array([_state(arrays, piece, int(u)) for u in candidates])

@@ -20,7 +20,7 @@ from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STAMP
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
 """Kinds of changes: each has a node left and a node taken, MOVE also a number of replicas and SWAP the other operator."""
 
-FEW_NODES = 32
+MAX_LISTED_CANDIDATES = 32
 """Candidates up to which an operator looks at all of them; beyond, at those near its replicas and its neighbours'."""
 
 
@@ -40,11 +40,11 @@ def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i:
             listed = _list(m, listed, i, REPLICATE, 0, v, 1)
         for a in range(c.number[i] if free > 0 or overloaded else 0):
             u = c.hosts[i, a]
-            for part in range((1 if c.held[i, u] == 1 else 2) if u != v else 0):
-                q = 1 if part == 0 else c.held[i, u]
+            for part in range((1 if c.replicas[i, u] == 1 else 2) if u != v else 0):
+                q = 1 if part == 0 else c.replicas[i, u]
                 if free >= q or overloaded:
                     listed = _list(m, listed, i, MOVE, u, v, q)
-        if c.number[i] > 1 and (free >= c.degree[i] - c.held[i, v] or overloaded):
+        if c.number[i] > 1 and (free >= c.degree[i] - c.replicas[i, v] or overloaded):
             listed = _list(m, listed, i, MOVE_ALL, 0, v, 0)
     for a in range(c.number[i]):
         listed = _list_whole_node(t, c, m, listed, i, c.hosts[i, a])
@@ -66,7 +66,7 @@ def _list_targets(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, i: 
     """Nodes for operator i; their number. Those listed carry the latest stamp."""
     m.counters[STAMP] += 1
     count, start, end = 0, t.candidate_start[i], t.candidate_start[i + 1]
-    if end - start <= FEW_NODES or m.counters[OVERLOADED] > 0:
+    if end - start <= MAX_LISTED_CANDIDATES or m.counters[OVERLOADED] > 0:
         for k in range(start, end):
             count = _add_target(t, m, count, i, t.candidate_list[k])
         return count

@@ -12,13 +12,13 @@ from edrp.heuristics.placement.problem_arrays import grouped
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, variable
 from edrp.placement.compiled import Compiled
 
-NO_LINK = 1e9
+NO_LINK_DELAY = 1e9
 """Seconds that stand for a link that is not there, so that sums stay finite."""
 
-FEW_ZONES = 100
+MAX_ZONES = 100
 """Zones up to which delays are looked up zone by zone; beyond, the compiled table over pairs of nodes is used."""
 
-NOBODY, EVERYBODY = -1, -2
+NO_OPERATOR, ALL_OPERATORS = -1, -2
 """In place of an operator: none, or all that are on a node."""
 
 
@@ -63,7 +63,7 @@ def count_paths(compiled: Compiled) -> CountPaths:
     operators, zones = len(compiled.operators), len(zone_delay)
     return CountPaths(
         price=price,
-        span=price * float(zone_delay[zone_delay < NO_LINK].max(initial=0.0)) * int(steps.max(initial=0)),
+        span=price * float(zone_delay[zone_delay < NO_LINK_DELAY].max(initial=0.0)) * int(steps.max(initial=0)),
         zone=zone,
         zone_delay=zone_delay,
         source=source,
@@ -88,27 +88,27 @@ def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
         named = network.by_name[name].zone
         keys.append((named, name) if named is None or name in listed else named)
     zone = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    if len(numbers) > FEW_ZONES:
-        return np.arange(zone.size), np.where(np.isfinite(compiled.delay), compiled.delay, NO_LINK)
+    if len(numbers) > MAX_ZONES:
+        return np.arange(zone.size), np.where(np.isfinite(compiled.delay), compiled.delay, NO_LINK_DELAY)
     _, first = np.unique(zone, return_index=True)
     examples = [compiled.nodes[u] for u in first]
     between = np.array([[network.delay(u, v) for v in examples] for u in examples])
     if network.within_zone is not None:
         np.fill_diagonal(between, network.within_zone.delay)
-    return zone, np.where(np.isfinite(between), between, NO_LINK)
+    return zone, np.where(np.isfinite(between), between, NO_LINK_DELAY)
 
 
 @inlined
 def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> None:
     """The nodes of all operators with a change made (see `path_latency`), and no arrival there yet."""
     for a in range(c.degree.size):
-        moves, count = mover in (a, EVERYBODY), 0
+        moves, count = mover in (a, ALL_OPERATORS), 0
         for k in range(c.number[a]):
             u = c.hosts[a, k]
-            if not moves or u != s or (mover != EVERYBODY and c.held[a, u] > q):
+            if not moves or u != s or (mover != ALL_OPERATORS and c.replicas[a, u] > q):
                 p.hosts[a, count] = u
                 count += 1
-        if moves and c.held[a, d] == 0 and c.held[a, s] > 0:
+        if moves and c.replicas[a, d] == 0 and c.replicas[a, s] > 0:
             p.hosts[a, count] = d
             count += 1
         for k in range(count):
@@ -177,7 +177,7 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
     c
         The placement.
     mover, q, s, d
-        Operator of which q instances are taken to be on node d instead of s; `EVERYBODY` for all that s holds, `NOBODY`.
+        Operator of which q instances are taken to be on node d instead of s; `ALL_OPERATORS` for all that s holds, `NO_OPERATOR`.
     """
     _list_hosts(p, c, mover, q, s, d)
     longest = 0.0
@@ -189,7 +189,7 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
 @inlined
 def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
     """Seconds of the slowest path through instances, as it is."""
-    return path_latency(p, c, variable(NOBODY), variable(0), variable(0), variable(0))
+    return path_latency(p, c, variable(NO_OPERATOR), variable(0), variable(0), variable(0))
 
 
 class CountArrays(NamedTuple):
@@ -197,7 +197,7 @@ class CountArrays(NamedTuple):
 
     `pair` (operators, operators) is what the score gains by each pair of instances on one node, both directions
     together; on its diagonal, per ordered pair, what streams of an operator to itself gain. `neighbours[start[a]:...]` are
-    the operators that a exchanges tuples with, a itself not among them. `everything` is the score of all instances apart,
+    the operators that a exchanges tuples with, a itself not among them. `score_apart` is the score of all instances apart,
     and `node_price` what a node in use adds.
 
     Nodes of one class have the same capacity, the same candidates and, where latency weighs, the same delays: of those that
@@ -208,7 +208,7 @@ class CountArrays(NamedTuple):
     pair: Floats
     neighbours: Ints
     start: Ints
-    everything: float
+    score_apart: float
     demand: Floats
     capacity: Floats
     candidate: Bools
@@ -236,7 +236,7 @@ def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
         pair=pair,
         neighbours=neighbours,
         start=start,
-        everything=float(compiled.stream_rate.sum()),
+        score_apart=float(compiled.stream_rate.sum()),
         demand=compiled.demand,
         capacity=compiled.capacity,
         candidate=compiled.candidate,

@@ -14,13 +14,13 @@ from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, waiting
 
-PARTS = 64
+MIN_PARTS = 64
 """Minimum number of parts in which an operator's instances are placed, so that operators mix on a node."""
 
-WAITING_SHARE = 1e-3
+WAITING_WEIGHT = 1e-3
 """Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
 
-PENALTY = 10_000.0
+PAPER_VIOLATION_PENALTY = 10_000.0
 """Score of one violation (4.3.2)."""
 
 
@@ -73,8 +73,8 @@ def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int
     future = t.pair[a, a] * waiting(t, c, a)
     for j in range(t.start[a], t.start[a + 1]):
         future += t.pair[a, t.neighbours[j]] * waiting(t, c, t.neighbours[j])
-    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.counts.held[a, d] + WAITING_SHARE * future
-    log_weight = rule.power * np.log((worth + 1e-12 * t.everything) / share)
+    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.counts.replicas[a, d] + WAITING_WEIGHT * future
+    log_weight = rule.power * np.log((worth + 1e-12 * t.score_apart) / share)
     if rule.trail_power > 0 and c.total[d] > 0:
         log_weight += rule.trail_power * np.log(rule.trail_sum[a] / c.total[d])
     if rule.noise[0] > 0:
@@ -90,7 +90,7 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
     for a in range(operators):
         rule.trail_sum[a] = 0.0
         for b in range(operators):
-            rule.trail_sum[a] += c.counts.held[b, d] * rule.trail[a, b]
+            rule.trail_sum[a] += c.counts.replicas[b, d] * rule.trail[a, b]
     while True:
         best, max_weight = variable(-1), -np.inf
         for a in range(c.counts.degree.size):
@@ -101,7 +101,7 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
                 best, max_weight = a, log_weight
         if best < 0:
             return taken > 0
-        part = min(max(1, t.instances[best] // PARTS), waiting(t, c, best))
+        part = min(max(1, t.instances[best] // MIN_PARTS), waiting(t, c, best))
         q = fitting(t, c, best, d, part)
         put(t, c, best, d, q)
         taken += q
@@ -113,10 +113,10 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
 def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) -> int:
     """The empty node that can take most of the waiting instances, preferably in the zone of the previous one; -1 for none."""
     best, max_value = variable(-1), 0.0
-    for k in range(c.spare.size):
-        if c.spare[k] == 0 or rule.useless[k]:
+    for k in range(c.empty_number.size):
+        if c.empty_number[k] == 0 or rule.useless[k]:
             continue
-        d = c.empty[t.class_start[k] + c.spare[k] - 1]
+        d = c.empty[t.class_start[k] + c.empty_number[k] - 1]
         share, count = 1.0, 0.0
         for a in range(c.counts.degree.size):
             count += waiting(t, c, a) * t.candidate[a, d]
@@ -139,7 +139,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
     """Place the instances that find no room where they overload least."""
     for a in range(c.counts.degree.size):
         while waiting(t, c, a) > 0:
-            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), variable(-1), 0, np.inf
+            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // MIN_PARTS), variable(-1), 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
@@ -186,5 +186,5 @@ def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
 def empty_node(t: CountArrays, c: CountState, s: int) -> None:
     """Take every instance away from node s."""
     for a in range(c.counts.degree.size):
-        if c.counts.held[a, s] > 0:
-            put(t, c, a, s, -c.counts.held[a, s])
+        if c.counts.replicas[a, s] > 0:
+            put(t, c, a, s, -c.counts.replicas[a, s])

@@ -13,7 +13,7 @@ from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_ANT_SCORE
 from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.acceptance import KICKS, OBJECTIVE, OVERLOAD, VIOLATIONS, WORK, LocalSearchRun, better, near
 from edrp.heuristics.placement.search.count_arrays import CountArrays, CountPaths, latency_now
-from edrp.heuristics.placement.search.count_filling import PENALTY, FillingRule, empty_node, fill
+from edrp.heuristics.placement.search.count_filling import PAPER_VIOLATION_PENALTY, FillingRule, empty_node, fill
 from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score
 
@@ -23,10 +23,10 @@ BEST_CLOCK, HOME_CLOCK = range(2)
 MAX_EMPTIED = 3
 """Maximum number of nodes that a kick empties."""
 
-EXCHANGE, NODES = 0.25, 0.7
+EXCHANGE_KICKS, NODE_KICKS = 0.25, 0.7
 """Cumulated shares of the kicks that exchange what two unequal nodes run, and of those that empty nodes."""
 
-FRESH = 0.3
+EMPTY_NODE_SHARE = 0.3
 """Share of the kicks that fill an empty node first."""
 
 MAX_NOISE = 0.3
@@ -74,9 +74,9 @@ class CountSearch(NamedTuple):
 def _copy(c: CountState, held: np.ndarray, since: int) -> None:
     """Bring a copy of the counts up to date."""
     for s in range(c.total.size):
-        if c.changed[s] > since:
-            for a in range(c.counts.held.shape[0]):
-                held[a, s] = c.counts.held[a, s]
+        if c.last_changed[s] > since:
+            for a in range(c.counts.replicas.shape[0]):
+                held[a, s] = c.counts.replicas[a, s]
 
 
 @inner_loop
@@ -102,8 +102,8 @@ def _remove(t: CountArrays, c: CountState, a: int) -> None:
     """Take all instances of operator a away."""
     for k in range(c.counters[OPEN] - 1, -1, -1):  # from the end: an emptied node is replaced by the last one
         s = c.opened[k]
-        if c.counts.held[a, s] > 0:
-            put(t, c, a, s, -c.counts.held[a, s])
+        if c.counts.replicas[a, s] > 0:
+            put(t, c, a, s, -c.counts.replicas[a, s])
 
 
 @inner_loop
@@ -119,13 +119,13 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
             empty_node(t, c, c.opened[c.counters[OPEN] - 1])
         fill(t, c, search.rule, variable(-1))
         appraise(t, c, search.paths, search.memory)
-        total = search.memory.value[OBJECTIVE] + PENALTY * search.memory.value[VIOLATIONS]
+        total = search.memory.value[OBJECTIVE] + PAPER_VIOLATION_PENALTY * search.memory.value[VIOLATIONS]
         for k in range(c.counters[OPEN] if amount > 0 else 0):
             s = c.opened[k]
             for a in range(c.counts.degree.size):
-                share = amount / max(total, MIN_ANT_SCORE) * c.counts.held[a, s] / t.instances[a]
+                share = amount / max(total, MIN_ANT_SCORE) * c.counts.replicas[a, s] / t.instances[a]
                 for b in range(c.counts.degree.size if share > 0 else 0):
-                    fresh[a, b] += share * c.counts.held[b, s] / t.instances[b]
+                    fresh[a, b] += share * c.counts.replicas[b, s] / t.instances[b]
 
 
 @inlined
@@ -145,9 +145,9 @@ def accept(search: CountSearch, run: LocalSearchRun) -> None:
         _copy(c, memory.home, since)
     else:
         for s in range(c.total.size):
-            for a in range(c.counts.held.shape[0] if c.changed[s] > since else 0):
-                if c.counts.held[a, s] != memory.home[a, s]:
-                    put(t, c, a, s, memory.home[a, s] - c.counts.held[a, s])
+            for a in range(c.counts.replicas.shape[0] if c.last_changed[s] > since else 0):
+                if c.counts.replicas[a, s] != memory.home[a, s]:
+                    put(t, c, a, s, memory.home[a, s] - c.counts.replicas[a, s])
     memory.clocks[HOME_CLOCK] = c.counters[CLOCK]
 
 
@@ -155,7 +155,7 @@ def accept(search: CountSearch, run: LocalSearchRun) -> None:
 def _exchange(t: CountArrays, c: CountState, u: int, v: int) -> None:
     """Everything that may goes from node u to node v, and from v to u, whether there is room or not."""
     for a in range(c.counts.degree.size):
-        more = c.counts.held[a, u] - c.counts.held[a, v]
+        more = c.counts.replicas[a, u] - c.counts.replicas[a, v]
         if more != 0 and t.candidate[a, v if more > 0 else u]:
             for side in range(2):
                 put(t, c, a, v if side == 0 else u, more if side == 0 else -more)
@@ -170,12 +170,12 @@ def kick(search: CountSearch) -> None:
     t, c, rule = search.arrays, search.now, search.rule
     search.progress[WORK] += c.counts.degree.size * c.counters[OPEN]
     kind = uniform(rule.random)
-    if kind < EXCHANGE and c.counters[OPEN] > 0:
+    if kind < EXCHANGE_KICKS and c.counters[OPEN] > 0:
         u, v = c.opened[below(rule.random, c.counters[OPEN])], below(rule.random, c.total.size)
         if t.class_of[u] != t.class_of[v]:
             _exchange(t, c, u, v)
             return
-    if kind < NODES:
+    if kind < NODE_KICKS:
         for _ in range(1 + below(rule.random, MAX_EMPTIED)):
             if c.counters[OPEN] > 0:
                 empty_node(t, c, c.opened[below(rule.random, c.counters[OPEN])])
@@ -185,11 +185,11 @@ def kick(search: CountSearch) -> None:
             if step == 1 and t.start[a + 1] > t.start[a]:
                 a = t.neighbours[t.start[a] + below(rule.random, t.start[a + 1] - t.start[a])]
             _remove(t, c, a)
-    k = below(rule.random, c.spare.size)
-    fresh = uniform(rule.random) < FRESH and c.spare[k] > 0
+    k = below(rule.random, c.empty_number.size)
+    fresh = uniform(rule.random) < EMPTY_NODE_SHARE and c.empty_number[k] > 0
     rule.noise[0] = MAX_NOISE * uniform(rule.random)
     rule.first[0] = below(rule.random, c.counters[OPEN])
-    fill(t, c, rule, c.empty[t.class_start[k] + c.spare[k] - 1] if fresh else variable(-1))
+    fill(t, c, rule, c.empty[t.class_start[k] + c.empty_number[k] - 1] if fresh else variable(-1))
 
 
 @inner_loop

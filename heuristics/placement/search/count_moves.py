@@ -11,7 +11,7 @@ from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import COUNTED_LOAD_SLACK, MIN_MOVE_GAIN
 from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
-from edrp.heuristics.placement.search.count_arrays import EVERYBODY, NOBODY, CountArrays, CountPaths, path_latency
+from edrp.heuristics.placement.search.count_arrays import ALL_OPERATORS, NO_OPERATOR, CountArrays, CountPaths, path_latency
 from edrp.heuristics.placement.search.count_state import (
     BEGAN,
     CLOCK,
@@ -25,7 +25,7 @@ from edrp.heuristics.placement.search.count_state import (
     put,
 )
 
-STRAIN = 1e6
+OVERLOAD_WEIGHT = 1e6
 """Weight of overload relative to the score in the choice among trades that relieve it."""
 
 MIN_LATENCY_GAIN = 1e-5
@@ -70,7 +70,7 @@ def _latency_gain(c: CountState, p: CountPaths, mover: int, q: int, s: int, d: i
     """How much lower the score is by the latency when q instances of an operator, or all of s, go from s to d."""
     saved = 0.0
     for after in range(2):
-        seconds = path_latency(p, c.counts, mover if after == 1 else variable(NOBODY), q, s, d)
+        seconds = path_latency(p, c.counts, mover if after == 1 else variable(NO_OPERATOR), q, s, d)
         saved += -seconds if after == 1 else seconds
     return p.price * saved
 
@@ -88,22 +88,22 @@ def _target(t: CountArrays, c: CountState, k: int) -> int:
     if k < c.counters[OPEN]:
         return c.opened[k]
     k -= c.counters[OPEN]
-    return c.empty[t.class_start[k] + c.spare[k] - 1] if c.spare[k] > 0 else -1
+    return c.empty[t.class_start[k] + c.empty_number[k] - 1] if c.empty_number[k] > 0 else -1
 
 
 @inlined
 def _span(t: CountArrays, p: CountPaths) -> float:
     """Bound on the change of the score by latency, 0 where a climb ignores it."""
-    return p.span if p.span > MIN_LATENCY_GAIN * t.everything else 0.0
+    return p.span if p.span > MIN_LATENCY_GAIN * t.score_apart else 0.0
 
 
 @inlined
 def _list_recent(t: CountArrays, c: CountState, a: int) -> int:
     """List the places to go that have changed since operator a last looked; how many there are."""
     count = 0
-    for k in range(c.counters[OPEN] + c.spare.size):
+    for k in range(c.counters[OPEN] + c.empty_number.size):
         d = _target(t, c, k)
-        if d >= 0 and c.changed[d] > c.looked[a]:
+        if d >= 0 and c.last_changed[d] > c.last_compared[a]:
             c.recent[count] = d
             count += 1
     return count
@@ -119,22 +119,24 @@ def _move(
     """
     span = _span(t, p)
     best, number, fewer, less, max_value = variable(-1), variable(0), 0, 0.0, -span
-    held, everywhere = c.counts.held[a, s], c.changed[s] > c.looked[a]
+    held, everywhere = c.counts.replicas[a, s], c.last_changed[s] > c.last_compared[a]
     violations, _ = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK)
-    for k in range(c.counters[OPEN] + c.spare.size if everywhere else recent):
+    for k in range(c.counters[OPEN] + c.empty_number.size if everywhere else recent):
         d = _target(t, c, k) if everywhere else c.recent[k]
         if d < 0 or d == s:
             continue
         progress[WORK] += 1
         # A convex function of the number of instances: the most or a single one gains most.
-        hoped = max(gain(t.pair, c.counts.held, c.joined, a, s, d, held), gain(t.pair, c.counts.held, c.joined, a, s, d, 1))
+        hoped = max(
+            gain(t.pair, c.counts.replicas, c.joined, a, s, d, held), gain(t.pair, c.counts.replicas, c.joined, a, s, d, 1)
+        )
         if violations == 0 and hoped + t.node_price[s] <= max_value:
             continue
         q = fitting(t, c, a, d, held)
         if q == 0 and (violations == 0 or not t.candidate[a, d]):
             continue
         q = max(q, 1)  # where a node is overloaded, one instance may overload another node, if that is less
-        value = gain(t.pair, c.counts.held, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
+        value = gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
         relieved, lighter = 0, 0.0
         if violations > 0:
             relieved, lighter = _relief(t, c, a, a, s, d, q, 0)
@@ -148,7 +150,7 @@ def _move(
     if fewer == 0 and less <= MIN_MOVE_GAIN:
         if span > 0 and max_value <= span:
             max_value += _latency_gain(c, p, a, number, s, best)
-        if max_value <= MIN_MOVE_GAIN * t.everything:
+        if max_value <= MIN_MOVE_GAIN * t.score_apart:
             return False
     _transfer(t, c, a, s, best, number)
     return True
@@ -185,26 +187,32 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
     strained = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK)[0] > 0
-    max_gain = _span(t, p) + MIN_MOVE_GAIN * t.everything
+    max_gain = _span(t, p) + MIN_MOVE_GAIN * t.score_apart
     best, other, number, number_back = variable(-1), variable(-1), variable(0), variable(0)
-    everywhere = c.changed[s] > c.looked[a]
+    everywhere = c.last_changed[s] > c.last_compared[a]
     for k in range(c.counters[OPEN] if everywhere else recent):
         d = c.opened[k] if everywhere else c.recent[k]
         if d == s or c.total[d] == 0 or not t.candidate[a, d] or (c.joined[a, d] <= c.joined[a, s] and not strained):
             continue
-        for b in range(c.counts.held.shape[0]):
+        for b in range(c.counts.replicas.shape[0]):
             progress[WORK] += 1
-            if b == a or c.counts.held[b, d] == 0 or not t.candidate[b, s]:
+            if b == a or c.counts.replicas[b, d] == 0 or not t.candidate[b, s]:
                 continue
-            q, back = _counterpart(t.demand, t.capacity, c.counts.used, c.counts.held, a, b, s, d)
+            q, back = _counterpart(t.demand, t.capacity, c.counts.used, c.counts.replicas, a, b, s, d)
             if q == 0 and not strained:
                 continue
             q, back = (1, 1) if q == 0 else (q, back)
-            saved = gain(t.pair, c.counts.held, c.joined, a, s, d, q) + gain(t.pair, c.counts.held, c.joined, b, d, s, back)
+            saved = gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + gain(
+                t.pair, c.counts.replicas, c.joined, b, d, s, back
+            )
             saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
             if strained:
                 relieved, lighter = _relief(t, c, a, b, s, d, q, back)
-                saved += STRAIN * (relieved + lighter) if relieved > 0 or (relieved == 0 and lighter > MIN_MOVE_GAIN) else -np.inf
+                saved += (
+                    OVERLOAD_WEIGHT * (relieved + lighter)
+                    if relieved > 0 or (relieved == 0 and lighter > MIN_MOVE_GAIN)
+                    else -np.inf
+                )
             if saved > max_gain:
                 max_gain, best, other, number, number_back = saved, d, b, q, back
     if best < 0:
@@ -216,7 +224,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
 
 
 @inlined
-def _look(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, run: LocalSearchRun) -> bool:
+def _compare_moves(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, run: LocalSearchRun) -> bool:
     """Compare the changes of operator a that may have become better, and make those that are; whether all were."""
     if c.counters[TURN] == 0:
         c.counters[BEGAN] = c.counters[CLOCK]
@@ -226,14 +234,14 @@ def _look(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
             return False
         k = c.counters[TURN]
         s = c.opened[k]
-        while c.counts.held[a, s] > 0 and (
+        while c.counts.replicas[a, s] > 0 and (
             _move(t, c, p, progress, a, s, recent, run.overload_rule) or _swap(t, c, p, progress, a, s, recent)
         ):
             pass
         if k < c.counters[OPEN] and c.opened[k] == s:
             c.counters[TURN] += 1
     c.counters[TURN] = 0
-    c.looked[a] = c.counters[BEGAN]
+    c.last_compared[a] = c.counters[BEGAN]
     return True
 
 
@@ -242,8 +250,8 @@ def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
     for m in range(c.counts.used.shape[1]):
         if c.counts.used[s, m] + c.counts.used[d, m] > t.capacity[d, m] * (1 + COUNTED_LOAD_SLACK):
             return False
-    for a in range(c.counts.held.shape[0]):
-        if c.counts.held[a, s] > 0 and not t.candidate[a, d]:
+    for a in range(c.counts.replicas.shape[0]):
+        if c.counts.replicas[a, s] > 0 and not t.candidate[a, d]:
             return False
     return True
 
@@ -256,24 +264,24 @@ def _dissolve(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray
         s = c.opened[c.counters[SWEEP]]
         c.counters[SWEEP] += 1
         progress[WORK] += 1 + c.counters[OPEN] // 8
-        for k in range(c.counters[OPEN] + c.spare.size):
+        for k in range(c.counters[OPEN] + c.empty_number.size):
             d = _target(t, c, k)
-            if d < 0 or d == s or (c.changed[s] <= c.counters[SWEPT] and c.changed[d] <= c.counters[SWEPT]):
+            if d < 0 or d == s or (c.last_changed[s] <= c.counters[SWEPT] and c.last_changed[d] <= c.counters[SWEPT]):
                 continue
             if (c.total[d] == 0 and t.class_of[d] == t.class_of[s]) or not _takes_all(t, c, s, d):
                 continue
             value = t.node_price[s] - (t.node_price[d] if c.total[d] == 0 else 0.0)
-            for a in range(c.counts.held.shape[0]):
-                value += c.counts.held[a, s] * (c.joined[a, d] + 2.0 * c.counts.held[a, d] * t.pair[a, a])
-            if value + span <= MIN_MOVE_GAIN * t.everything:
+            for a in range(c.counts.replicas.shape[0]):
+                value += c.counts.replicas[a, s] * (c.joined[a, d] + 2.0 * c.counts.replicas[a, d] * t.pair[a, a])
+            if value + span <= MIN_MOVE_GAIN * t.score_apart:
                 continue
             if span > 0:
                 progress[WORK] += c.counters[OPEN] + p.source.size
-                value += _latency_gain(c, p, variable(EVERYBODY), variable(0), s, d)
-            if value > MIN_MOVE_GAIN * t.everything:
-                for a in range(c.counts.held.shape[0]):
-                    if c.counts.held[a, s] > 0:
-                        _transfer(t, c, a, s, d, c.counts.held[a, s])
+                value += _latency_gain(c, p, variable(ALL_OPERATORS), variable(0), s, d)
+            if value > MIN_MOVE_GAIN * t.score_apart:
+                for a in range(c.counts.replicas.shape[0]):
+                    if c.counts.replicas[a, s] > 0:
+                        _transfer(t, c, a, s, d, c.counts.replicas[a, s])
                 c.counters[SWEEP] = 0
                 return True
         if progress[WORK] >= work:
@@ -287,11 +295,11 @@ def climb_batches(t: CountArrays, c: CountState, p: CountPaths, progress: np.nda
     idle = 0
     while progress[WORK] < run.work:
         a, before = c.counters[CURSOR], c.counters[CLOCK]
-        if (c.looked[a] < before or c.counters[TURN] > 0) and not _look(t, c, p, progress, a, run):
+        if (c.last_compared[a] < before or c.counters[TURN] > 0) and not _compare_moves(t, c, p, progress, a, run):
             return False
         idle = idle + 1 if c.counters[CLOCK] == before else 0
-        c.counters[CURSOR] = (a + 1) % c.looked.size
-        if idle == c.looked.size:
+        c.counters[CURSOR] = (a + 1) % c.last_compared.size
+        if idle == c.last_compared.size:
             dissolved = _dissolve(t, c, p, progress, run.work)
             if not dissolved and c.counters[SWEEP] >= c.counters[OPEN]:
                 c.counters[SWEEP], c.counters[SWEPT] = 0, c.counters[CLOCK]

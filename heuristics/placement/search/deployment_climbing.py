@@ -24,11 +24,11 @@ from edrp.heuristics.placement.search.deployment_memory import (
     note_stray,
 )
 
-PERIOD = 250
+TOLERANCE_PERIOD = 250
 """Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against
 a constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round."""
 
-FIRST_TOLERANCE = 3.0
+INITIAL_TOLERANCE = 3.0
 """The tolerance at the beginning of a period, in units of the parameter; on average it is half of that."""
 
 
@@ -89,7 +89,7 @@ def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
 def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
     """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
     left = run.kicks - search.progress[KICKS] - 1
-    tolerance = run.tolerance * FIRST_TOLERANCE * (left % PERIOD) / PERIOD
+    tolerance = run.tolerance * INITIAL_TOLERANCE * (left % TOLERANCE_PERIOD) / TOLERANCE_PERIOD
     m = search.memory
     return_home(search.arrays, search.now.counts, m, near(m.value, m.best_value, tolerance))
 

@@ -11,12 +11,12 @@ from edrp.core.kernel_helpers import copy_matrix, copy_vector
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_metrics import measure
-from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState, refresh_all
+from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import strain
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
-CHANGES = 4_096
+MAX_CHANGES = 4_096
 """Maximum number of changes of one operator that are compared; on large networks, those listed last may be left out."""
 
 CURSOR, LISTED, CHOSEN, WAITING, STAMP, OVERLOADED, STRAYS, KICKED = range(8)
@@ -72,7 +72,7 @@ class DeploymentMemory(NamedTuple):
             best=np.zeros((operators, nodes), np.int64),
             home=np.zeros((operators, nodes), np.int64),
             counters=np.zeros(8, np.int64),
-            changes=np.zeros((CHANGES, 5), np.int64),
+            changes=np.zeros((MAX_CHANGES, 5), np.int64),
             changed=np.zeros(operators, np.int64),
             touched=np.zeros(operators, np.bool_),
             queue=np.zeros(operators, np.int64),
@@ -107,7 +107,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
         violations += broken
         overload += over
     for k in range(5 + t.shared.weights.size):
-        metric = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
+        metric = d.values[k] if k < 5 else d.values[FIRST_PEAK_VALUE + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
         objective += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * metric
         excess = metric - limit
@@ -131,7 +131,7 @@ def keep_best(d: DeploymentState, m: DeploymentMemory) -> None:
     """Remember the deployment under search if it is the best one met."""
     if better(m.value, m.best_value):
         copy_vector(m.value, m.best_value)
-        copy_matrix(d.counts.held, m.best)
+        copy_matrix(d.counts.replicas, m.best)
 
 
 @inlined
@@ -164,7 +164,7 @@ def note_stray(m: DeploymentMemory, i: int) -> None:
 def adopt(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, overload_rule: int) -> None:
     """Evaluate the deployment under search from scratch, make it the one to return to, and empty all lists."""
     refresh_all(t, d)
-    copy_matrix(d.counts.held, m.home)
+    copy_matrix(d.counts.replicas, m.home)
     for i in range(m.queued.size):
         m.queued[i] = False
         m.stray[i] = False

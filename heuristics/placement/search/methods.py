@@ -16,11 +16,11 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.deployment_starts import best_start, given_starts
 from edrp.heuristics.placement.filling import checked_answer, overloaded
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.search.change_lists import FEW_NODES
+from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.search.search_engine import SearchEngine, Value
+from edrp.heuristics.placement.search.search_engine import PlacementValue, SearchEngine
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
@@ -33,7 +33,7 @@ class SearchRun:
         self.options = options
         self.reported = np.inf
 
-    def drive(self, steps: Iterator[Value], units: float) -> StoppedBecause:
+    def drive(self, steps: Iterator[PlacementValue], units: float) -> StoppedBecause:
         """Take the steps of a search until it ends or its units of work are spent, and report feasible placements."""
         until = now() + units
         for value in steps:
@@ -146,7 +146,7 @@ class AntSystem(SearchMethod):
 
     def engine(self, compiled: Compiled) -> SearchEngine:
         """On few nodes, ants that draw a node for each replica, which are faster and feasible more often than those that fill."""
-        few = len(compiled.nodes) <= FEW_NODES and too_many_pairs(compiled) is None
+        few = len(compiled.nodes) <= MAX_LISTED_CANDIDATES and too_many_pairs(compiled) is None
         return DeploymentEngine(compiled) if few else make_engine(compiled)
 
     def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:

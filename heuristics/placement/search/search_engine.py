@@ -15,7 +15,7 @@ from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 
 
-class Value(NamedTuple):
+class PlacementValue(NamedTuple):
     """The quality of a placement; tuples compare as the repaired rule does.
 
     Attributes
@@ -26,7 +26,7 @@ class Value(NamedTuple):
 
     Examples
     --------
-    >>> Value(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
+    >>> PlacementValue(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
     True
     """
 
@@ -70,18 +70,18 @@ class SearchEngine(ABC):
         """Start from a given placement, or from the engine's own greedy one; either may break limits."""
 
     @abstractmethod
-    def climb(self, rule: Rule) -> Iterator[Value]:
+    def climb(self, rule: Rule) -> Iterator[PlacementValue]:
         """Climb from the best placement to a local optimum."""
 
     @abstractmethod
-    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Run iterated local search from the best placement: climb, accept, kick."""
 
     @abstractmethod
     def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
         """Begin an ant system; a given placement deposits the current placement's pheromone."""
 
-    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[PlacementValue]:
         """Run the ant system until nothing better has come for a number of iterations."""
         construct, end_iteration = self.begin_colony(parameters, seed)
         max_ants, idle = max(1, int(CHUNK_UNITS / self.ant_units)), 0
@@ -98,10 +98,10 @@ class SearchEngine(ABC):
             if idle == parameters.stagnation:
                 return
 
-    def value(self) -> Value:
+    def value(self) -> PlacementValue:
         """The value of the best placement met since `reset`."""
         violations, overload, objective = self.memory.best_value.tolist()
-        return Value(int(violations), overload, objective * self.scale)
+        return PlacementValue(int(violations), overload, objective * self.scale)
 
     def counts(self) -> Ints:
         """That placement as replicas per operator and node, shape (operators, nodes)."""
@@ -110,7 +110,9 @@ class SearchEngine(ABC):
     def _run(self, kicks: int, tolerance: float, overload_rule: int) -> LocalSearchRun:
         return LocalSearchRun(kicks, tolerance, overload_rule, max(1, int(CHUNK_UNITS / self.units)))
 
-    def _steps(self, iterate: Callable[[Any, LocalSearchRun], bool], search: Any, run: LocalSearchRun) -> Iterator[Value]:
+    def _steps(
+        self, iterate: Callable[[Any, LocalSearchRun], bool], search: Any, run: LocalSearchRun
+    ) -> Iterator[PlacementValue]:
         ended = False
         while not ended:
             ended = iterate(search, run)

@@ -18,7 +18,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.production import (
     BETWEEN_RACKS,
     CLUSTERS,
-    FILE,
+    TOPOLOGIES_FILE,
     ProductionTopology,
     instance_document,
     latency_aware_document,
@@ -45,7 +45,7 @@ def read_problem(**components: dict[str, Any]) -> EdrpProblem:
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
     def written(*topologies: dict[str, Any]) -> Path:
-        (tmp_path / FILE).write_text(json.dumps(topologies))
+        (tmp_path / TOPOLOGIES_FILE).write_text(json.dumps(topologies))
         return tmp_path
 
     return written

@@ -59,7 +59,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
         engine = searched(random_problem(seed, **SMALL), draw, steps, patch)
     if engine is None:
         return
-    now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.held)
+    now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
     refresh_all_alone(engine.arrays, fresh)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
     for name in ("own", "pairs"):
