@@ -7,7 +7,7 @@ MAX_NAMED_FAULTS = 5
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:
-    """The first few notes, and how many more there are.
+    """Shorten notes to the first few and the number of further ones.
 
     >>> shortened("abcdefg")
     ('a', 'b', 'c', 'd', 'e', 'and 2 more')
@@ -17,7 +17,7 @@ def shortened(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def listed(broken: Sequence[str]) -> str:
-    """The first few broken limits in one line.
+    """Join the first few broken limits in one line.
 
     >>> listed(["cost", "downtime"])
     'cost; downtime'

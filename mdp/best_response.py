@@ -97,13 +97,13 @@ def response_work(targets: float) -> float:
     return RESPONSE_UNITS + COMPARED_PARTITION_UNITS * targets
 
 
-def chunk_length(work: float, most: int) -> int:
+def chunk_length(work: float, limit: int) -> int:
     """Partitions that a thread answers at once where each takes so many units of work.
 
     >>> chunk_length(1e-4, 4096), chunk_length(1e-9, 4096), chunk_length(1.0, 4096)
     (200, 4096, 64)
     """
-    return max(64, min(most, int(THREAD_UNITS / work)))
+    return max(64, min(limit, int(THREAD_UNITS / work)))
 
 
 def colexicographic(partitions: Partitions) -> Ints:

@@ -89,8 +89,8 @@ class OldNodes(NamedTuple):
         """
         array = np.asarray(intervals, dtype=np.int64).reshape(-1, 2)
         empty = array[:, 0] == array[:, 1]
-        held = np.flatnonzero(~empty)
-        order = held[np.argsort(array[held, 0], kind="stable")]
+        used = np.flatnonzero(~empty)
+        order = used[np.argsort(array[used, 0], kind="stable")]
         boundaries = np.concatenate([array[order, 0], array[order[-1:], 1]])
         return cls(boundaries, order.astype(np.int64), np.flatnonzero(empty).astype(np.int64))
 
@@ -148,10 +148,10 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
         last[k + 1] = reach[last[k]]
     for k in range(nodes - 1, -1, -1):
         first[k] = np.searchsorted(reach, first[k + 1], side="left")
-    held = np.arange(nodes + 1)
+    min_tasks = np.arange(nodes + 1)
     if allow_empty:
-        return Layers(np.maximum(first, np.minimum(held, tasks)), last, reach)
-    return Layers(np.maximum(first, held), np.minimum(last, tasks - held[::-1]), reach)
+        return Layers(np.maximum(first, np.minimum(min_tasks, tasks)), last, reach)
+    return Layers(np.maximum(first, min_tasks), np.minimum(last, tasks - min_tasks[::-1]), reach)
 
 
 def paths_to_end(graph: Layers) -> list[list[int]]:
@@ -275,8 +275,8 @@ def sample_partitions(
         before = np.concatenate([[0.0], np.cumsum([float(ways >> shift) for ways in counts[k + 1]])])
         begin = rows[:, k].astype(np.int64)
         offset = graph.first[k + 1]
-        least = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset
-        greatest = np.where(begin == tasks, tasks, np.minimum(graph.reach[begin], graph.last[k + 1])) - offset
-        target = before[least] + generator.random(size) * (before[greatest + 1] - before[least])
-        rows[:, k + 1] = np.clip(np.searchsorted(before, target, side="right") - 1, least, greatest) + offset
+        low = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset
+        high = np.where(begin == tasks, tasks, np.minimum(graph.reach[begin], graph.last[k + 1])) - offset
+        target = before[low] + generator.random(size) * (before[high + 1] - before[low])
+        rows[:, k + 1] = np.clip(np.searchsorted(before, target, side="right") - 1, low, high) + offset
     return rows

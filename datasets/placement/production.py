@@ -157,14 +157,14 @@ def _application(topology: ProductionTopology) -> dict[str, Any]:
     """Operators with instances and streams with rates; where an input names no component, no rate is known."""
     components = topology.components
     pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
-    known = {source for source, _ in pairs} <= set(components)
-    rates = assumed_rates(components) if known else dict.fromkeys(pairs)
+    all_named = {source for source, _ in pairs} <= set(components)
+    rates = assumed_rates(components) if all_named else dict.fromkeys(pairs)
     operators = [
         {
             "name": name,
             "resources": _needs(topology, component),
             "instances": component.executors,
-            "external_rate": component.executors * SPOUT_RATE if known and component.kind == "spout" else 0.0,
+            "external_rate": component.executors * SPOUT_RATE if all_named and component.kind == "spout" else 0.0,
         }
         for name, component in components.items()
     ]

@@ -73,11 +73,11 @@ def network_document(hosts: Iterable[EqualHosts]) -> dict[str, Any]:
     >>> [(node["name"], node["resources"]["cpu"]) for node in document["nodes"]]
     [('r1h000', 4.0), ('r1h001', 4.0), ('r1h002', 8.0)]
     """
-    taken: Counter[str] = Counter()
+    hosts_of_rack: Counter[str] = Counter()
     nodes: list[dict[str, Any]] = []
-    for equal in hosts:
-        free = {"cpu": equal.cpu_percent / 100, "memory": equal.memory_mb * MEBIBYTE}
-        numbers = range(taken[equal.rack], taken[equal.rack] + equal.number)
-        taken[equal.rack] += equal.number
-        nodes += [{"name": f"{equal.rack}h{number:03d}", "zone": equal.rack, "resources": free} for number in numbers]
+    for group in hosts:
+        free = {"cpu": group.cpu_percent / 100, "memory": group.memory_mb * MEBIBYTE}
+        numbers = range(hosts_of_rack[group.rack], hosts_of_rack[group.rack] + group.number)
+        hosts_of_rack[group.rack] += group.number
+        nodes += [{"name": f"{group.rack}h{number:03d}", "zone": group.rack, "resources": free} for number in numbers]
     return {"nodes": nodes, "within_zone": {"delay": WITHIN_RACK_DELAY}, "between_zones": {"delay": BETWEEN_RACKS_DELAY}}

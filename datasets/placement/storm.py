@@ -140,11 +140,11 @@ def measured_latency(operator: str, rates: Floats) -> Floats:
     """
     burst = RANK_UPDATES if operator == "partialRank" else 1.0
     service = edrp_parameters.SERVICE_RATE[operator] / burst
-    held = np.arange((RANK_BUFFER if operator == "partialRank" else BUFFER) + 1)
-    share = (rates[:, None] / service) ** held
+    queue_lengths = np.arange((RANK_BUFFER if operator == "partialRank" else BUFFER) + 1)
+    share = (rates[:, None] / service) ** queue_lengths
     share /= share.sum(axis=1, keepdims=True)
     admitted = service * (1 - share[:, 0])
-    return np.asarray((share * held).sum(axis=1) / admitted)
+    return np.asarray((share * queue_lengths).sum(axis=1) / admitted)
 
 
 @cache

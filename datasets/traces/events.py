@@ -93,7 +93,7 @@ def _summed_up(
     tell("work by task")
     window = first + intervals - int(np.ceil(settings.window / settings.interval))
     by_task = _dense(task_loads(loads, window), "task", settings.tasks)
-    kept = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
+    kept_loads = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
     keys = None
     if settings.state == "keys":
         tell("distinct keys by task")
@@ -111,7 +111,7 @@ def _summed_up(
         keys=keys,
         transitions=transitions,
         malformed=malformed,
-        loads=kept,
+        loads=kept_loads,
     )
 
 
@@ -185,10 +185,10 @@ def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: i
 def _transitions(table: DataFrame) -> TransitionCounts:
     frame: Any = table.toPandas()
     source, target = frame["source"].to_numpy(np.int64), frame["target"].to_numpy(np.int64)
-    known = np.union1d(source, target)
-    counts = np.zeros((known.size, known.size), np.int64)
-    counts[np.searchsorted(known, source), np.searchsorted(known, target)] = frame["count"].to_numpy(np.int64)
-    return TransitionCounts(tuple(int(count) for count in known), counts)
+    node_counts = np.union1d(source, target)
+    counts = np.zeros((node_counts.size, node_counts.size), np.int64)
+    counts[np.searchsorted(node_counts, source), np.searchsorted(node_counts, target)] = frame["count"].to_numpy(np.int64)
+    return TransitionCounts(tuple(int(count) for count in node_counts), counts)
 
 
 def _state_of_window(settings: TraceSettings, by_task: IntervalSums) -> Floats:

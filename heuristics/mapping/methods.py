@@ -25,7 +25,7 @@ Messages = Annotated[int, Field(ge=1, le=100_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class ProcessMapParameters:
-    """`max_messages`: after so many map messages no further one is sent, and nothing is proven."""
+    """Parameters of "process-map"; `max_messages`: map messages after which no further one is sent, and nothing is proven."""
 
     max_messages: Messages = 1_000_000
 
@@ -46,7 +46,7 @@ class LeastCostParameters:
 
 @dataclass(frozen=True, slots=True)
 class AnnealedParameters:
-    """`cooling`: a map that is no better than others passes with probability exp(-cooling (prefix + 1))."""
+    """Parameters; `cooling`: a map no better than others passes with probability exp(-cooling (prefix + 1))."""
 
     cooling: Annotated[float, Field(ge=0)] = 0.5
     max_messages: Messages = 1_000_000
@@ -54,14 +54,14 @@ class AnnealedParameters:
 
 @dataclass(frozen=True, slots=True)
 class RandomNeighbourParameters:
-    """`neighbours`: to how many, drawn at random, a map is sent. From 2 on, only `max_messages` keeps maps from multiplying."""
+    """Parameters; `neighbours`: number of random neighbours that get a map; above 1, maps multiply up to `max_messages`."""
 
     neighbours: Annotated[int, Field(ge=1, le=64)] = 1
     max_messages: Messages = 1_000_000
 
 
 class MappingProtocol(Method):
-    """A way to prune the maps that servers send on, as a method.
+    """Base of the mapping protocol's methods, which differ in how servers prune the maps that they send on.
 
     The delivery server tries the maps that reach it in the order of the cost and takes the first that the network can carry.
     All servers' agents run in this process as one compiled program; `Answer.size` has the messages that they would exchange.
@@ -119,7 +119,7 @@ class ProcessMap(MappingProtocol):
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Return complete maps by their objective alone, exactly."""
-        return (result.unrolled(found) for found in result.by_objective)
+        return (result.unrolled(number) for number in result.by_objective)
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
         """Add the proof where every message was sent and handled."""
@@ -159,4 +159,4 @@ class RandomNeighbor(MappingProtocol):
 
 
 METHODS = (ProcessMap(), LeastCostMap(), AnnealedLeastCostMap(), RandomNeighbor())
-"""For the registry."""
+"""Methods for problems of kind `mapping`."""

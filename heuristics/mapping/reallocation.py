@@ -29,7 +29,7 @@ class FreeArcs(NamedTuple):
 
 
 class RouteProbe(NamedTuple):
-    """Arrays for a search among n servers.
+    """Working arrays of a breadth-first search among n servers.
 
     `out` and `into` (n,) are at least the max_links that one arc out of or into each server has free. `seen` (n,) holds the
     number of the last search that came by, `depth` and `by` (n,) at which distance and over which arc it came first, and
@@ -142,7 +142,7 @@ def _take(
 
 @inlined
 def _note_free(arcs: FreeArcs, probe: RouteProbe, arc: int) -> None:
-    """Remember that so much is free on an arc."""
+    """Raise the bounds of an arc's servers by the bandwidth that is free on it."""
     probe.out[arcs.source[arc]] = max(probe.out[arcs.source[arc]], arcs.free[arc])
     probe.into[arcs.target[arc]] = max(probe.into[arcs.target[arc]], arcs.free[arc])
 

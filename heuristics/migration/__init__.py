@@ -1,4 +1,4 @@
-"""Rules for changing the number of nodes that are in use today: what migrations of least state have to beat."""
+"""Rules for changing the number of nodes that systems use today, as baselines of migrations of least state."""
 
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing

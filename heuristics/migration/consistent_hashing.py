@@ -52,7 +52,7 @@ def new_point(node: int, tasks: int, seed: int = 0) -> int:
 
 
 def _old_points(intervals: tuple[Interval, ...]) -> list[tuple[int, int]]:
-    """Point of each old node, with its number, along the ring; one that holds nothing stands with the node before it."""
+    """Points of the old nodes along the ring, with their numbers; an empty node shares the point of the one before it."""
     points = []
     reached = 0
     for (_, end), node in sorted((interval, node) for node, interval in enumerate(intervals)):
@@ -63,7 +63,7 @@ def _old_points(intervals: tuple[Interval, ...]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHashing:
-    """Every node stands at several places of a ring, every task goes to the node that follows it.
+    """Puts every node at several points of a ring; every task goes to the next node on it.
 
     Adding a node takes tasks from all others and moves nothing else; removing one (the newest) spreads its
     tasks among the others. Neither work nor state is looked at.
@@ -88,23 +88,23 @@ class ConsistentHashing:
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
-        places, owners = self._ring(nodes)
-        return owners[np.searchsorted(places, _hashes(np.arange(work.size), self.seed, 1)) % places.size]
+        points, owners = self._ring(nodes)
+        return owners[np.searchsorted(points, _hashes(np.arange(work.size), self.seed, 1)) % points.size]
 
     def __call__(self, change: NodeCountChange) -> Reassignment:
-        """The ring with another number of nodes; where the tasks were before plays no part."""
+        """Assign the tasks by the ring of the new number of nodes; their old nodes play no part."""
         return Reassignment(self.initial(change.work, change.nodes_after), newest_leave(change.nodes_before, change.nodes_after))
 
     def _ring(self, nodes: int) -> tuple[UInts, Ints]:
         owners = np.repeat(np.arange(nodes), self.virtual_nodes)
         copies = np.tile(np.arange(self.virtual_nodes), nodes)
-        places = _hashes((owners << 32) + copies, self.seed, 2)
-        order = np.argsort(places, kind="stable")
-        return places[order], owners[order]
+        points = _hashes((owners << 32) + copies, self.seed, 2)
+        order = np.argsort(points, kind="stable")
+        return points[order], owners[order]
 
 
 class Expectation(NamedTuple):
-    """Over the hash functions.
+    """Expected cost of consistent hashing over random hash functions.
 
     Attributes
     ----------

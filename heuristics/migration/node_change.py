@@ -13,12 +13,12 @@ from edrp.core.arrays import Floats, Ints
 from edrp.migration.intervals import load_limit
 
 NEW_NODE = -1
-"""In place of the old number of a node that is new."""
+"""Value that stands for the old number of a new node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeCountChange:
-    """One change of the number of nodes.
+    """A change of the number of nodes: the old assignment and the limits of the new one.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class NodeCountChange:
 
     @property
     def limit(self) -> float:
-        """Most work that a node may hold afterwards."""
+        """Maximum work that a node may hold after the change."""
         return load_limit(float(self.work.sum()), self.nodes_after, self.tolerance)
 
 
 class Reassignment(NamedTuple):
-    """Answer of a rule.
+    """The assignment that a rule answers with.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class ReassignmentRule(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in tables."""
+        """Name of the rule in tables."""
 
     def initial(self, work: Floats, nodes: int) -> Ints:
-        """Node of each task, shape (m,), when the rule begins with so many nodes."""
+        """Node of each task before any change, shape (m,), as the rule would assign them."""
 
     def __call__(self, change: NodeCountChange) -> Reassignment:
-        """Where the tasks go."""
+        """Assign the tasks to the new number of nodes."""
 
 
 class ReassignmentOutcome(NamedTuple):

@@ -11,7 +11,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, newest_leave
 
 UNASSIGNED = -1
-"""In place of a node: its own node has given the task up."""
+"""Value that stands for the node of a task that its old node has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ class Sticky:
         return np.arange(work.size) * nodes // work.size
 
     def __call__(self, change: NodeCountChange) -> Reassignment:
-        """Keep, give up, fill."""
+        """Keep tasks up to the share of each node, and fill the nodes that have too few."""
         tasks, nodes = change.work.size, change.nodes_after
-        kept = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
-        held = np.bincount(kept[kept != UNASSIGNED], minlength=nodes)
+        assignment = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
+        counts = np.bincount(assignment[assignment != UNASSIGNED], minlength=nodes)
         share = np.full(nodes, tasks // nodes)
-        share[np.argsort(-held, kind="stable")[: tasks % nodes]] += 1
-        for node in np.flatnonzero(held > share):
-            kept[np.flatnonzero(kept == node)[share[node] :]] = UNASSIGNED
-        missing = share - np.minimum(held, share)
-        kept[kept == UNASSIGNED] = np.repeat(np.arange(nodes), missing)
-        return Reassignment(kept, newest_leave(change.nodes_before, nodes))
+        share[np.argsort(-counts, kind="stable")[: tasks % nodes]] += 1
+        for node in np.flatnonzero(counts > share):
+            assignment[np.flatnonzero(assignment == node)[share[node] :]] = UNASSIGNED
+        missing = share - np.minimum(counts, share)
+        assignment[assignment == UNASSIGNED] = np.repeat(np.arange(nodes), missing)
+        return Reassignment(assignment, newest_leave(change.nodes_before, nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,29 @@ class StickyByWork:
         return _to_the_least_loaded(np.full(work.size, UNASSIGNED), work, nodes)
 
     def __call__(self, change: NodeCountChange) -> Reassignment:
-        """Keep, give up, hand out."""
+        """Keep tasks up to the load limit, and give the rest to the least loaded nodes."""
         nodes, work = change.nodes_after, change.work
-        kept = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
+        assignment = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(work > 0, change.state_size / work, np.inf)
-        load = np.bincount(kept[kept != UNASSIGNED], work[kept != UNASSIGNED], minlength=nodes)
+        load = np.bincount(assignment[assignment != UNASSIGNED], work[assignment != UNASSIGNED], minlength=nodes)
         for node in np.flatnonzero(load > change.limit):
-            own = np.flatnonzero(kept == node)
-            own = own[np.argsort(worth[own], kind="stable")]
-            left = load[node] - np.cumsum(work[own])
-            kept[own[: int(np.argmax(left <= change.limit)) + 1]] = UNASSIGNED
-        return Reassignment(_to_the_least_loaded(kept, work, nodes), newest_leave(change.nodes_before, nodes))
+            tasks = np.flatnonzero(assignment == node)
+            tasks = tasks[np.argsort(worth[tasks], kind="stable")]
+            remaining_work = load[node] - np.cumsum(work[tasks])
+            assignment[tasks[: int(np.argmax(remaining_work <= change.limit)) + 1]] = UNASSIGNED
+        return Reassignment(_to_the_least_loaded(assignment, work, nodes), newest_leave(change.nodes_before, nodes))
 
 
-def _to_the_least_loaded(kept: Ints, work: Floats, nodes: int) -> Ints:
-    """Free tasks, heaviest first, each to the node with the least work (the longest-processing-time rule)."""
-    owner = kept.copy()
-    load = np.bincount(kept[kept != UNASSIGNED], work[kept != UNASSIGNED], minlength=nodes)
+def _to_the_least_loaded(assignment: Ints, work: Floats, nodes: int) -> Ints:
+    """Assign free tasks, heaviest first, each to the least loaded node (longest-processing-time rule)."""
+    owner = assignment.copy()
+    load = np.bincount(assignment[assignment != UNASSIGNED], work[assignment != UNASSIGNED], minlength=nodes)
     queue = list(zip(load.tolist(), range(nodes), strict=True))
     heapify(queue)
-    free = np.flatnonzero(kept == UNASSIGNED)
+    free = np.flatnonzero(assignment == UNASSIGNED)
     for task in free[np.argsort(-work[free], kind="stable")]:
-        least, node = queue[0]
+        smallest_load, node = queue[0]
         owner[task] = node
-        heapreplace(queue, (least + float(work[task]), node))
+        heapreplace(queue, (smallest_load + float(work[task]), node))
     return owner

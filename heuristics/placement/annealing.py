@@ -19,7 +19,7 @@ from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICA
 from edrp.heuristics.placement.deployment_metrics import BROKEN_VALUE, energy
 from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
-from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,
     PlacementArrays,
@@ -152,11 +152,11 @@ def anneal(
             before = _planned_excess(t, d, changes)
             perform(t, d, changes)
             more = _planned_excess(t, d, changes) - before
-        left = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
-        new = energy(t, d, left) if more <= EQUAL_VIOLATIONS else np.inf
+        new_overload = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
+        new = energy(t, d, new_overload) if more <= EQUAL_VIOLATIONS else np.inf
         stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
         if stays:
-            value, overload = new, left
+            value, overload = new, new_overload
             _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
         else:
             transfer(t, d, changes, True)
@@ -244,11 +244,11 @@ class AnnealingRun:
         """Anneal from a deployment; whether all steps were taken."""
         state = DeploymentState.from_matrix(self.arrays, counts)
         chunk = max(1, int(CHUNK_UNITS / self.units))
-        for done in range(0, max(1, steps), chunk):
+        for steps_done in range(0, max(1, steps), chunk):
             if steps > 0 and self.options.remaining <= 0:
                 return False
-            number = min(chunk, steps - done)
-            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**done, cooling)
+            number = min(chunk, steps - steps_done)
+            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**steps_done, cooling)
             budget.spend((1 + number) * self.units)
             if self.options.progress is not None and self.best.energy[0] < INFEASIBLE_ENERGY:
                 self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
@@ -267,7 +267,7 @@ class Annealing(Method):
         """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         starts = [first_fit(compiled), *given_starts(compiled, options)]
         try:

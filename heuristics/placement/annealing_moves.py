@@ -195,11 +195,11 @@ def plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool
     """Everything that may goes from node u to node v, and with `back` from v to u; the number of parts."""
     parts = 0
     for i in range(d.counts.degree.size):
-        there, here = d.counts.replicas[i, u], d.counts.replicas[i, v] if back else 0
-        if there > here and t.candidate[i, v]:
-            plan(d, parts, i, u, v, there - here)
+        replicas_on_u, replicas_on_v = d.counts.replicas[i, u], d.counts.replicas[i, v] if back else 0
+        if replicas_on_u > replicas_on_v and t.candidate[i, v]:
+            plan(d, parts, i, u, v, replicas_on_u - replicas_on_v)
             parts += 1
-        elif here > there and t.candidate[i, u]:
-            plan(d, parts, i, v, u, here - there)
+        elif replicas_on_v > replicas_on_u and t.candidate[i, u]:
+            plan(d, parts, i, v, u, replicas_on_v - replicas_on_u)
             parts += 1
     return parts

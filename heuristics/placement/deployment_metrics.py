@@ -70,10 +70,10 @@ def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
 
 
 @inlined
-def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
+def _count_once(counted: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
     """The loss of (u, v) when it is met first; with `clear` only the mark is removed."""
-    first = not seen[u, v]
-    seen[u, v] = clear == 0
+    first = not counted[u, v]
+    counted[u, v] = clear == 0
     return loss if first and clear == 0 else 0.0
 
 
@@ -119,8 +119,8 @@ def _add_stream(t: PlacementArrays, c: ReplicaCounts, demand: Floats, e: int) ->
     use, i, j = t.shared, t.source[e], t.target[e]
     for a in range(c.number[i]):
         u = c.hosts[i, a]
-        here, near = c.replicas[i, u], c.replicas[j, u]
-        away = float(max(0, here - near)) if use.one_to_one[e] else here * (1.0 - near / c.degree[j])
+        senders, receivers = c.replicas[i, u], c.replicas[j, u]
+        away = float(max(0, senders - receivers)) if use.one_to_one[e] else senders * (1.0 - receivers / c.degree[j])
         for k in range(demand.shape[1]):
             demand[u, k] += use.stream_use[e, k] * away / c.degree[i]
 

@@ -10,7 +10,7 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
-from edrp.heuristics.placement.filling import Filling, checked_answer, filled, least_stable, stable_degrees
+from edrp.heuristics.placement.filling import Filling, checked_answer, first_fit_shares, least_stable, stable_degrees
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 
@@ -40,8 +40,8 @@ def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
     >>> given_starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
     []
     """
-    given = [start for start in (options.start, compiled.problem.current) if start is not None]
-    return [counts for counts in (_allowed(compiled, deployment) for deployment in given) if counts is not None]
+    deployments = [start for start in (options.start, compiled.problem.current) if start is not None]
+    return [counts for counts in (_allowed(compiled, deployment) for deployment in deployments) if counts is not None]
 
 
 def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
@@ -97,7 +97,7 @@ def _fill(compiled: Compiled, order: Callable[[int, Ints], Ints]) -> Ints:
     filling = Filling.of(compiled)
     for i, replicas in enumerate(least_stable(compiled).tolist()):
         nodes, demand = order(i, filling.counts), compiled.demand[i]
-        filling.add(i, nodes, filled(filling.room(i, nodes), replicas), replicas)
+        filling.add(i, nodes, first_fit_shares(filling.room(i, nodes), replicas), replicas)
         for _ in range(replicas - int(filling.counts[i].sum())):
             node = int(nodes[np.argmax((filling.free[nodes] - demand).min(axis=1, initial=np.inf))])
             filling.counts[i, node] += 1

@@ -108,7 +108,7 @@ def _pair_time(t: PlacementArrays, i: int, u: int, v: int, n: PairCounts) -> flo
 @inlined
 def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
     """Recompute operator i's latency, which is that of its slowest replica, downtime and moved replicas."""
-    c, old, kept, slowest = d.counts, 0, 0, np.inf
+    c, old_replicas, unmoved, slowest = d.counts, 0, 0, np.inf
     if t.latency[i, c.degree[i]] > 0:
         for a in range(c.number[i]):
             slowest = min(slowest, t.speedup[c.hosts[i, a]])
@@ -116,15 +116,17 @@ def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
     if not t.has_current:
         return
     for u in range(t.current.shape[1]):
-        old += t.current[i, u]
-        kept += min(t.current[i, u], c.replicas[i, u])
-    moved = max(c.degree[i], old) - kept
+        old_replicas += t.current[i, u]
+        unmoved += min(t.current[i, u], c.replicas[i, u])
+    moved = max(c.degree[i], old_replicas) - unmoved
     longest = 0.0
     for u in range(t.current.shape[1] if moved > 0 else 0):
         for b in range(c.number[i] if t.current[i, u] > 0 else 0):
             v = c.hosts[i, b]
             if v != u:
-                numbers = PairCounts(t.current[i, u], c.replicas[i, u], t.current[i, v], c.replicas[i, v], old, c.degree[i])
+                numbers = PairCounts(
+                    t.current[i, u], c.replicas[i, u], t.current[i, v], c.replicas[i, v], old_replicas, c.degree[i]
+                )
                 longest = max(longest, _pair_time(t, i, u, v, numbers))
     d.per_operator[i, 1] = t.synchronisation_time + longest if moved > 0 else 0.0
     d.per_operator[i, 2] = moved
@@ -198,7 +200,7 @@ def _add_up(t: PlacementArrays, d: DeploymentState, i: int, u: int, v: int, q: i
 
 
 @inlined
-def _longest(t: PlacementArrays, c: ReplicaCounts, e: int, known: float) -> float:
+def _longest(t: PlacementArrays, c: ReplicaCounts, e: int, bound: float) -> float:
     """Longest delay between the nodes of stream e's ends; the walk ends where `known`, an upper bound, is met."""
     i, j = t.source[e], t.target[e]
     longest = 0.0
@@ -206,7 +208,7 @@ def _longest(t: PlacementArrays, c: ReplicaCounts, e: int, known: float) -> floa
         u = c.hosts[i, a]
         for b in range(c.number[j]):
             longest = max(longest, t.delay[u, c.hosts[j, b]])
-        if longest >= known:
+        if longest >= bound:
             return longest
     return longest
 
@@ -233,8 +235,8 @@ def plan(d: DeploymentState, k: int, i: int, u: int, v: int, q: int) -> None:
 def transfer(t: PlacementArrays, d: DeploymentState, parts: int, back: bool) -> None:
     """Make the planned change, or take it back; the sums are stale until `refresh` or `settle` of its operators."""
     for x in range(parts):
-        k, left, taken = (parts - 1 - x, 2, 1) if back else (x, 1, 2)
-        shift(t, d.counts, d.plan[k, 0], d.plan[k, left], d.plan[k, taken], d.plan[k, 3])
+        k, source_column, target_column = (parts - 1 - x, 2, 1) if back else (x, 1, 2)
+        shift(t, d.counts, d.plan[k, 0], d.plan[k, source_column], d.plan[k, target_column], d.plan[k, 3])
 
 
 @inlined
@@ -246,12 +248,12 @@ def settle(t: PlacementArrays, d: DeploymentState, i: int, stays: bool) -> None:
 
 
 @inlined
-def _copy_row(now: np.ndarray, old: np.ndarray, row: int, stays: bool) -> None:
-    for k in range(now.shape[1]):
+def _copy_row(current: np.ndarray, old: np.ndarray, row: int, stays: bool) -> None:
+    for k in range(current.shape[1]):
         if stays:
-            old[row, k] = now[row, k]
+            old[row, k] = current[row, k]
         else:
-            now[row, k] = old[row, k]
+            current[row, k] = old[row, k]
 
 
 @inlined

@@ -28,7 +28,7 @@ def least_stable(compiled: Compiled) -> Ints:
     return stable_degrees(compiled).argmax(axis=1)
 
 
-def overloaded(compiled: Compiled) -> Answer | None:
+def overload_answer(compiled: Compiled) -> Answer | None:
     """A heuristic's answer when some operator is unstable with all its replicas; None when all can be stable."""
     unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
     if not unstable.size:
@@ -88,27 +88,27 @@ class Filling:
         fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
         return np.maximum(fewest, 0).astype(np.int64)
 
-    def add(self, operator: int, nodes: Ints, shares: Ints, wanted: int) -> None:
+    def add(self, operator: int, nodes: Ints, shares: Ints, replicas: int) -> None:
         """Put `shares` more replicas of an operator on these nodes; note what is then missing to `wanted`."""
         self.counts[operator, nodes] += shares
         self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
-        missing = wanted - int(self.counts[operator].sum())
+        missing = replicas - int(self.counts[operator].sum())
         if missing:
-            self.notes.append(f"{missing} of {wanted} replicas of {self.compiled.operators[operator]} find no node")
+            self.notes.append(f"{missing} of {replicas} replicas of {self.compiled.operators[operator]} find no node")
 
 
-def filled(room: Ints, replicas: int) -> Ints:
+def first_fit_shares(room: Ints, replicas: int) -> Ints:
     """How many replicas each node gets when each goes to the first node that has room.
 
     Examples
     --------
-    >>> filled(np.array([2, 0, 3, 4]), 4).tolist()
+    >>> first_fit_shares(np.array([2, 0, 3, 4]), 4).tolist()
     [2, 0, 2, 0]
     """
     return np.diff(np.minimum(np.cumsum(room), replicas), prepend=0)
 
 
-def dealt(held: Ints, room: Ints, replicas: int) -> Ints:
+def even_shares(counts: Ints, room: Ints, replicas: int) -> Ints:
     """How many replicas each node gets when each goes to the node that holds the fewest and has room, ties to the first.
 
     Parameters
@@ -120,25 +120,25 @@ def dealt(held: Ints, room: Ints, replicas: int) -> Ints:
 
     Examples
     --------
-    >>> dealt(np.array([0, 2, 0]), np.array([9, 9, 9]), 5).tolist()
+    >>> even_shares(np.array([0, 2, 0]), np.array([9, 9, 9]), 5).tolist()
     [3, 0, 2]
-    >>> dealt(np.zeros(3, np.int64), np.array([1, 9, 0]), 3).tolist()
+    >>> even_shares(np.zeros(3, np.int64), np.array([1, 9, 0]), 3).tolist()
     [1, 2, 0]
     """
     if int(room.sum()) <= replicas:
         return room.copy()
-    low, high = int(held.min()), int(held.max()) + replicas + 1
+    low, high = int(counts.min()), int(counts.max()) + replicas + 1
     while high - low > 1:  # up to `low` all can be filled, up to `high` not
         middle = (low + high) // 2
-        low, high = (middle, high) if _raised(held, room, middle).sum() <= replicas else (low, middle)
-    shares = _raised(held, room, low)
-    next_in_line = np.flatnonzero((held <= low) & (shares < room))
+        low, high = (middle, high) if _shares_up_to(counts, room, middle).sum() <= replicas else (low, middle)
+    shares = _shares_up_to(counts, room, low)
+    next_in_line = np.flatnonzero((counts <= low) & (shares < room))
     shares[next_in_line[: replicas - int(shares.sum())]] += 1
     return shares
 
 
-def _raised(held: Ints, room: Ints, level: int) -> Ints:
-    return np.minimum(np.maximum(level - held, 0), room)
+def _shares_up_to(counts: Ints, room: Ints, level: int) -> Ints:
+    return np.minimum(np.maximum(level - counts, 0), room)
 
 
 class PlacementRule(Method):
@@ -156,7 +156,7 @@ class PlacementRule(Method):
         """Apply the rule once."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         filling = self.fill(compiled, parameters)
         notes = shortened(filling.notes)

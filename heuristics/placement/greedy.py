@@ -15,7 +15,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.note_wording import listed
 from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
-from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -33,7 +33,7 @@ class Greedy(Method):
         """Build one deployment; keep the current one where that is as good."""
         self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         best = _Best(problem, options)
         if problem.current is not None:
@@ -90,7 +90,7 @@ class Random(Method):
         """Draw placements, evaluate them, and keep the best."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         generator = np.random.default_rng(options.seed)
         best = _Best(problem, options)

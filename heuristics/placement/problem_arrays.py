@@ -116,8 +116,8 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
     incoming, incoming_start = grouped(compiled.stream_target[forward], forward, n)
     both = np.concatenate([compiled.stream_source, compiled.stream_target])
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
-    allowed, places = np.nonzero(compiled.candidate)
-    candidate_list, candidate_start = grouped(allowed, places, n)
+    allowed, candidate_nodes = np.nonzero(compiled.candidate)
+    candidate_list, candidate_start = grouped(allowed, candidate_nodes, n)
     refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
@@ -166,11 +166,11 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
 
 def _nearest(delay: Floats) -> Ints:
     """The nearest nodes of each node, the first of equally near ones, shape (nodes, at most 1 + NEAR)."""
-    left, rows = delay.copy(), np.arange(len(delay))
+    remaining, rows = delay.copy(), np.arange(len(delay))
     columns = []
     for _ in range(min(1 + NEAR_NEIGHBOURS, delay.shape[1])):
-        columns.append(left.argmin(axis=1))
-        left[rows, columns[-1]] = np.inf
+        columns.append(remaining.argmin(axis=1))
+        remaining[rows, columns[-1]] = np.inf
     return np.column_stack(columns).astype(np.int64)
 
 

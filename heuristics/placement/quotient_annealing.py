@@ -159,10 +159,10 @@ def _change_count(t: ClassArrays, s: ClassState, i: int, by: int) -> None:
 def _own_block(s: ClassState, i: int) -> int:
     """A number that no other operator's block has."""
     for number in range(s.block.size):
-        taken = False
+        in_use = False
         for j in range(s.block.size):
-            taken = taken or (j != i and s.block[j] == number)
-        if not taken:
+            in_use = in_use or (j != i and s.block[j] == number)
+        if not in_use:
             return number
     return -1
 
@@ -220,23 +220,23 @@ def _copy(source: ClassState, target: ClassState) -> None:
 
 @inner_loop
 def anneal_classes(
-    t: ClassArrays, now: ClassState, old: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
+    t: ClassArrays, state: ClassState, accepted: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
 ) -> None:
     """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
     energy = np.inf
     for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
         if step > 0:
             values[0] *= values[1]
-            _propose(t, now, random)
-        new, excess = _energy(t, now)
+            _propose(t, state, random)
+        new, excess = _energy(t, state)
         if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
             energy = new
-            _copy(now, old)
+            _copy(state, accepted)
             if excess <= 0.0 and new < values[2]:
                 values[2] = new
-                _copy(now, best)
+                _copy(state, best)
         else:
-            _copy(old, now)
+            _copy(accepted, state)
 
 
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
@@ -261,20 +261,20 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
 
 
 def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
-    now, old, best = (_first_placement(t) for _ in range(3))
-    if not t.allowed[np.arange(now.classes.size), now.classes].all():
+    state, accepted, best = (_first_placement(t) for _ in range(3))
+    if not t.allowed[np.arange(state.classes.size), state.classes].all():
         return None
     random = random_stream(seed)
-    steps = STEPS_PER_OPERATOR * now.replicas.size
+    steps = STEPS_PER_OPERATOR * state.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
     values = np.array([HOT_TEMPERATURE * scale, (COLD_TEMPERATURE / HOT_TEMPERATURE) ** (1.0 / steps), np.inf])
-    units = CLASS_STEP_UNITS * (now.replicas.size + t.source.size)
+    units = CLASS_STEP_UNITS * (state.replicas.size + t.source.size)
     chunk = max(1, int(CHUNK_UNITS / units))
-    for done in range(0, steps, chunk):
+    for steps_done in range(0, steps, chunk):
         if out_of_time():
             break
-        anneal_classes(t, now, old, best, random, values, min(chunk, steps - done))
-        budget.spend(units * min(chunk, steps - done))
+        anneal_classes(t, state, accepted, best, random, values, min(chunk, steps - steps_done))
+        budget.spend(units * min(chunk, steps - steps_done))
     return best if np.isfinite(values[2]) else None
 
 
@@ -336,8 +336,8 @@ def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | Non
         nodes = np.flatnonzero((load <= free * (1 + LIMIT_SLACK)).all(axis=1) & ((classes >> number & 1) == 1))
         if not nodes.size:
             return None
-        left = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)
-        node = nodes[np.argmin(left)]
+        free_after = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)
+        node = nodes[np.argmin(free_after)]
         free[node] -= load
         counts[operators, node] += state.replicas[operators] if whole else 1
     return counts

@@ -63,16 +63,16 @@ class ReplicaCounts(NamedTuple):
 @inlined
 def add(c: ReplicaCounts, demand: np.ndarray, i: int, u: int, q: int) -> None:
     """Put q more replicas of operator i on node u; a negative q takes some away."""
-    held = c.replicas[i, u]
-    c.replicas[i, u] = held + q
+    before = c.replicas[i, u]
+    c.replicas[i, u] = before + q
     c.degree[i] += q
     for m in range(demand.shape[1]):
         c.used[u, m] += q * demand[i, m]
-    if held == 0 and q > 0:
+    if before == 0 and q > 0:
         c.slot[i, u] = c.number[i]
         c.hosts[i, c.number[i]] = u
         c.number[i] += 1
-    elif held > 0 and held + q == 0:
+    elif before > 0 and before + q == 0:
         last = c.hosts[i, c.number[i] - 1]
         c.hosts[i, c.slot[i, u]] = last
         c.slot[i, last] = c.slot[i, u]

@@ -105,11 +105,11 @@ def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:
     """Operator of each executor in turn."""
     index = {name: i for i, name in enumerate(compiled.operators)}
     described = [index[operator.name] for operator in compiled.problem.application.operators]
-    place = np.argsort(described)
+    position = np.argsort(described)
     components = TopologyComponents(
         [compiled.operators[i] for i in described],
         [int(executors[i]) for i in described],
-        [(int(place[i]), int(place[j])) for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)],
+        [(int(position[i]), int(position[j])) for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)],
     )
     turns = by_proximity(components) if order == "proximity" else by_connections(components)
     return np.array(described, np.int64)[turns]

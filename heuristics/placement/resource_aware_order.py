@@ -43,27 +43,27 @@ def by_proximity(components: TopologyComponents) -> list[int]:
     >>> by_proximity(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [0, 1, 2, 2, 1, 2, 2]
     """
-    left, order = list(components.executors), []
+    waiting, order = list(components.executors), []
     for component in _topological(components):
-        for _ in range(left[component]):
-            order += _with_children(component, left, components.children)
+        for _ in range(waiting[component]):
+            order += _with_children(component, waiting, components.children)
     return order
 
 
-def _with_children(component: int, left: list[int], children: list[list[int]]) -> list[int]:
+def _with_children(component: int, waiting: list[int], children: list[list[int]]) -> list[int]:
     """One executor and what follows it; a stack instead of recursion, which on cycles is as deep as there are executors."""
     order: list[int] = []
     stack: list[_OpenExecutor] = []
-    _enter(component, left, children, order, stack)
+    _enter(component, waiting, children, order, stack)
     while stack:
         turn = stack[-1]
         if turn.repeats:
             turn.repeats -= 1
-            _enter(turn.children[turn.position], left, children, order, stack)
+            _enter(turn.children[turn.position], waiting, children, order, stack)
         elif turn.position + 1 < len(turn.children):
             turn.position += 1
-            waiting = left[turn.children[turn.position]]
-            turn.repeats = max(1, waiting // turn.waiting) if waiting else 0
+            child_waiting = waiting[turn.children[turn.position]]
+            turn.repeats = max(1, child_waiting // turn.waiting) if child_waiting else 0
         else:
             stack.pop()
     return order
@@ -79,11 +79,11 @@ class _OpenExecutor:
     repeats: int = 0
 
 
-def _enter(component: int, left: list[int], children: list[list[int]], order: list[int], stack: list[_OpenExecutor]) -> None:
-    if left[component]:
-        stack.append(_OpenExecutor(left[component], children[component]))
+def _enter(component: int, waiting: list[int], children: list[list[int]], order: list[int], stack: list[_OpenExecutor]) -> None:
+    if waiting[component]:
+        stack.append(_OpenExecutor(waiting[component], children[component]))
         order.append(component)
-        left[component] -= 1
+        waiting[component] -= 1
 
 
 def _topological(components: TopologyComponents) -> list[int]:
@@ -112,18 +112,18 @@ def by_connections(components: TopologyComponents) -> list[int]:
     >>> by_connections(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [1, 0, 2, 1, 2, 2, 2]
     """
-    left, order = list(components.executors), []
+    waiting, order = list(components.executors), []
 
     def connections(component: int) -> int:
         return components.executors[component] * sum(components.executors[other] for other in components.neighbours[component])
 
-    for component in sorted(range(len(left)), key=lambda i: (-connections(i), components.names[i])):
+    for component in sorted(range(len(waiting)), key=lambda i: (-connections(i), components.names[i])):
         # The number of connections to this component differs by the neighbour's own executors only.
         around = sorted(components.neighbours[component], key=lambda i: (components.executors[i], components.names[i]))
         turns = [component, *around]
-        while any(left[i] for i in turns):
+        while any(waiting[i] for i in turns):
             for i in turns:
-                if left[i]:
+                if waiting[i]:
                     order.append(i)
-                    left[i] -= 1
+                    waiting[i] -= 1
     return order

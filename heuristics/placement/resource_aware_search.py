@@ -82,15 +82,15 @@ class ExecutorQueue:
                 nodes[room & self.candidate[component, nodes]], self._free, self._held, self._rack_free[rack], demand
             )
 
-    def _ranked(self, places: Ints, free: Floats, held: Ints, total: Floats, demand: Floats) -> list[int]:
+    def _ranked(self, groups: Ints, free: Floats, executors: Ints, total: Floats, demand: Floats) -> list[int]:
         """Nodes or racks by executors held, the mean share of what is free in all, and the minimum share."""
         counted = total > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(total < np.inf, free[places] / total, free[places] == np.inf)
+            shares = np.where(total < np.inf, free[groups] / total, free[groups] == np.inf)
         shares = np.where(self.rare & (demand == 0), -shares, shares)[:, counted]
-        mean = shares.mean(axis=1) if counted.any() else np.ones(places.size)
-        ranks = np.lexsort((-shares.min(axis=1, initial=1.0), -mean, -held[places]))
-        return [int(place) for place in places[ranks]]
+        mean = shares.mean(axis=1) if counted.any() else np.ones(groups.size)
+        ranks = np.lexsort((-shares.min(axis=1, initial=1.0), -mean, -executors[groups]))
+        return [int(group) for group in groups[ranks]]
 
     def _put(self, node: int) -> None:
         rack, demand = self.rack[node], self.demand[self.order[len(self.nodes)]]

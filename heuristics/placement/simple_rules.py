@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, filled, least_stable
+from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
 from edrp.placement.compiled import Compiled
 
 
@@ -43,8 +43,8 @@ class FirstFit(PlacementRule):
         demand = (compiled.demand[:, total > 0] / total[total > 0]).max(axis=1, initial=0.0)
         keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
         for operator in np.lexsort(keys).tolist():
-            nodes, wanted = compiled.candidates(operator), int(replicas[operator])
-            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+            nodes, count = compiled.candidates(operator), int(replicas[operator])
+            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
         return filling
 
 
@@ -64,8 +64,8 @@ class LargestNode(PlacementRule):
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
-            nodes, wanted = order[compiled.candidate[operator, order]], int(replicas[operator])
-            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+            nodes, count = order[compiled.candidate[operator, order]], int(replicas[operator])
+            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
         return filling
 
 
@@ -124,12 +124,12 @@ class Even(PlacementRule):
         slots = np.array(_by_name(compiled.nodes)[: parameters.workers])
         position = 0
         for operator in _by_name(compiled.operators):
-            wanted = int(replicas[operator])
+            count = int(replicas[operator])
             turn = np.roll(np.arange(slots.size), -position)
             turn = turn[compiled.candidate[operator, slots[turn]]]
-            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, wanted)
-            shares = dealt(np.zeros(turn.size, np.int64), room, wanted)
-            filling.add(operator, slots[turn], shares, wanted)
+            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, count)
+            shares = even_shares(np.zeros(turn.size, np.int64), room, count)
+            filling.add(operator, slots[turn], shares, count)
             if shares.any():
                 position = int(turn[np.flatnonzero(shares == shares.max())[-1]]) + 1
         return filling

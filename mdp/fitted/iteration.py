@@ -77,11 +77,11 @@ def restrict(policy: FittedPolicy, generator: np.random.Generator, *, kept: int 
     while error > STATE_RESOLUTION * model.total_state:
         look("the restricted process")
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
-        least = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
-        most = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
+        smallest_change = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
+        largest_change = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
         reach = model.discount / (1 - model.discount)
-        error = reach * (most - least) / 2
-        values = [value + reach * (least + most) / 2 for value in new]
+        error = reach * (largest_change - smallest_change) / 2
+        values = [value + reach * (smallest_change + largest_change) / 2 for value in new]
     return RestrictedPolicy(model, partitions, tuple(values))
 
 

@@ -66,13 +66,13 @@ class FittedMethod(Method):
         decision = PolicyDecision(
             assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
         )
-        least = SingleStepPolicy(model).action(old.boundaries, target)
+        single_step = SingleStepPolicy(model).action(old.boundaries, target)
         return Answer(
             "feasible",
             "finished",
             decision,
             decision.objective,
-            max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, least)),
+            max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, single_step)),
             {"states": sum(model.size.states)},
             build,
             notes=(*_notes(recommended), ESTIMATE_NOTE),

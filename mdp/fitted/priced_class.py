@@ -45,12 +45,12 @@ class PricedClass:
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
-        _respond(self.graph, self.price, state_before, partitions, values, chosen, SearchWorkspace.of(self.graph))
+        _best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen, SearchWorkspace.of(self.graph))
         return values + self.constant, chosen
 
 
 @inner_loop
-def _respond(
+def _best_priced_responses(
     graph: Trie,
     price: np.ndarray,
     state_before: np.ndarray,

@@ -134,17 +134,19 @@ def precompute_policies(
     """
     _refuse_names(models)
     refuse_folder(folder)
-    place = Path(folder).resolve()
-    place.mkdir(parents=True, exist_ok=True)
+    target = Path(folder).resolve()
+    target.mkdir(parents=True, exist_ok=True)
     # The longest first, so that none of them is left to run alone in the end.
     hardest = sorted(models, key=lambda name: -models[name].size.pairs)
-    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(place), accuracy) for name in hardest]
+    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(target), accuracy) for name in hardest]
     if isinstance(engine, Spark):
-        done = _on_spark(engine.session, [task._replace(time_limit=time_limit, work_limit=work_limit) for task in tasks], watch)
+        progress = _compute_on_spark(
+            engine.session, [task._replace(time_limit=time_limit, work_limit=work_limit) for task in tasks], watch
+        )
     else:
         with running(time_limit, work_limit):
-            done = _in_turn(tasks, engine, watch)
-    by_name = {one.name: one for one in done}
+            progress = _compute_in_turn(tasks, engine, watch)
+    by_name = {policy.name: policy for policy in progress}
     return [by_name[name] for name in models]
 
 
@@ -159,31 +161,31 @@ def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyProgress
         return PolicyProgress(task.name, states, fault=too_many_states(model))
     limits: dict[str, Any] = {"time_limit": task.time_limit, "work_limit": task.work_limit}
     try:
-        place = Path(task.folder) / task.name
-        result = precompute_policy(model, engine, place, accuracy=task.accuracy, **limits)
+        target = Path(task.folder) / task.name
+        result = precompute_policy(model, engine, target, accuracy=task.accuracy, **limits)
     except EdrpError as error:
         return PolicyProgress(task.name, states, fault=str(error))
     finished = result.error_bound <= task.accuracy * model.total_state
     return PolicyProgress(task.name, states, result.sweeps, result.error_bound, sum(result.seconds), finished)
 
 
-def _in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: ProgressCallback | None) -> list[PolicyProgress]:
-    done: list[PolicyProgress] = []
+def _compute_in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: ProgressCallback | None) -> list[PolicyProgress]:
+    progress: list[PolicyProgress] = []
     for task in tasks:
-        done.append(compute_policy_task(task, engine))
+        progress.append(compute_policy_task(task, engine))
         if watch is not None:
-            watch(sum(one.finished for one in done))
-    return done
+            watch(sum(policy.finished for policy in progress))
+    return progress
 
 
-def _on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallback | None) -> list[PolicyProgress]:
+def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallback | None) -> list[PolicyProgress]:
     """Every policy as a task; a worker that is killed has its task tried again, which goes on from the last checkpoint."""
     from pyspark.errors import PySparkException
 
     rows: list[PolicyProgress] = []
 
     def run() -> None:
-        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_computing(tasks), PROGRESS_COLUMNS)
+        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_worker_function(tasks), PROGRESS_COLUMNS)
         rows.extend(PolicyProgress(**row) for row in frame.toArrow().to_pylist())
 
     manifests = [Path(task.folder) / task.name / MANIFEST for task in tasks]
@@ -195,7 +197,7 @@ def _on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallb
     return rows
 
 
-def _computing(tasks: list[PolicyTask]) -> WorkerFunction:
+def _worker_function(tasks: list[PolicyTask]) -> WorkerFunction:
     """The function that workers run; each gets the number of its task."""
 
     def computed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

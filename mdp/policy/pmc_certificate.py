@@ -26,8 +26,8 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     iteration = iterate(model, Threads(1))
     error = max(MIN_CERTIFIED_COST_ERROR, CERTIFIED_COST_ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
-        most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
-        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most)
+        max_sweeps, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
+        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=max_sweeps)
     unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - CERTIFICATE_BITS)
     lines = [
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]

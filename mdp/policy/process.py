@@ -74,11 +74,11 @@ class PolicyModel:
     @classmethod
     def of(cls, problem: MigrationPolicyProblem, counts: Sequence[int] | None = None) -> PolicyModel:
         """The model of a problem, over all of its node counts or over some that nothing leaves."""
-        kept = tuple(sorted(problem.node_counts if counts is None else counts))
-        index = [problem.node_counts.index(count) for count in kept]
+        chosen = tuple(sorted(problem.node_counts if counts is None else counts))
+        index = [problem.node_counts.index(count) for count in chosen]
         transitions = np.asarray(problem.transitions, dtype=np.float64)[np.ix_(index, index)]
         tasks = Tasks.of(problem.work, problem.state_size)
-        return cls(tasks, kept, problem.tolerance, problem.allow_empty, transitions, problem.discount)
+        return cls(tasks, chosen, problem.tolerance, problem.allow_empty, transitions, problem.discount)
 
     @property
     def total_state(self) -> float:
@@ -179,6 +179,6 @@ def fingerprint(parameters: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
 
 
-def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+def differences(stored: dict[str, Any], required: dict[str, Any]) -> list[str]:
     """Names of the parameters that differ."""
-    return sorted(name for name in {*stored, *wanted} if stored.get(name) != wanted.get(name))
+    return sorted(name for name in {*stored, *required} if stored.get(name) != required.get(name))

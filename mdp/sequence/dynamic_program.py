@@ -116,18 +116,18 @@ def best_path(
         return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
     with ThreadPoolExecutor(threads) as pool:
         values = _last_costs(stages[-1], last, pool, out_of_time)
-        kept: list[Ints32] = []
-        known: dict[tuple[int, int], Ints32] = {}
-        for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
-            pair = id(here.trie), id(there.trie)
-            values, responses = _backwards(here, there, values, known.get(pair), pool, out_of_time)
-            known[pair] = responses
-            kept.append(responses)
+        responses_by_step: list[Ints32] = []
+        responses_by_pair: dict[tuple[int, int], Ints32] = {}
+        for step, following in zip(stages[-2::-1], stages[:0:-1], strict=True):
+            pair = id(step.trie), id(following.trie)
+            values, responses = _backwards(step, following, values, responses_by_pair.get(pair), pool, out_of_time)
+            responses_by_pair[pair] = responses
+            responses_by_step.append(responses)
     value, response = np.empty(1), np.full(1, -1)
     prepared, begin = prepare_values(stages[0].trie, values), start[np.newaxis]
     best_responses(stages[0].trie, prepared, stages[0].state_before, begin, np.zeros(1, np.int64), response, value, response)
     chosen = [int(response[0])]
-    for responses in kept[::-1]:
+    for responses in responses_by_step[::-1]:
         chosen.append(int(responses[chosen[-1]]))
     path = [stage.partitions[row].astype(np.int64) for stage, row in zip(stages, chosen, strict=True)]
     return float(value[0]), (*path, last.best_response(path[-1]))
@@ -155,25 +155,25 @@ def _answers(
 
 
 def _backwards(
-    here: ListedStep,
-    there: ListedStep,
+    step: ListedStep,
+    following: ListedStep,
     values: Floats,
     incumbents: Ints32 | None,
     pool: ThreadPoolExecutor,
     out_of_time: Callable[[], bool],
 ) -> tuple[Floats, Ints32]:
     """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
-    prepared = prepare_values(there.trie, values)
-    costs, responses = np.empty(here.trie.count), np.full(here.trie.count, -1)
+    prepared = prepare_values(following.trie, values)
+    costs, responses = np.empty(step.trie.count), np.full(step.trie.count, -1)
     if incumbents is not None:
         responses[:] = incumbents
 
     def answer(part: slice) -> Floats:
-        rows = here.order[part]
-        best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
+        rows = step.order[part]
+        best_responses(following.trie, prepared, following.state_before, step.partitions, rows, responses, costs, responses)
         return costs
 
-    for _ in _answers(answer, here.trie.count, response_work(there.trie.count), pool, out_of_time):
+    for _ in _answers(answer, step.trie.count, response_work(following.trie.count), pool, out_of_time):
         pass
     return costs, responses.astype(np.int32)
 

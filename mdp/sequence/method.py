@@ -82,18 +82,18 @@ class Oms(Method):
         if not course.feasible:
             return Answer("infeasible", "finished", size=size)
         size["partitions"] = min(sum(step.members.count for step in course.steps), MAX_COUNTED)
-        way = parameters.way if parameters.way != "auto" else _affordable(course, options)
+        way = parameters.way if parameters.way != "auto" else _affordable_way(course, options)
         log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
         if way == "enumerated":
-            search = _enumerated(course, parameters, options)
+            search = _enumeration_search(course, parameters, options)
         else:
-            search = _incumbent(course, problem, parameters, options)
+            search = _heuristic_search(course, problem, parameters, options)
             if way == "prices" and search.ended != "interrupted":
-                search = _proven(course, search, options)
+                search = _price_search(course, search, options)
         return _answer(course, problem, search, way, {**size, "passes": search.passes})
 
 
-def _affordable(course: Course, options: Options) -> OmsWay:
+def _affordable_way(course: Course, options: Options) -> OmsWay:
     work, memory = enumeration_needs(course)
     if work <= min(MAX_ENUMERATION_UNITS, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
@@ -102,22 +102,22 @@ def _affordable(course: Course, options: Options) -> OmsWay:
     return "prices" if pairs <= MAX_PLACE_PAIRS else "heuristic"
 
 
-def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
+def _enumeration_search(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
     try:
         cost, path = enumerate_path(course, threads=options.many_threads, out_of_time=lambda: options.remaining <= 0)
     except PathSearchTimeoutError:
-        return PriceSearch(*_quick(course), ended="time_limit")
+        return PriceSearch(*_greedy_search(course), ended="time_limit")
     except KeyboardInterrupt:
-        return PriceSearch(*_quick(course), ended="interrupted")
+        return PriceSearch(*_greedy_search(course), ended="interrupted")
     return PriceSearch(cost, path, cost, True, "finished")
 
 
-def _quick(course: Course) -> tuple[float, Path]:
+def _greedy_search(course: Course) -> tuple[float, Path]:
     """Greedy path for a search that is over before it has begun."""
     return search_path(course, PartitionPools(course), out_of_time=lambda: True)
 
 
-def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
+def _heuristic_search(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
     end = budget.now() + limit
     pools = PartitionPools(course)
@@ -132,7 +132,7 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
             out_of_time=lambda: budget.passed(end),
         )
     except KeyboardInterrupt:
-        (cost, path), ended = _quick(course), "interrupted"
+        (cost, path), ended = _greedy_search(course), "interrupted"
     if options.start is not None and problem.evaluate(options.start).feasible:
         start = course.boundary_path(options.start)
         if (value := float(course.costs(start).sum())) < cost:
@@ -140,11 +140,11 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
     if ended == "finished" and options.remaining <= 0:
         ended = "time_limit"
     # Whatever follows, the first step moves what it has to.
-    first = _quick(Course(course.start, course.steps[:1]))[0]
+    first = _greedy_search(Course(course.start, course.steps[:1]))[0]
     return PriceSearch(cost, path, first, len(course.steps) == 1, ended)
 
 
-def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
+def _price_search(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:

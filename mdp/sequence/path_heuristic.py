@@ -148,11 +148,11 @@ def improved_path(course: Course, path: Path, out_of_time: Callable[[], bool] = 
                 continue
             stale[t] = False
             before = course.start if t == 0 else best[t - 1]
-            here = steps[t]
+            step = steps[t]
             after = best[t + 1] if t + 1 < len(best) else None
-            between = _between(here, before, steps[t + 1] if after is not None else None, after)
-            moved = _costs_around(here, before, between, steps[t + 1] if after is not None else None, after)
-            if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * here.state_before[-1]:
+            between = _best_between(step, before, steps[t + 1] if after is not None else None, after)
+            moved = _costs_around(step, before, between, steps[t + 1] if after is not None else None, after)
+            if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * step.state_before[-1]:
                 best[t] = between
                 costs[t : t + 2] = moved
                 for neighbour in (t - 1, t + 1):
@@ -161,18 +161,20 @@ def improved_path(course: Course, path: Path, out_of_time: Callable[[], bool] = 
     return tuple(best)
 
 
-def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | None, after: Boundaries | None) -> Boundaries:
-    members = here.members
-    if there is None or after is None:
-        alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
+def _best_between(
+    step: MigrationStep, before: Boundaries, following: MigrationStep | None, after: Boundaries | None
+) -> Boundaries:
+    members = step.members
+    if following is None or after is None:
+        alone = ssm(step.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
-        spend(RECHOICE_UNITS + RECHOICE_PLACE_UNITS * members.places * here.tasks.work.size / members.nodes)
+        spend(RECHOICE_UNITS + RECHOICE_PLACE_UNITS * members.places * step.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
-            here.state_before,
+            step.state_before,
             before,
-            there.state_before,
+            following.state_before,
             after,
             members.nodes,
             members.limit,
@@ -185,11 +187,11 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
 
 
 def _costs_around(
-    here: MigrationStep, before: Boundaries, between: Boundaries, there: MigrationStep | None, after: Boundaries | None
+    step: MigrationStep, before: Boundaries, between: Boundaries, following: MigrationStep | None, after: Boundaries | None
 ) -> list[float]:
-    moved = [here.state_before[-1] - gain_between(here.state_before, before, between)]
-    if there is not None and after is not None:
-        moved.append(there.state_before[-1] - gain_between(there.state_before, between, after))
+    moved = [step.state_before[-1] - gain_between(step.state_before, before, between)]
+    if following is not None and after is not None:
+        moved.append(following.state_before[-1] - gain_between(following.state_before, between, after))
     return moved
 
 

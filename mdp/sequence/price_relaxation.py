@@ -87,8 +87,8 @@ class PriceRelaxation:
             if key not in pairs:
                 pairs[key] = PlacePairs.of(sides[key[0]], sides[key[1]])
             self._pairs.append(pairs[key])
-        most = max(pairs.count for pairs in self._pairs)
-        self._room, self._reached = PairChoices.room(most), np.empty((most, 2))
+        max_states = max(pairs.count for pairs in self._pairs)
+        self._room, self._reached = PairChoices.room(max_states), np.empty((max_states, 2))
         positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
         self._positions = [
             np.repeat(position, np.diff(graph.arc_start)) for position, graph in zip(positions, graphs, strict=True)
@@ -111,12 +111,12 @@ class PriceRelaxation:
 
     def _excess(self, t: int) -> tuple[Floats, Floats]:
         """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
-        least = self._solve(t)
+        bound = self._solve(t)
         self._spend(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
-        left, right = np.empty_like(prices[LEFT_SIDE]), np.empty_like(prices[RIGHT_SIDE])
-        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left, right)
-        return left - least, right - least
+        left_excess, right_excess = np.empty_like(prices[LEFT_SIDE]), np.empty_like(prices[RIGHT_SIDE])
+        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left_excess, right_excess)
+        return left_excess - bound, right_excess - bound
 
     def ascend(self) -> None:
         """One pass forwards and one backwards."""
@@ -171,9 +171,9 @@ class PriceRelaxation:
         """
         excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):
-            left, right = self._excess(t)
-            excess[t] += left
-            excess[t + 1] += right
+            left_excess, right_excess = self._excess(t)
+            excess[t] += left_excess
+            excess[t + 1] += right_excess
         smaller = [self.graphs[0]]
         for t in range(1, len(self.graphs)):
             graph, arcs = without_arcs(self.graphs[t], self.bound + excess[t] < cost)

@@ -109,8 +109,8 @@ def _pass_until_proven(
         below = search.cost - max(gap * search.cost, rounding)
         search.bound = max(search.bound, min(relaxation.bound - rounding, below))
         progress(search.cost, search.bound)
-        left = relaxation.forbid(below)
-        if not left:
+        any_path = relaxation.forbid(below)
+        if not any_path:
             search.bound, search.proven, search.ended = max(search.bound, below), True, "finished"
             return
         gaps.append(search.cost - search.bound)

@@ -46,16 +46,16 @@ class OrderedTasks(NamedTuple):
 @kernel
 def order_tasks(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> OrderedTasks:
     """The tasks in order, and the old intervals without the empty ones."""
-    own = np.empty(work_before.size - 1, np.int64)
+    old_node = np.empty(work_before.size - 1, np.int64)
     old = np.zeros(old_boundaries.size, np.int64)
     count = 0
     for j in range(old_boundaries.size - 1):
         if old_boundaries[j + 1] > old_boundaries[j]:
             for task in range(old_boundaries[j], old_boundaries[j + 1]):
-                own[task] = count
+                old_node[task] = count
             count += 1
             old[count] = old_boundaries[j + 1]
-    return OrderedTasks(work_before, state_before, old[: count + 1], own)
+    return OrderedTasks(work_before, state_before, old[: count + 1], old_node)
 
 
 class Layer(NamedTuple):
@@ -152,8 +152,8 @@ def _turn_over(line: OrderedTasks, gain: Floats, moves: Ints32, node: int, end: 
         while old[node + 1] < b:
             node += 1
         cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
-        kept = gain[TAKEN, b] + state[b] - state[old[node]]
-        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        kept_gain = gain[TAKEN, b] + state[b] - state[old[node]]
+        pair, pair_moves = _best(pair, pair_moves, kept_gain, moves[TAKEN, b] + node - 1, slack)
         pair, pair_moves = _best(pair, pair_moves, largest + gain[OPEN, b], moves[OPEN, b] + node - 1, slack)
         if old[node + 1] == b:
             largest = max(largest, state[b] - state[old[node]])
@@ -170,8 +170,8 @@ def _grow(line: OrderedTasks, gain: Floats, moves: Ints32, node: int, room: Laye
     size = state[end] - state[begin]
     for b in range(end, begin, -1):
         cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
-        kept = gain[TAKEN, b] + state[b] - state[begin]
-        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        kept_gain = gain[TAKEN, b] + state[b] - state[begin]
+        pair, pair_moves = _best(pair, pair_moves, kept_gain, moves[TAKEN, b] + node - 1, slack)
         if b == end:
             pair, pair_moves = _best(pair, pair_moves, size + cell, cell_moves - 1, slack)
     room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1] = cell, cell_moves, pair, pair_moves
@@ -220,24 +220,26 @@ def set_layer(
             near = old[node + 1]
             h0 = t0 = h1 = t1 = h2 = t2 = 0
         for b in range(near, first, -1):
-            open_moves, taken, taken_moves = before_moves[OPEN, b], before_gain[TAKEN, b], before_moves[TAKEN, b]
+            open_moves, taken_gain, taken_moves = before_moves[OPEN, b], before_gain[TAKEN, b], before_moves[TAKEN, b]
             t0 = _push(room, 0, h0, t0, b, before_gain[OPEN, b], open_moves + 1, slack)
-            t1 = _push(room, 1, h1, t1, b, taken + state[b], taken_moves, slack)
-            t2 = _push(room, 2, h2, t2, b, taken, taken_moves + 1, slack)
+            t1 = _push(room, 1, h1, t1, b, taken_gain + state[b], taken_moves, slack)
+            t2 = _push(room, 2, h2, t2, b, taken_gain, taken_moves + 1, slack)
         near = first
         h0, h1, h2 = _drop(room, 0, h0, t0, end), _drop(room, 1, h1, t1, end), _drop(room, 2, h2, t2, end)
-        most, fewest = _best(room.gain[0, h0], room.moves[0, h0], room.gain[1, h1] - state[first], room.moves[1, h1], slack)
-        taken, taken_moves = room.gain[2, h2], room.moves[2, h2]
+        open_gain, fewest_moves = _best(
+            room.gain[0, h0], room.moves[0, h0], room.gain[1, h1] - state[first], room.moves[1, h1], slack
+        )
+        taken_gain, taken_moves = room.gain[2, h2], room.moves[2, h2]
         if end > old[node + 1]:
             if end <= turned:
                 _turn_over(line, before_gain, before_moves, node, end, room, slack)
                 turned = old[node + 1]
             cell, cell_moves, pair, pair_moves = _far(room, node, end, slack)
-            kept = cell + state[old[node + 1]] - state[first]
-            taken, taken_moves = _best(taken, taken_moves, pair, pair_moves, slack)
-            most, fewest = _best(most, fewest, pair, pair_moves, slack)
-            most, fewest = _best(most, fewest, kept, cell_moves - 1, slack)
+            kept_gain = cell + state[old[node + 1]] - state[first]
+            taken_gain, taken_moves = _best(taken_gain, taken_moves, pair, pair_moves, slack)
+            open_gain, fewest_moves = _best(open_gain, fewest_moves, pair, pair_moves, slack)
+            open_gain, fewest_moves = _best(open_gain, fewest_moves, kept_gain, cell_moves - 1, slack)
         if first == old[node]:
-            taken, taken_moves = most, fewest
-        gain[OPEN, first], moves[OPEN, first] = most, fewest
-        gain[TAKEN, first], moves[TAKEN, first] = taken, taken_moves
+            taken_gain, taken_moves = open_gain, fewest_moves
+        gain[OPEN, first], moves[OPEN, first] = open_gain, fewest_moves
+        gain[TAKEN, first], moves[TAKEN, first] = taken_gain, taken_moves

@@ -55,9 +55,9 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     first = first_tasks(problem.work, problem.nodes, problem.tolerance)
     tasks, nodes, never = len(first) - 1, problem.nodes, -2 * int(state[-1]) - 1
     arcs = _arcs(state, old, first, never)
-    least = [tasks, *(0 for _ in range(nodes))]
+    first_boundaries = [tasks, *(0 for _ in range(nodes))]
     for k in range(nodes):
-        least[k + 1] = int(first[least[k]])
+        first_boundaries[k + 1] = int(first[first_boundaries[k]])
     free, used = np.full_like(state, never), np.full_like(state, never)
     free[0] = 0
     lines = []
@@ -65,7 +65,7 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
         look("the potentials")
         spend((POTENTIAL_UNITS if state.dtype == np.int64 else EXACT_POTENTIAL_UNITS) * arcs.free_free.size)
         free, used = _layer(arcs, free, used, old, never)
-        begin = max(1, least[nodes - k])
+        begin = max(1, first_boundaries[nodes - k])
         reached = np.flatnonzero(free >= 0)
         end = max(begin, int(reached[-1]) + 1 if reached.size else 0)
         lines.append([begin, *([max(-1, int(gain)) for gain in row[begin:end]] for row in (free, used))])
@@ -102,20 +102,20 @@ def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Interv
         raise NotCertifiedError(f"intervals of up to {longest} of {size - 1} tasks have too many potentials for a certificate")
     end = np.arange(size)[:, None]
     begin = end - np.arange(longest, 0, -1)[None]
-    there = begin >= first[:, None]
+    allowed = begin >= first[:, None]
     begin = np.maximum(begin, 0)
-    left = np.searchsorted(old, begin, side="right") - 1
-    left = np.minimum(left, old.size - 2)
-    right = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
-    near = left == right
-    shared = np.where(near, state[end] - state[begin], state[end] - state[old[right]])
-    inner = _largest_between(state, old)[left, right]
-    begins = state[old[left + 1]] - state[begin]
+    begin_node = np.searchsorted(old, begin, side="right") - 1
+    begin_node = np.minimum(begin_node, old.size - 2)
+    end_node = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
+    near = begin_node == end_node
+    shared = np.where(near, state[end] - state[begin], state[end] - state[old[end_node]])
+    inner = _largest_between(state, old)[begin_node, end_node]
+    begins = state[old[begin_node + 1]] - state[begin]
     return IntervalArcs(
-        np.where(there, np.where(near, 0, np.maximum(inner, begins)), never),
-        np.where(there & ~near, inner, never),
-        np.where(there, shared, never),
-        np.where(there, np.where(near, 0, shared), never),
+        np.where(allowed, np.where(near, 0, np.maximum(inner, begins)), never),
+        np.where(allowed & ~near, inner, never),
+        np.where(allowed, shared, never),
+        np.where(allowed, np.where(near, 0, shared), never),
     )
 
 

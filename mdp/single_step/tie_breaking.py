@@ -120,11 +120,11 @@ def _lower_the_limit(
     while True:
         trial = _load_between(work, fails + equal, holds - equal)
         load = holds if np.isnan(trial) else trial
-        kept = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
-        kept = kept and largest_gain(line, bands, allow_empty, slack, room, layers, max_lost) >= best - slack
+        keeps_gain = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
+        keeps_gain = keeps_gain and largest_gain(line, bands, allow_empty, slack, room, layers, max_lost) >= best - slack
         if np.isnan(trial):
             return
-        if kept:
+        if keeps_gain:
             holds = trial
         else:
             fails = trial

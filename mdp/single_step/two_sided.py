@@ -94,7 +94,7 @@ def two_sided_into(
         for k in range(1, nodes + 1):
             if bands.low[k] <= first <= bands.high[k]:
                 for end in range(max(first + 1, bands.low[k - 1]), min(bands.reach[first], bands.high[k - 1]) + 1):
-                    _improve(best[k, first], best[k - 1, end], before.stay[end], after.stay[end])
+                    _improve_cell(best[k, first], best[k - 1, end], before.stay[end], after.stay[end])
     slack = EQUAL_GAINS * (left_state[-1] + right_state[-1])
     _read_back(before, after, bands, best, np.empty((2, 4)), slack, boundaries)
     return best[nodes, 0, 0]
@@ -122,7 +122,7 @@ def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
 
 
 @inlined
-def _improve(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats) -> None:
+def _improve_cell(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats) -> None:
     for left in range(2):
         for right in range(2):
             through_open = max(after[0] + stay_right[right, 0], after[1] + stay_right[right, 1])
@@ -137,18 +137,18 @@ def _read_back(
     after: NeighbourMigration,
     bands: Bands,
     best: Floats,
-    so_far: Floats,
+    reached: Floats,
     slack: float,
     boundaries: Boundaries,
 ) -> None:
     """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
     nodes, tasks = boundaries.size - 1, before.line.old_node.size
-    wanted = best[nodes, 0, 0] - slack
+    target = best[nodes, 0, 0] - slack
     for position in range(1, nodes + 1):
         boundaries[position] = tasks
     boundaries[0] = 0
     for state in range(4):
-        so_far[0, state] = 0.0 if state == 0 else -np.inf
+        reached[0, state] = 0.0 if state == 0 else -np.inf
     for k in range(nodes, 0, -1):
         first = boundaries[nodes - k]
         if first == tasks:
@@ -158,15 +158,15 @@ def _read_back(
         _list_gains(after, first, furthest)
         for end in range(max(first + 1, bands.low[k - 1]), furthest + 1):
             total = -np.inf
-            for there in range(4):
-                most = -np.inf
-                for here in range(4):
-                    stays = before.stay[end, here // 2, there // 2] + after.stay[end, here % 2, there % 2]
-                    most = max(most, so_far[0, here] + stays)
-                so_far[1, there] = most
-                total = max(total, most + best[k - 1, end, there])
-            if total >= wanted:
+            for end_state in range(4):
+                gain = -np.inf
+                for begin_state in range(4):
+                    stays = before.stay[end, begin_state // 2, end_state // 2] + after.stay[end, begin_state % 2, end_state % 2]
+                    gain = max(gain, reached[0, begin_state] + stays)
+                reached[1, end_state] = gain
+                total = max(total, gain + best[k - 1, end, end_state])
+            if total >= target:
                 boundaries[nodes - k + 1] = end
-                for there in range(4):
-                    so_far[0, there] = so_far[1, there]
+                for end_state in range(4):
+                    reached[0, end_state] = reached[1, end_state]
                 break

@@ -153,8 +153,8 @@ def _checked_traffic(traffic: ArrayLike) -> Floats:
     faults = [
         Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), "must be a finite number of bytes, at least 0") for i, j in wrong[:20]
     ]
-    own = np.flatnonzero(np.diag(sizes) > 0)[:20]
-    faults += [Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), "a node sends nothing to itself; give 0") for i in own]
+    self_sending = np.flatnonzero(np.diag(sizes) > 0)[:20]
+    faults += [Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), "a node sends nothing to itself; give 0") for i in self_sending]
     if faults:
         raise InvalidInstanceError(faults)
     return sizes

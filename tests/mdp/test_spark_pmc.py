@@ -137,6 +137,6 @@ def test_a_failed_job_of_policies_says_what_the_workers_lack(spark, tmp_path, mo
 
         return batches
 
-    monkeypatch.setattr(many_policies, "_computing", lambda _: computed)
+    monkeypatch.setattr(many_policies, "_worker_function", lambda _: computed)
     with pytest.raises(BackendUnavailableError, match=r"the policies failed on Spark: .*No module named"):
         precompute_policies({"a": small_model(6)}, Spark(spark), tmp_path)

@@ -43,8 +43,8 @@ def bimodal_flows(
     random = random_stream(seed, _FLOWS)
     platform = _Platform(bimodal_platform(servers, links, seed))
     admitted = [platform.admitted(random) for _ in range(round(flows / (1 - ENDED_SHARE)))]
-    kept = sorted(random.choice(len(admitted), flows, replace=False).tolist())
-    described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(kept))
+    remaining = sorted(random.choice(len(admitted), flows, replace=False).tolist())
+    described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(remaining))
     return LinkAllocationProblem(network=platform.network, flows=described, **fields)
 
 
@@ -146,10 +146,10 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
     nodes = [{"name": name, "capacity": 0.0, "uplink": float(random.choice(MESH_UPLINKS))} for name in names]
     free = {edge: float(random.integers(*MESH_BANDWIDTHS, endpoint=True)) for edge in graph.edges}
     links = [{"source": names[u], "target": names[v], "bandwidth": bandwidth} for (u, v), bandwidth in free.items()]
-    left = {arc: bandwidth for (u, v), bandwidth in free.items() for arc in ((u, v), (v, u))}
+    free_bandwidth = {arc: bandwidth for (u, v), bandwidth in free.items() for arc in ((u, v), (v, u))}
     return LinkAllocationProblem(
         network={"nodes": nodes, "links": links},
-        flows=[_mesh_flow(f"f{index}", graph, left, random) for index in range(flows)],
+        flows=[_mesh_flow(f"f{index}", graph, free_bandwidth, random) for index in range(flows)],
         max_links=int(random.choice(MAX_LINKS)),
         forwarding_price=float(random.integers(0, 2)),
         public_share=float(random.choice(PUBLIC_SHARES)),
@@ -157,7 +157,7 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
 
 
 def _mesh_flow(
-    name: str, graph: nx.Graph[int], left: dict[tuple[int, int], float], random: np.random.Generator
+    name: str, graph: nx.Graph[int], free_bandwidth: dict[tuple[int, int], float], random: np.random.Generator
 ) -> dict[str, Any]:
     """Draw a flow that may hold a shortest route of at most two links within the remaining bandwidth."""
     source, target = (int(server) for server in random.choice(len(graph), 2, replace=False))
@@ -165,9 +165,9 @@ def _mesh_flow(
     route: Route | None = None
     way = nx.shortest_path(graph, source, target)
     arcs = list(pairwise(way))
-    if random.random() < HELD_ROUTE_SHARE and len(arcs) <= min(MAX_LINKS) and all(left[arc] >= rate for arc in arcs):
+    if random.random() < HELD_ROUTE_SHARE and len(arcs) <= min(MAX_LINKS) and all(free_bandwidth[arc] >= rate for arc in arcs):
         for arc in arcs:
-            left[arc] -= rate
+            free_bandwidth[arc] -= rate
         route = tuple(f"n{server}" for server in way)
     return {"name": name, "source": f"n{source}", "target": f"n{target}", "rate": rate, "price": price, "route": route}
 
@@ -198,9 +198,9 @@ def random_link_allocation_problem(
     spoiled = 0.7 if random.random() < 0.5 else 1.0
     links = []
     for u, v in drawn:
-        held = max(free[u, v], free[v, u] if symmetric else 0.0)
+        reserved = max(free[u, v], free[v, u] if symmetric else 0.0)
         more = float(random.choice([0.0, 0.0, 2.0, 4.0, 7.0]))
-        links.append({"source": u, "target": v, "bandwidth": held * (spoiled if random.random() < 0.6 else 1.0) + more})
+        links.append({"source": u, "target": v, "bandwidth": reserved * (spoiled if random.random() < 0.6 else 1.0) + more})
     return LinkAllocationProblem(
         network={"nodes": [_server(random, name) for name in names], "links": links, "symmetric": symmetric},
         flows=described,

@@ -110,8 +110,8 @@ def _grid(components: int, random: np.random.Generator) -> Problem:
 
 
 def _grid_pairs(rows: int, columns: int) -> list[tuple[int, int]]:
-    places = np.arange(rows * columns).reshape(rows, columns)
-    across, down = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
+    servers = np.arange(rows * columns).reshape(rows, columns)
+    across, down = (servers[:, :-1], servers[:, 1:]), (servers[:-1], servers[1:])
     return [pair for one, other in (across, down) for pair in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)]
 
 

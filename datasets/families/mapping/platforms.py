@@ -81,8 +81,8 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0, 
     """
     _refuse_less(services=(services, 1))
     pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
-    least, most = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
-    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(least, most, (links, 2)).T
+    lowest, highest = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
+    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(lowest, highest, (links, 2)).T
     random = random_stream(seed, _SERVERS)
     uplink, downlink = random.uniform(*ACCESS_BANDWIDTHS, (2, servers))
     access_delay = random.uniform(*PUBLIC_DELAYS, servers) / 2

@@ -215,9 +215,9 @@ def mapping_problem(
 
 def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
     """Draw bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
-    least, most = BANDWIDTHS
-    reached = 1 - (least / most) ** BANDWIDTH_EXPONENT
-    drawn: Floats = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
+    lowest, highest = BANDWIDTHS
+    reached = 1 - (lowest / highest) ** BANDWIDTH_EXPONENT
+    drawn: Floats = lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
     return drawn
 
 

@@ -48,8 +48,8 @@ def _migration(tasks: int, random: np.random.Generator, make_work: WorkMaker) ->
 
 def _sequence(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationSequence:
     work = np.array(rounded(make_work(tasks, random)))
-    most = max(2, _most_nodes(tasks))
-    before = int(random.integers(1, most + 1))
+    max_nodes = max(2, _most_nodes(tasks))
+    before = int(random.integers(1, max_nodes + 1))
     tolerance = float(random.uniform(*TOLERANCES))
     described = _tasks(work, before, random)
     rows = [work]
@@ -58,7 +58,7 @@ def _sequence(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> 
         described["work"] = rows
     counts = [before]
     for step in range(SEQUENCE_STEPS):
-        other = _other_count(counts[-1], most, random)
+        other = _other_count(counts[-1], max_nodes, random)
         counts.append(_carrying(rows[step % len(rows)], other, tolerance, random))
     return MigrationSequence(**rounded(described), nodes=tuple(counts[1:]), tolerance=(round(tolerance, 3),) * SEQUENCE_STEPS)
 
@@ -85,11 +85,11 @@ def _tasks(work: Floats, nodes: int, random: np.random.Generator) -> Fields:
     return {"work": work, "state_size": draw_state(work, random), "intervals": even_intervals(drifted, nodes)}
 
 
-def _other_count(nodes: int, most: int, random: np.random.Generator) -> int:
+def _other_count(nodes: int, max_nodes: int, random: np.random.Generator) -> int:
     """Up or down by at most half, at least by one where there is another count."""
     change = int(random.integers(1, max(2, nodes // 2 + 1)))
-    up = nodes == 1 or (nodes < most and random.random() < 0.5)
-    return min(max(most, 2), nodes + change) if up else max(1, nodes - change)
+    up = nodes == 1 or (nodes < max_nodes and random.random() < 0.5)
+    return min(max(max_nodes, 2), nodes + change) if up else max(1, nodes - change)
 
 
 def _carrying(work: Floats, nodes: int, tolerance: float, random: np.random.Generator) -> int:

@@ -69,13 +69,13 @@ def random_rescale(
 def _operator(
     name: str, tasks: tuple[int, int], keyed: int, shared: bool, hosts: list[str], random: np.random.Generator
 ) -> Fields:
-    most = int(random.integers(1, 4 if keyed < 3 else 3))
+    max_replicas = int(random.integers(1, 4 if keyed < 3 else 3))
     fields: Fields = {
         "name": name,
         "latency": _latency(random),
         "cost": float(random.uniform(0.2, 2.0)),
-        "max_replicas": most,
-        "min_replicas": int(random.integers(1, most + 1)) if random.random() < 0.15 else 1,
+        "max_replicas": max_replicas,
+        "min_replicas": int(random.integers(1, max_replicas + 1)) if random.random() < 0.15 else 1,
         "code_size": float(random.choice([0.0, 2e5])),
         "candidates": sorted(random.choice(hosts, len(hosts) - 1, replace=False)) if random.random() < 0.15 else None,
     }

@@ -80,7 +80,7 @@ def cluster(
         Weights of the metrics; drawn when None.
     """
     if size is None:
-        fitting = [known for known in SIZES if known[0] * known[1] * NEEDED_SLOT_SHARES[0] >= operators]
+        fitting = [sizes for sizes in SIZES if sizes[0] * sizes[1] * NEEDED_SLOT_SHARES[0] >= operators]
         size = fitting[int(random.integers(len(fitting)))] if fitting else SIZES[-1]
     nodes, slots, max_replicas = size
     application = _application(shape, operators, nodes * slots, max_replicas, random)
@@ -149,31 +149,32 @@ def _dealt(application: Application, network: Network, slots: int, random: np.ra
     names = [node.name for node in network.nodes]
     room, turn = len(names) * slots, 0
     chosen: dict[str, list[str]] = {}
-    for left, (name, count) in enumerate(replicas.items()):
-        count = max(1, min(count, room - turn - (len(replicas) - left - 1)))
+    for number, (name, count) in enumerate(replicas.items()):
+        count = max(1, min(count, room - turn - (len(replicas) - number - 1)))
         chosen[name] = [names[(turn + n) % len(names)] for n in range(count)]
         turn += count
     return Deployment(chosen)
 
 
 def _families() -> list[Family]:
-    found = []
+    families = []
     for running in (False, True):
         for zones in (1, 2, 3):
             for name, shape in (("sequential", sequential), ("layered", layered_shape)):
-                place = f"{zones} zones" if zones > 1 else "one zone"
-                found.append(
+                zones_text = f"{zones} zones" if zones > 1 else "one zone"
+                families.append(
                     Family(
                         name=f"{name}-cluster" + (f"-{zones}-zones" if zones > 1 else "") + ("-running" if running else ""),
                         kind="edrp",
-                        summary=f"A {name} application on equal nodes in {place}" + (", already running." if running else "."),
+                        summary=f"A {name} application on equal nodes in {zones_text}"
+                        + (", already running." if running else "."),
                         make=partial(cluster, shape=shape, zones=zones, running=running),
                         size="operators",
                         default_size=10,
                         least_size=3,
                     )
                 )
-    return found
+    return families
 
 
 CLUSTER_FAMILIES = tuple(_families())

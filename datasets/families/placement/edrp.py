@@ -75,11 +75,11 @@ RECONFIGURATION_WEIGHTINGS: tuple[Fields, ...] = (
 
 def _families() -> list[Family]:
     """Shapes and networks crossed, in an order in which neighbours differ in both."""
-    made = []
+    families = []
     for turn in range(len(NETWORKS)):
         for position, (shape, (make_shape, min_operators)) in enumerate(SHAPES.items()):
             network, (make_network, packages) = list(NETWORKS.items())[(position + turn) % len(NETWORKS)]
-            made.append(
+            families.append(
                 Family(
                     name=f"{shape}-{network}",
                     kind="edrp",
@@ -91,7 +91,7 @@ def _families() -> list[Family]:
                     packages=packages,
                 )
             )
-    return made
+    return families
 
 
 def _crossed(operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker) -> EdrpProblem:

@@ -153,8 +153,8 @@ def _scaled(weight: Floats, counts: Floats, total: float, limit: float) -> Float
     total = min(total, limit * float(counts.sum()))
     free = np.ones(weight.size, bool)
     while True:
-        left = total - limit * counts[~free].sum()
-        need = np.where(free, weight * left / max((weight * counts)[free].sum(), 1e-300), limit)
+        remaining = total - limit * counts[~free].sum()
+        need = np.where(free, weight * remaining / max((weight * counts)[free].sum(), 1e-300), limit)
         over = free & (need > limit)
         if not over.any():
             return need

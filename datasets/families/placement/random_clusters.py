@@ -60,10 +60,12 @@ def _running(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
     for operator in problem.application.operators:
         state, code = float(random.choice([0.0, 1e6, 1e9])), float(random.choice([0.0, 1e7]))
         operators.append(operator.replace(state_size=state, code_size=code))
-        places = operator.candidates or tuple(names)
+        candidates = operator.candidates or tuple(names)
         count = int(random.integers(1, operator.max_replicas + 1))
         chosen = (
-            [places[0]] * count if random.random() < 0.3 else [places[int(random.integers(len(places)))] for _ in range(count)]
+            [candidates[0]] * count
+            if random.random() < 0.3
+            else [candidates[int(random.integers(len(candidates)))] for _ in range(count)]
         )
         current[operator.name] = tuple(chosen)
     spawn = float(random.choice([0.0, 0.5]))

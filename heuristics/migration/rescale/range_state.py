@@ -1,4 +1,4 @@
-"""Replicas with ranges and nodes, and what they are worth: the part of an operator is computed again when it changes."""
+"""Replicas with ranges and nodes, and the incremental evaluation of their metrics, operator by operator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from edrp.heuristics.migration.rescale.range_arrays import NO_LATENCY, POLYNOMIA
 from edrp.placement.latency import MAX_LATENCY
 
 OBJECTIVE_VALUE, VIOLATION_VALUE = 5, 6
-"""Places in the values of a state, after those of the metrics."""
+"""Indices into `RangeState.values`, after those of the metrics."""
 
 
 class RangeState(NamedTuple):
-    """Replicas k of operators i: node, and end of the range (begins at the end before); then what follows from them.
+    """Replicas k of operators i: node and end of the range (which begins at the end before), and their evaluation.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class RangeState(NamedTuple):
     node, end : shape (operators, most replicas)
     share, counts, leaving, arriving : shape (operators, nodes)
     latency : shape (operators, scenarios)
-    operator_parts : shape (operators, 5), excess over what is stable or tolerated, and of a change the downtime by way of the store,
-        download of code, start of replicas, and whether there is one.
+    operator_parts : shape (operators, 5), excess over what is stable or tolerated; for a change of the operator, downtime by
+        way of the store, download of code, start of replicas, and whether it changes at all.
     stream_costs : shape (streams, 2), delay and price.
     finish : shape (operators,), in the scenario that was looked at last.
     values : shape (7,), metrics, objective, violation.
@@ -48,7 +48,7 @@ class RangeState(NamedTuple):
 
     @classmethod
     def empty(cls, t: RangeArrays) -> RangeState:
-        """A state to be set."""
+        """Allocate a state without replicas."""
         size, nodes = t.candidate.shape
         width, table = t.current_node.shape[1], (size, nodes)
         return cls(
@@ -67,14 +67,14 @@ class RangeState(NamedTuple):
         )
 
     def set(self, replicas: list[list[tuple[int, int, int]]]) -> None:
-        """Take over node, first task and end of each replica of each operator."""
-        for i, held in enumerate(replicas):
-            self.number[i] = len(held)
-            self.node[i, : len(held)] = [u for u, _, _ in held]
-            self.end[i, : len(held)] = [b for _, _, b in held]
+        """Set the replicas of each operator, given as node, first task and end."""
+        for i, ranges in enumerate(replicas):
+            self.number[i] = len(ranges)
+            self.node[i, : len(ranges)] = [u for u, _, _ in ranges]
+            self.end[i, : len(ranges)] = [b for _, _, b in ranges]
 
     def replicas(self) -> list[list[tuple[int, int, int]]]:
-        """Node, first task and end of each replica of each operator."""
+        """Return node, first task and end of each replica of each operator."""
         listed = []
         for number, node, end in zip(self.number.tolist(), self.node.tolist(), self.end.tolist(), strict=True):
             listed.append([(node[k], end[k - 1] if k else 0, end[k]) for k in range(number)])
@@ -83,12 +83,12 @@ class RangeState(NamedTuple):
 
 @inlined
 def latency_at(t: RangeArrays, i: int, rate: float, replicas: int) -> float:
-    """Seconds of one of so many replicas on the reference node; infinite where it is overloaded."""
+    """Latency in seconds of one of `replicas` replicas on the reference node; infinite where it is overloaded."""
     if t.model[i] == NO_LATENCY:
         return 0.0
     if t.model[i] == QUEUE:
-        spare = t.service[i, replicas] - rate
-        return 1.0 / spare if spare * MAX_LATENCY >= 1.0 else np.inf
+        spare_rate = t.service[i, replicas] - rate
+        return 1.0 / spare_rate if spare_rate * MAX_LATENCY >= 1.0 else np.inf
     first, last = t.points[i], t.points[i + 1] - 1
     if t.model[i] == POLYNOMIAL:
         value = 0.0
@@ -109,7 +109,7 @@ def latency_at(t: RangeArrays, i: int, rate: float, replicas: int) -> float:
 
 @inlined
 def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
-    """Compute what follows from the replicas of one operator alone."""
+    """Recompute the parts of the evaluation that depend on the replicas of one operator alone."""
     n, m, at = s.number[i], t.tasks[i], t.offset[i]
     for u in range(t.speedup.size):
         s.share[i, u], s.counts[i, u], s.arriving[i, u] = 0.0, 0, 0.0
@@ -117,7 +117,7 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
     s.latency[i] = 0.0
     excess, first = 0.0, 0
     same = t.has_current and n == t.current_number[i]
-    most = (1 + t.tolerance) / n * (1 + LIMIT_SLACK)
+    max_share = (1 + t.tolerance) / n * (1 + LIMIT_SLACK)
     for k in range(n):
         u, end = s.node[i, k], s.end[i, k]
         share, rate = 1.0 / n, t.load[i] / n
@@ -128,8 +128,8 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
                 s.arriving[i, u] += t.missing_bytes[at + end, u] - t.missing_bytes[at + first, u]
                 s.leaving[i, u] -= t.held_bytes[at + end, u] - t.held_bytes[at + first, u]
                 same = same and u == t.current_node[i, k] and end == t.current_end[i, k]
-            if share > most:
-                excess += share / most - 1
+            if share > max_share:
+                excess += share / max_share - 1
         for c in range(t.factor.size):
             seconds = latency_at(t, i, rate * t.factor[c], n)
             if not np.isfinite(seconds) or not np.isfinite(latency_at(t, i, rate * t.factor[c] / t.utilisation, n)):
@@ -144,15 +144,15 @@ def refresh_operator(t: RangeArrays, s: RangeState, i: int) -> None:
     if m == 0 and t.has_current:
         for u in range(t.speedup.size):
             same = same and s.counts[i, u] == t.current_count[i, u]
-            had = t.current_count[i, u] / t.current_number[i]
-            s.leaving[i, u] = t.state_size[i] * max(0.0, had - s.share[i, u])
-            s.arriving[i, u] = t.state_size[i] * max(0.0, s.share[i, u] - had)
+            current_share = t.current_count[i, u] / t.current_number[i]
+            s.leaving[i, u] = t.state_size[i] * max(0.0, current_share - s.share[i, u])
+            s.arriving[i, u] = t.state_size[i] * max(0.0, s.share[i, u] - current_share)
     refresh_change(t, s, i, same)
 
 
 @inlined
 def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
-    """Downtime of one operator by way of the store, and of a direct change its download of code and start of replicas."""
+    """Recompute the downtime of one operator: by way of the store, or by download of code and start of replicas."""
     store, code, spawn = 0.0, 0.0, 0.0
     if t.has_current and not same:
         n, n0 = s.number[i], t.current_number[i]
@@ -160,7 +160,7 @@ def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
             if s.counts[i, v] == 0:
                 continue
             start = t.spawn_time[v] if s.counts[i, v] > t.current_count[i, v] else 0.0
-            code, spawn = max(code, t.code_size[i, v]), max(spawn, start)
+            code, spawn = max(code, t.code_time[i, v]), max(spawn, start)
             if t.direct_transfer:
                 continue
             down = s.arriving[i, v]
@@ -175,7 +175,7 @@ def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
                     up = t.state_size[i] * max(0, t.current_count[i, u] - s.counts[i, u]) / n0
                     up += t.state_size[i] * t.current_count[i, u] * max(0, n - n0) / (n0 * n)
                 trip = (
-                    max(t.code_size[i, v], t.round_trip[u] + up * t.store_slowness[u])
+                    max(t.code_time[i, v], t.round_trip[u] + up * t.store_slowness[u])
                     + t.round_trip[v]
                     + down * t.store_slowness[v]
                     + start
@@ -188,7 +188,7 @@ def refresh_change(t: RangeArrays, s: RangeState, i: int, same: bool) -> None:
 
 @inlined
 def refresh_streams(t: RangeArrays, s: RangeState, i: int) -> None:
-    """Delay and price of the streams at an operator."""
+    """Recompute delay and price of the streams at an operator."""
     for p in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         e = t.adjacent[p]
         a, b = t.source[e], t.target[e]
@@ -205,7 +205,7 @@ def refresh_streams(t: RangeArrays, s: RangeState, i: int) -> None:
 
 @inlined
 def response_time(t: RangeArrays, s: RangeState) -> float:
-    """The longest path, expected over the scenarios."""
+    """Compute the response time: the longest path, averaged over the scenarios."""
     expected = 0.0
     for c in range(t.factor.size):
         slowest = 0.0
@@ -222,7 +222,7 @@ def response_time(t: RangeArrays, s: RangeState) -> float:
 
 @inlined
 def add_up(t: RangeArrays, s: RangeState) -> None:
-    """Metrics, objective and violation of a state whose parts are up to date."""
+    """Compute metrics, objective and violation from parts that are up to date."""
     size, nodes = t.candidate.shape
     cost, moved, violation = 0.0, 0.0, 0.0
     store, code, spawn, changed = 0.0, 0.0, 0.0, 0.0
@@ -258,7 +258,7 @@ def add_up(t: RangeArrays, s: RangeState) -> None:
 
 @inlined
 def overload(t: RangeArrays, s: RangeState, u: int) -> float:
-    """How much more than a node has its replicas need, relative to what it has."""
+    """Excess of the demand of the replicas on a node over its capacity, relative to the capacity."""
     total = 0.0
     for r in range(t.capacity.shape[1]):
         used = 0.0
@@ -272,7 +272,7 @@ def overload(t: RangeArrays, s: RangeState, u: int) -> float:
 
 @inlined
 def shared_demand(t: RangeArrays, s: RangeState, u: int, q: int) -> float:
-    """Units per second of a shared resource that are asked for on a node."""
+    """Demand for a shared resource on a node, in units per second."""
     amount = 0.0
     for i in range(t.load.size):
         if s.counts[i, u] > 0:
@@ -284,7 +284,7 @@ def shared_demand(t: RangeArrays, s: RangeState, u: int, q: int) -> float:
 
 @inlined
 def refresh_all(t: RangeArrays, s: RangeState) -> None:
-    """Everything that follows from the replicas."""
+    """Recompute the whole evaluation from the replicas."""
     for i in range(t.load.size):
         refresh_operator(t, s, i)
     for i in range(t.load.size):
@@ -294,7 +294,7 @@ def refresh_all(t: RangeArrays, s: RangeState) -> None:
 
 @inlined
 def copy_replicas(source: RangeState, target: RangeState, i: int) -> None:
-    """Number, nodes and ranges of an operator."""
+    """Copy number, nodes and ranges of an operator."""
     target.number[i] = source.number[i]
     for k in range(source.number[i]):
         target.node[i, k], target.end[i, k] = source.node[i, k], source.end[i, k]
@@ -302,7 +302,7 @@ def copy_replicas(source: RangeState, target: RangeState, i: int) -> None:
 
 @inlined
 def copy_operator(t: RangeArrays, source: RangeState, target: RangeState, i: int) -> None:
-    """All of an operator, its streams included."""
+    """Copy replicas and evaluation of an operator, its streams included."""
     copy_replicas(source, target, i)
     copy_vector(source.share[i], target.share[i])
     copy_vector(source.counts[i], target.counts[i])

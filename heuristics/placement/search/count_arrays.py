@@ -157,9 +157,9 @@ def _pass_on(p: CountPaths, i: int, j: int) -> float:
         seconds = max(p.arrival[j, k], p.reach[h])
         if p.latest[h, 0] >= 0:
             # What arrived last in the zone is delayed, unless it is here already: then the one before may come later.
-            here = p.last[h] == v
-            seconds = max(seconds, p.latest[h, 0] + (0.0 if here else p.zone_delay[h, h]))
-            if here and p.latest[h, 1] >= 0:
+            on_same_node = p.last[h] == v
+            seconds = max(seconds, p.latest[h, 0] + (0.0 if on_same_node else p.zone_delay[h, h]))
+            if on_same_node and p.latest[h, 1] >= 0:
                 seconds = max(seconds, p.latest[h, 1] + p.zone_delay[h, h])
         p.arrival[j, k] = seconds
         last = max(last, seconds)
@@ -251,6 +251,6 @@ def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
 def _classes(compiled: Compiled, zone: Ints) -> Ints:
     """Number of each node's class, shape (nodes,), in the order in which classes appear."""
     numbers: dict[tuple[bytes, ...], int] = {}
-    looks = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)
-    rows = zip(*(([row.tobytes() for row in look]) for look in looks), strict=True)
+    columns = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)
+    rows = zip(*(([row.tobytes() for row in column]) for column in columns), strict=True)
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)

@@ -13,7 +13,7 @@ from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
 from edrp.heuristics.placement.search.count_filling import MIN_PARTS, PAPER_VIOLATION_PENALTY, FillingRule
-from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
+from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, build, evaluate_placement, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
 from edrp.heuristics.placement.search.search_engine import Construct, EndIteration, PlacementValue, SearchEngine
@@ -135,7 +135,7 @@ class CountEngine(SearchEngine):
         self.memory.clocks[:] = 0
         for a, s in zip(*np.nonzero(counts), strict=True):
             put(self._arrays, self._now, a, s, counts[a, s])
-        appraise(self._arrays, self._now, self._paths, self.memory)
+        evaluate_placement(self._arrays, self._now, self._paths, self.memory)
 
     def _iterate(self, rule: FillingRule, run: LocalSearchRun) -> Iterator[PlacementValue]:
         if not np.array_equal(self._now.counts.replicas, self.memory.best):  # the caller dropped the search before

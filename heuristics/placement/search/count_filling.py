@@ -85,7 +85,7 @@ def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int
 @inlined
 def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool:
     """Place waiting instances on node d as long as some fit; whether any did."""
-    taken = 0
+    placed = 0
     operators = rule.trail_sum.size if rule.trail_power > 0 else 0
     for a in range(operators):
         rule.trail_sum[a] = 0.0
@@ -100,11 +100,11 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
             if best < 0 or log_weight > max_weight:
                 best, max_weight = a, log_weight
         if best < 0:
-            return taken > 0
+            return placed > 0
         part = min(max(1, t.instances[best] // MIN_PARTS), waiting(t, c, best))
         q = fitting(t, c, best, d, part)
         put(t, c, best, d, q)
-        taken += q
+        placed += q
         for a in range(operators):
             rule.trail_sum[a] += q * rule.trail[a, best]
 

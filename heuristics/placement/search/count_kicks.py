@@ -71,16 +71,16 @@ class CountSearch(NamedTuple):
 
 
 @inlined
-def _copy(c: CountState, held: np.ndarray, since: int) -> None:
+def _copy(c: CountState, copy: np.ndarray, since: int) -> None:
     """Bring a copy of the counts up to date."""
     for s in range(c.total.size):
         if c.last_changed[s] > since:
             for a in range(c.counts.replicas.shape[0]):
-                held[a, s] = c.counts.replicas[a, s]
+                copy[a, s] = c.counts.replicas[a, s]
 
 
 @inner_loop
-def appraise(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) -> None:
+def evaluate_placement(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) -> None:
     """Evaluate the placement under search, and remember it if it is the best so far."""
     refresh(t, c)
     value = memory.value
@@ -118,7 +118,7 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
         while c.counters[OPEN] > 0:
             empty_node(t, c, c.opened[c.counters[OPEN] - 1])
         fill(t, c, search.rule, variable(-1))
-        appraise(t, c, search.paths, search.memory)
+        evaluate_placement(t, c, search.paths, search.memory)
         total = search.memory.value[OBJECTIVE] + PAPER_VIOLATION_PENALTY * search.memory.value[VIOLATIONS]
         for k in range(c.counters[OPEN] if amount > 0 else 0):
             s = c.opened[k]
@@ -132,7 +132,7 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
 def climb(search: CountSearch, run: LocalSearchRun) -> bool:
     """Climb to a local optimum or until the work is used up, and evaluate; whether it is an optimum."""
     ended = climb_batches(search.arrays, search.now, search.paths, search.progress, run)
-    appraise(search.arrays, search.now, search.paths, search.memory)
+    evaluate_placement(search.arrays, search.now, search.paths, search.memory)
     return ended
 
 

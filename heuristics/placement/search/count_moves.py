@@ -33,9 +33,9 @@ MIN_LATENCY_GAIN = 1e-5
 
 
 @inlined
-def gain(pair: np.ndarray, held: np.ndarray, joined: np.ndarray, a: int, s: int, d: int, q: int) -> float:
+def colocation_gain(pair: np.ndarray, replicas: np.ndarray, joined: np.ndarray, a: int, s: int, d: int, q: int) -> float:
     """Gain in co-location when q instances of operator a move from node s to node d."""
-    return q * (joined[a, d] - joined[a, s]) + 2.0 * q * (held[a, d] - held[a, s] + q) * pair[a, a]
+    return q * (joined[a, d] - joined[a, s]) + 2.0 * q * (replicas[a, d] - replicas[a, s] + q) * pair[a, a]
 
 
 @inlined
@@ -119,7 +119,7 @@ def _move(
     """
     span = _span(t, p)
     best, number, fewer, less, max_value = variable(-1), variable(0), 0, 0.0, -span
-    held, everywhere = c.counts.replicas[a, s], c.last_changed[s] > c.last_compared[a]
+    on_source, everywhere = c.counts.replicas[a, s], c.last_changed[s] > c.last_compared[a]
     violations, _ = strain(t.capacity, c.counts.used, s, COUNTED_LOAD_SLACK)
     for k in range(c.counters[OPEN] + c.empty_number.size if everywhere else recent):
         d = _target(t, c, k) if everywhere else c.recent[k]
@@ -128,15 +128,16 @@ def _move(
         progress[WORK] += 1
         # A convex function of the number of instances: the most or a single one gains most.
         hoped = max(
-            gain(t.pair, c.counts.replicas, c.joined, a, s, d, held), gain(t.pair, c.counts.replicas, c.joined, a, s, d, 1)
+            colocation_gain(t.pair, c.counts.replicas, c.joined, a, s, d, on_source),
+            colocation_gain(t.pair, c.counts.replicas, c.joined, a, s, d, 1),
         )
         if violations == 0 and hoped + t.node_price[s] <= max_value:
             continue
-        q = fitting(t, c, a, d, held)
+        q = fitting(t, c, a, d, on_source)
         if q == 0 and (violations == 0 or not t.candidate[a, d]):
             continue
         q = max(q, 1)  # where a node is overloaded, one instance may overload another node, if that is less
-        value = gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
+        value = colocation_gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + _price(t.node_price, c.total, s, d, q)
         relieved, lighter = 0, 0.0
         if violations > 0:
             relieved, lighter = _relief(t, c, a, a, s, d, q, 0)
@@ -158,13 +159,13 @@ def _move(
 
 @inlined
 def _counterpart(
-    demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, held: np.ndarray, a: int, b: int, s: int, d: int
+    demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, replicas: np.ndarray, a: int, b: int, s: int, d: int
 ) -> tuple[int, int]:
     """How many instances of a go from s to d, and of b come back, so that both nodes have room; 0 for neither."""
-    q, back = held[a, s], 0
+    q, back = replicas[a, s], 0
     for m in range(used.shape[1]):
         if demand[a, m] > 0:
-            free = capacity[d, m] - used[d, m] + held[b, d] * demand[b, m]
+            free = capacity[d, m] - used[d, m] + replicas[b, d] * demand[b, m]
             q = min(q, int(max(0.0, min(free / demand[a, m] + COUNTED_LOAD_SLACK, 1e15))))
     for m in range(used.shape[1]):
         lacking = q * demand[a, m] - (capacity[d, m] - used[d, m])
@@ -172,7 +173,7 @@ def _counterpart(
             if demand[b, m] <= 0:
                 return 0, 0
             back = max(back, int(np.ceil(lacking / demand[b, m] - COUNTED_LOAD_SLACK)))
-    if q == 0 or back == 0 or back > held[b, d]:
+    if q == 0 or back == 0 or back > replicas[b, d]:
         return 0, 0
     for m in range(used.shape[1]):
         if used[s, m] - q * demand[a, m] + back * demand[b, m] > capacity[s, m] * (1 + COUNTED_LOAD_SLACK):
@@ -202,7 +203,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
             if q == 0 and not strained:
                 continue
             q, back = (1, 1) if q == 0 else (q, back)
-            saved = gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + gain(
+            saved = colocation_gain(t.pair, c.counts.replicas, c.joined, a, s, d, q) + colocation_gain(
                 t.pair, c.counts.replicas, c.joined, b, d, s, back
             )
             saved -= 2.0 * q * back * t.pair[a, b]  # what passes each other on the way
@@ -218,8 +219,8 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
     if best < 0:
         return False
     for back in range(2):
-        moved, left = (other, best) if back == 1 else (a, s)
-        _transfer(t, c, moved, left, s if back == 1 else best, number_back if back == 1 else number)
+        moved, source = (other, best) if back == 1 else (a, s)
+        _transfer(t, c, moved, source, s if back == 1 else best, number_back if back == 1 else number)
     return True
 
 

@@ -51,8 +51,8 @@ class CountState(NamedTuple):
     def nothing(cls, t: CountArrays) -> CountState:
         """No instance is placed."""
         operators, nodes = t.candidate.shape
-        seat = np.empty(nodes, np.int64)
-        seat[t.members] = np.arange(nodes)
+        empty_index = np.empty(nodes, np.int64)
+        empty_index[t.members] = np.arange(nodes)
         return cls(
             counts=ReplicaCounts.from_matrix(t.demand, np.zeros((operators, nodes), np.int64)),
             joined=np.zeros((operators, nodes)),
@@ -61,7 +61,7 @@ class CountState(NamedTuple):
             opened_index=np.full(nodes, -1),
             empty=t.members.copy(),
             empty_number=np.diff(t.class_start),
-            empty_index=seat,
+            empty_index=empty_index,
             last_changed=np.ones(nodes, np.int64),
             last_compared=np.zeros(operators, np.int64),
             recent=np.zeros(nodes, np.int64),
@@ -131,15 +131,15 @@ def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
 @inlined
 def refresh(t: CountArrays, c: CountState) -> None:
     """Recompute sums from the counts, which removes what rounding has added up."""
-    held = c.counts.replicas
+    replicas = c.counts.replicas
     for k in range(c.counters[OPEN]):
         s = c.opened[k]
         recompute_used(c.counts, t.demand, s)
-        for a in range(held.shape[0]):
+        for a in range(replicas.shape[0]):
             c.joined[a, s] = 0.0
             for j in range(t.start[a], t.start[a + 1]):
                 b = t.neighbours[j]
-                c.joined[a, s] += held[b, s] * t.pair[a, b]
+                c.joined[a, s] += replicas[b, s] * t.pair[a, b]
 
 
 @inlined
@@ -150,7 +150,7 @@ def score(t: CountArrays, c: CountState) -> float:
         s = c.opened[k]
         apart += t.node_price[s]
         for a in range(c.joined.shape[0]):
-            held = c.counts.replicas[a, s]
-            if held > 0:
-                apart -= held * (0.5 * c.joined[a, s] + held * t.pair[a, a])
+            replicas = c.counts.replicas[a, s]
+            if replicas > 0:
+                apart -= replicas * (0.5 * c.joined[a, s] + replicas * t.pair[a, a])
     return apart

@@ -192,7 +192,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
 
 
 @inner_loop
-def deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
+def deposit(f: Pheromone, counts: np.ndarray, value: np.ndarray, times: float) -> None:
     """Deposit the pheromone of one deployment (eq. 5), so many times."""
     score = (
         value[OBJECTIVE]
@@ -200,11 +200,11 @@ def deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> 
         + EXCESS_PENALTY * value[OVERLOAD]
     )
     amount = times * f.deposit / max(score, MIN_ANT_SCORE)
-    for i in range(held.shape[0]):
+    for i in range(counts.shape[0]):
         replicas = 0
-        for u in range(held.shape[1]):
-            replicas += held[i, u]
-            f.new_node[i, u] += amount * held[i, u]
+        for u in range(counts.shape[1]):
+            replicas += counts[i, u]
+            f.new_node[i, u] += amount * counts[i, u]
         f.new_size[i, replicas] += amount
 
 

@@ -41,7 +41,7 @@ def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
     seconds of compilation. Streams of operators that change are
     summed up from scratch, so that nothing drifts.
     """
-    t, now, m, c = search.arrays, search.now, search.memory, search.memory.counters
+    t, state, m, c = search.arrays, search.now, search.memory, search.memory.counters
     while search.progress[WORK] < run.work:
         touched, parts = c[KICKED], 0
         if touched < 0 and c[CURSOR] > c[LISTED]:
@@ -55,20 +55,20 @@ def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
             c[CURSOR] += 1
             if k < 0:
                 continue
-            parts = plan_change(t, now, m, k)
-            touched = _list_changed(now, m, parts)
-            transfer(t, now, parts, False)
+            parts = plan_change(t, state, m, k)
+            touched = _list_changed(state, m, parts)
+            transfer(t, state, parts, False)
         c[KICKED] = -1
         for x in range(touched):
-            refresh(t, now, m.changed[x])
-        evaluate(t, now, c[OVERLOADED] > 0, run.overload_rule, m.trial)
+            refresh(t, state, m.changed[x])
+        evaluate(t, state, c[OVERLOADED] > 0, run.overload_rule, m.trial)
         if not stays:
             if better(m.trial, m.chosen):
                 copy_vector(m.trial, m.chosen)
                 c[CHOSEN] = k
-            transfer(t, now, parts, True)
+            transfer(t, state, parts, True)
         for x in range(touched):
-            settle(t, now, m.changed[x], stays)
+            settle(t, state, m.changed[x], stays)
         if stays:
             _go_on(search, touched)
     return False
@@ -88,8 +88,8 @@ def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
 @inlined
 def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
     """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
-    left = run.kicks - search.progress[KICKS] - 1
-    tolerance = run.tolerance * INITIAL_TOLERANCE * (left % TOLERANCE_PERIOD) / TOLERANCE_PERIOD
+    kicks_left = run.kicks - search.progress[KICKS] - 1
+    tolerance = run.tolerance * INITIAL_TOLERANCE * (kicks_left % TOLERANCE_PERIOD) / TOLERANCE_PERIOD
     m = search.memory
     return_home(search.arrays, search.now.counts, m, near(m.value, m.best_value, tolerance))
 

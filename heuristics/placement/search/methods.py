@@ -14,7 +14,7 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.placement.deployment_starts import best_start, given_starts
-from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
@@ -67,15 +67,15 @@ class SearchMethod(Method):
         """Search; the answer is the best placement met, as the problem evaluates it."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
-        known = given_starts(compiled, options)
+        starts = given_starts(compiled, options)
         try:
-            known += self.own_starts(compiled, options)
+            starts += self.additional_starts(compiled, options)
             engine = self.engine(compiled)
-            self._begin(engine, known, np.random.default_rng(options.seed))
+            self._begin(engine, starts, np.random.default_rng(options.seed))
         except OutOfTimeError as error:
-            return best_start(compiled, known, error)
+            return best_start(compiled, starts, error)
         try:
             stopped = self.search(SearchRun(engine, options), parameters)
         except KeyboardInterrupt:
@@ -99,7 +99,7 @@ class SearchMethod(Method):
         if best is None or best != len(values) - 1:
             engine.reset(None if best is None else starts[best], random)
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
+    def additional_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """Further placements to start from, by which a method stands out."""
         return []
 
@@ -174,7 +174,7 @@ class IteratedLocalSearch(SearchMethod):
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
+    def additional_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
         """On clusters, what is good over classes of equal nodes, unless it matters how much of what runs now moves."""
         if compiled.current is not None and compiled.weight["downtime"] > 0:
             return []  # the climb from there would not come near to what runs now again

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths, path_latency
 from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.count_moves import gain
+from edrp.heuristics.placement.search.count_moves import colocation_gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.search_engine import PlacementValue
@@ -23,7 +23,7 @@ from edrp.placement.latency_aware import LatencyAwareProblem
 pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
 
 # Inlined kernels that are called from here.
-gain_alone = numba.njit(gain.function)
+gain_alone = numba.njit(colocation_gain.function)
 waiting_alone = numba.njit(waiting.function)
 
 Fields = dict[str, Any]

@@ -19,7 +19,7 @@ from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
 from edrp.heuristics.placement.deployment_starts import random_fit
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
-from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
 from edrp.heuristics.placement.search import search_engine as engine_module
 from edrp.heuristics.placement.search.count_engine import CountEngine
@@ -40,7 +40,7 @@ refresh_all_alone = numba.njit(refresh_all.function)
 def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> DeploymentEngine | None:
     """An engine in the middle of a search that began somewhere at random; None where operators cannot be stable."""
     compiled = compile_problem(problem)
-    if overloaded(compiled) is not None:
+    if overload_answer(compiled) is not None:
         return None
     monkeypatch.setattr(engine_module, "CHUNK_UNITS", 3e-5)
     engine = DeploymentEngine(compiled)
