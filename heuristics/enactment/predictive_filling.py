@@ -70,7 +70,7 @@ def fill(tentative: TentativeState, targets: Mapping[str, float], hosts: list[st
 
     Parameters
     ----------
-    wanted
+    targets
         Instances by operator, above 0. If they do not all fit, each operator gets fewer in proportion; remaining room is
         used in the same way.
     """

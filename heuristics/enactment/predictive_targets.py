@@ -166,7 +166,7 @@ def _sacrifice(
 ) -> int:
     """Choose operators to sacrifice until the others bear a multiple of the load; returns their number, -1 where nothing helps.
 
-    They are written to `lost`, the instances that they keep when the others have enough to `held`, and all instances to `counts`.
+    Their indices are written to `lost`, the instances that they keep to `sacrificed_counts`, and all instances to `counts`.
     """
     occupied, max_instances, utilisation = load.occupied, load.max_instances, load.utilisation
     operators = occupied.size
@@ -210,7 +210,7 @@ def _sacrifice(
 def _size(
     load: OperatorFlowArrays, multiple: float, sacrificed: Bools, sacrificed_counts: Floats, counts: Floats, inflow: Floats
 ) -> None:
-    """Instances for a multiple of the load; sacrificed operators have `held` instances and send on no more than these serve."""
+    """Instances for a multiple of the load; sacrificed operators send on no more than their `sacrificed_counts` serve."""
     first, target, occupied, utilisation = load.first, load.target, load.occupied, load.utilisation
     for x in range(inflow.size):
         inflow[x] = load.outside[x] * multiple

@@ -74,7 +74,7 @@ def least_largest_load(work: Floats, nodes: int) -> float:
 
 
 def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
-    """Boundaries as near to equal shares of the work as the limit allows, from left to right; `least` tasks each."""
+    """Boundaries as near to equal shares of the work as the limit allows, with at least `min_tasks` tasks each."""
     before = _before(work)
     tasks = work.size
     earliest = np.empty(nodes + 1, dtype=np.int64)

@@ -38,24 +38,24 @@ EVALUATED_SHARE = 0.5
 operators, a cluster and a latency-aware topology: processor time over units 0.5 to 1.5."""
 
 INFEASIBLE_ENERGY = 1000.0
-"""Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
+"""Energy added to a deployment that breaks a limit, in the comparison with the best one visited."""
 
 MANY_PAIRS = 1000
 """Pairs of replicas per operator, over its streams, from which batches of replicas are moved."""
 
 COOLING_DIVISOR = 10.0
-"""By how much more than the replicas per operator temperatures are divided where there are many: one is a small share."""
+"""Factor by which temperatures fall, beyond the replicas per operator, where there are many: a single one is a small share."""
 
 MIN_RELATIVE_GAIN = 1e-3
 """Relative gain of a run below which there is no further one, where operators have many replicas."""
 
 FIRST_RUN_SHARE = 0.1
-"""The first run's share of the steps there; each further run is three times as long, so that an early end is cold, too."""
+"""Share of the steps of the first run; each further run is three times as long, so that an early end is cold, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnealingParameters:
-    """How long and how hot to anneal.
+    """Parameters of simulated annealing.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class AnnealingParameters:
 
 
 class BestDeployment(NamedTuple):
-    """The best deployment met and its energy, with `INFEASIBLE_ENERGY` added where it breaks a limit.
+    """The best deployment visited and its energy, with `INFEASIBLE_ENERGY` added where it breaks a limit.
 
     Operator i has `replicas[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
     """
@@ -89,12 +89,12 @@ class BestDeployment(NamedTuple):
 
     @classmethod
     def empty(cls, operators: int, nodes: int) -> BestDeployment:
-        """No deployment met yet."""
+        """Allocate the arrays before any deployment is visited."""
         shape = operators, nodes
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(operators, np.int64), np.full(1, np.inf))
 
     def counts(self) -> Ints:
-        """Replicas per operator and node."""
+        """Return the replicas per operator and node."""
         counts = np.zeros_like(self.replicas)
         for i, number in enumerate(self.number):
             counts[i, self.hosts[i, :number]] = self.replicas[i, :number]
@@ -103,7 +103,7 @@ class BestDeployment(NamedTuple):
 
 @inlined
 def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: float) -> None:
-    """Remember a deployment of this energy if it is better than the best one met by more than a margin."""
+    """Copy a deployment of this energy to `best` if it is better by more than a margin."""
     c, rank = d.counts, value + INFEASIBLE_ENERGY * d.values[BROKEN_VALUE]
     if rank >= best.energy[0] - margin:
         return
@@ -117,7 +117,7 @@ def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: f
 
 @inlined
 def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> float:
-    """The excess of the nodes of the planned change; its parts share one node at least."""
+    """Compute the excess over capacity on the nodes of the planned change, whose parts share at least one node."""
     total = 0.0
     for k in range(changes):
         for side in range(1, 3):
@@ -138,7 +138,7 @@ def anneal(
     temperature: float,
     cooling: float,
 ) -> None:
-    """Anneal for `steps` changes from `d`; the best deployment met goes to `best`."""
+    """Anneal for `steps` changes from `d`; the best deployment visited is copied to `best`."""
     refresh_all(t, d)
     overload, value, changes, more = 0.0, np.inf, 0, 0.0
     for u in range(d.counts.used.shape[0]):
@@ -165,7 +165,7 @@ def anneal(
 
 
 class AnnealingSchedule(NamedTuple):
-    """How runs follow each other.
+    """Schedule of the runs of annealing.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class AnnealingSchedule(NamedTuple):
 
 
 def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> AnnealingSchedule:
-    """The schedule for a problem: batches where there are many replicas, or a cluster, and nothing that runs yet or may fail.
+    """Choose the schedule: batches of replicas where there are many, or a cluster without current deployment or failures.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> A
 
 
 class AnnealingRun:
-    """Runs of annealing on one problem, and the best deployment that they have met."""
+    """Runs of annealing on one problem, and the best deployment that they have visited."""
 
     def __init__(self, compiled: Compiled, arrays: PlacementArrays, options: Options) -> None:
         self.compiled = compiled
@@ -211,11 +211,11 @@ class AnnealingRun:
         self.units = EVALUATED_SHARE * evaluation_units(compiled)
 
     def consider(self, start: Ints) -> None:
-        """Evaluate a deployment to start from."""
+        """Evaluate a deployment as a start."""
         self._anneal(start, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
 
     def run(self, parameters: AnnealingParameters) -> StoppedBecause:
-        """Anneal from the best start, then from its own results, until done or out of time.
+        """Anneal from the best start, then from its own results, until all runs are done or the limit is reached.
 
         While nothing feasible is known, each run starts from another random placement, and there are up to three
         times as many.
@@ -241,7 +241,7 @@ class AnnealingRun:
         return "finished"
 
     def _anneal(self, counts: Ints, mix: MoveMix, random: np.ndarray, steps: int, hot: float, cooling: float) -> bool:
-        """Anneal from a deployment; whether all steps were taken."""
+        """Anneal from a deployment; return whether all steps were taken."""
         state = DeploymentState.from_matrix(self.arrays, counts)
         chunk = max(1, int(CHUNK_UNITS / self.units))
         for steps_done in range(0, max(1, steps), chunk):
@@ -256,7 +256,7 @@ class AnnealingRun:
 
 
 class Annealing(Method):
-    """The scalable heuristic: answers in a fraction of a second, proves nothing."""
+    """Simulated annealing, the scalable heuristic: answers in a fraction of a second, proves nothing."""
 
     name = "annealing"
     kinds = ("edrp", "latency-aware")
@@ -289,7 +289,7 @@ class Annealing(Method):
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:
-    """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
+    """Compute the five metrics of a deployment by the kernels (availability as −ln), for tests and other methods."""
     arrays = placement_arrays(compiled)
     state, best = DeploymentState.from_matrix(arrays, counts), BestDeployment.empty(*counts.shape)
     anneal(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
@@ -297,4 +297,4 @@ def energies(compiled: Compiled, counts: Ints) -> Floats:
 
 
 METHODS = (Annealing(),)
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

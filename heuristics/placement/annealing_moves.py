@@ -14,18 +14,18 @@ from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 
 PARTNER_TRIES = 4
-"""Operators that are drawn for one to trade places with, and nodes for a near one."""
+"""Number of draws of a partner operator for a trade, and of a near node."""
 
 
 class MoveMix(NamedTuple):
-    """How likely changes and nodes are, as cumulated shares.
+    """Probabilities of changes and nodes, as cumulated shares.
 
     Attributes
     ----------
-    exchange, replicate, retire, move : kinds of changes; what is left are trades of two operators.
+    exchange, replicate, retire, move : kinds of changes; the rest are trades of two operators.
     gather : share of the moves that take all of an operator's replicas.
-    neighbour_nodes, own_nodes, near_nodes, nearest_nodes : nodes of a neighbour operator, of the operator itself, near the node left by the list
-        of near nodes, and the nearest of some; what is left are any nodes.
+    neighbour_nodes, own_nodes, near_nodes, nearest_nodes : nodes of a neighbour operator, of the operator itself, of the list
+        of near nodes, and the nearest of several draws; the rest are any nodes.
     """
 
     exchange: float
@@ -48,7 +48,7 @@ MANY_REPLICAS = MoveMix(0.08, 0.13, 0.18, 0.7, 0.0, 0.35, 0.6, 0.6, 0.85)
 
 @inlined
 def pick_node(t: PlacementArrays, c: ReplicaCounts, mix: MoveMix, random: np.ndarray, i: int, u: int) -> int:
-    """A node for operator i, now on u, drawn by the shares of the mix; u itself where what is drawn is no candidate."""
+    """Draw a node for operator i, now on u, by the shares of the mix; u itself where the drawn node is no candidate."""
     start, end = t.candidate_start[i], t.candidate_start[i + 1]
     choice = uniform(random)
     v = t.candidate_list[start + below(random, end - start)]
@@ -73,7 +73,7 @@ def pick_node(t: PlacementArrays, c: ReplicaCounts, mix: MoveMix, random: np.nda
 
 @inlined
 def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.ndarray) -> int:
-    """Plan a change; the number of its parts, 0 where there is none."""
+    """Draw and plan a change; return the number of its parts, 0 where none fits."""
     c = d.counts
     i = below(random, c.degree.size)
     u = c.hosts[i, below(random, c.number[i])]
@@ -119,7 +119,7 @@ def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
 
 @inlined
 def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool) -> int:
-    """Operator i gets one replica more, on node v or u, or one less on node u."""
+    """Plan one more replica of operator i, on node v or u, or one less on node u."""
     c, first, none, one = d.counts, variable(0), variable(-1), variable(1)
     if more:
         w = u if uniform(random) < 0.5 else v
@@ -135,7 +135,7 @@ def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndar
 
 @inlined
 def plan_gathering(d: DeploymentState, i: int, v: int) -> int:
-    """All replicas of operator i go to node v; the number of parts."""
+    """Plan to move all replicas of operator i to node v; return the number of parts."""
     parts = 0
     for k in range(d.counts.number[i]):
         u = d.counts.hosts[i, k]
@@ -159,7 +159,7 @@ def trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, q: int, j: 
 
 @inlined
 def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, q: int) -> int:
-    """q replicas of operator i go from u to v, and about as much of another operator comes back, if both fit."""
+    """Plan a trade: q replicas of operator i go from u to v, about as much of another comes back, if both fit."""
     c = d.counts
     for _ in range(PARTNER_TRIES):
         j = below(random, c.degree.size)
@@ -192,7 +192,7 @@ def may_exchange(t: PlacementArrays, c: ReplicaCounts, u: int, v: int) -> bool:
 
 @inlined
 def plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool) -> int:
-    """Everything that may goes from node u to node v, and with `back` from v to u; the number of parts."""
+    """Plan to move everything allowed from node u to node v, and with `back` from v to u; return the number of parts."""
     parts = 0
     for i in range(d.counts.degree.size):
         replicas_on_u, replicas_on_v = d.counts.replicas[i, u], d.counts.replicas[i, v] if back else 0

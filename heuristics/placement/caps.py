@@ -25,7 +25,7 @@ from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fix
 
 @dataclass(frozen=True, slots=True)
 class CapsParameters:
-    """Settings of CAPS.
+    """Parameters of CAPS.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CapsParameters:
 
 
 class Caps(Method):
-    """The first placements below thresholds of contention, which are tuned.
+    """Finds the first placements below thresholds of contention, which are tuned.
 
     CAPS looks at the fullest node. Its load of a shared resource may be at most L_min + α (L_max - L_min): L_min is the mean
     load of a node as far as it is the same for every placement (0 for what streams send), L_max what a node would be asked for
@@ -90,7 +90,7 @@ class Caps(Method):
     parameters = CapsParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
-        """Numbers of replicas that are open, nodes that differ, other metrics: what `fixed-tasks` refuses too."""
+        """Refuse open numbers of replicas, unequal nodes and other metrics, as `fixed-tasks` does."""
         return fixed_tasks_refusal(problem, self.name)
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
@@ -110,7 +110,7 @@ class Caps(Method):
 
 
 class CapsSearch:
-    """Searches below rising thresholds.
+    """A series of searches below rising thresholds.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class CapsSearch:
         return np.asarray(self.lowest + alpha * (self.highest - self.lowest))
 
     def _take(self, alpha: Floats, plans: int) -> bool:
-        """Search once, and keep a placement if there is one."""
+        """Search once, keep a placement if there is one, and return whether there is."""
         look("a placement by CAPS")
         self.alpha = alpha
         placements = placements_within(self.tasks, self.order, self.thresholds(alpha), plans, self.parameters.steps)
@@ -163,7 +163,7 @@ class CapsSearch:
         return len(placements) > 0
 
     def _least(self) -> Floats:
-        """The least α of each resource with no other threshold, to the granularity."""
+        """Find the least α of each resource without other thresholds, to the granularity."""
         alpha = np.ones(self.tasks.shared)
         for k in range(alpha.size):
             low, high = 0.0, 1.0
@@ -175,7 +175,7 @@ class CapsSearch:
         return alpha
 
     def _rising(self, alpha: Floats) -> Iterator[Floats]:
-        """All α together, until none can be raised any more."""
+        """Yield all α raised together, until none can be raised any more."""
         yield alpha
         while (alpha < 1).any():
             alpha = np.minimum(1.0, alpha * (1 + self.parameters.relaxation))
@@ -183,7 +183,7 @@ class CapsSearch:
 
 
 def load_range(tasks: FixedTasks) -> tuple[Floats, Floats]:
-    """L_min and L_max of each shared resource, as shares of a node's capacity.
+    """Compute L_min and L_max of each shared resource, as shares of a node's capacity.
 
     L_max is that of a node which takes tasks by decreasing use as long as they fit, and sends all of their tuples away.
     """
@@ -237,4 +237,4 @@ def _named(resources: tuple[str, ...], alpha: Floats) -> str:
 
 
 METHODS = (Caps(),)
-"""For the registry."""
+"""Methods for problems of kind `edrp`."""

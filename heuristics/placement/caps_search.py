@@ -15,7 +15,7 @@ from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
 CAPS_STEP_UNITS = 1e-7
-"""Units of work for a number of tasks that a node is given."""
+"""Units of work per decision how many tasks a node gets."""
 
 
 def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans: int, steps: int) -> Ints:
@@ -48,7 +48,7 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
 
 @inlined
 def _fits(free: np.ndarray, demand: np.ndarray, limit: int) -> int:
-    """How many tasks of an operator there is room for on a node, at most `most`."""
+    """Number of tasks of an operator that fit on a node, at most `limit`."""
     count = limit
     for m in range(free.size):
         if demand[m] > 0 and free[m] < count * demand[m]:
@@ -58,7 +58,7 @@ def _fits(free: np.ndarray, demand: np.ndarray, limit: int) -> int:
 
 @inlined
 def _exceeds(pattern: np.ndarray, placed: np.ndarray, arrays: LoadArrays, upper: np.ndarray) -> bool:
-    """Whether what is placed on a node asks for more than a threshold; streams count once both of their ends are placed."""
+    """Whether the load of a node exceeds a threshold; streams count once both of their ends are placed."""
     for k in range(upper.size):
         load = 0.0
         for i in range(pattern.size):
@@ -75,7 +75,7 @@ def _exceeds(pattern: np.ndarray, placed: np.ndarray, arrays: LoadArrays, upper:
 
 @inlined
 def _alike(counts: np.ndarray, w: int, i: int, placed: np.ndarray) -> bool:
-    """Whether a node and the one before it hold the same, operator i aside."""
+    """Whether a node and the one before it hold the same tasks, except for operator i."""
     for j in range(placed.size):
         if placed[j] and j != i and counts[w, j] != counts[w - 1, j]:
             return False

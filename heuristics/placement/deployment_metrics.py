@@ -15,15 +15,15 @@ EXCESS_PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
 
 BREACH_PENALTY = 0.01
-"""Objective of breaking a limit at all, so that the search does not settle just beyond one."""
+"""Penalty for breaking any limit, in units of the objective, so that the search does not settle just beyond one."""
 
 BROKEN_VALUE = 5
-"""Index in `DeploymentState.values` of what is 1 where a limit or capacity is broken."""
+"""Index into `DeploymentState.values` of the flag that is 1 where a limit or capacity is broken."""
 
 
 @inlined
 def _response(t: PlacementArrays, d: DeploymentState) -> float:
-    """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
+    """Compute the response time: every stream takes as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
     response = 0.0
     for i in range(d.counts.degree.size):
         ready = 0.0
@@ -37,7 +37,7 @@ def _response(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
-    """When the last tuples have passed on the slowest path through replicas."""
+    """Compute the response time of the slowest path through replicas."""
     c, response = d.counts, 0.0
     for i in range(c.degree.size):
         for b in range(c.number[i]):
@@ -53,7 +53,7 @@ def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
-    """−ln of the availability of the nodes and links in use."""
+    """Compute −ln of the availability of the nodes and links in use."""
     c, total = d.counts, 0.0
     for clear in range(2):
         for i in range(c.degree.size):
@@ -71,7 +71,7 @@ def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def _count_once(counted: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
-    """The loss of (u, v) when it is met first; with `clear` only the mark is removed."""
+    """Return the loss of (u, v) the first time it is counted, else 0; with `clear` only remove the mark."""
     first = not counted[u, v]
     counted[u, v] = clear == 0
     return loss if first and clear == 0 else 0.0
@@ -115,7 +115,7 @@ def _is_charged(use: SharedUse, e: int) -> bool:
 
 @inlined
 def _add_stream(t: PlacementArrays, c: ReplicaCounts, demand: Floats, e: int) -> None:
-    """Add what stream e sends away from the nodes of its senders."""
+    """Add to `demand` the traffic that stream e sends to other nodes."""
     use, i, j = t.shared, t.source[e], t.target[e]
     for a in range(c.number[i]):
         u = c.hosts[i, a]
@@ -127,7 +127,7 @@ def _add_stream(t: PlacementArrays, c: ReplicaCounts, demand: Floats, e: int) ->
 
 @inlined
 def measure(t: PlacementArrays, d: DeploymentState) -> float:
-    """Write the metrics to `d.values`; returns the terms that break ties."""
+    """Write the metrics to `d.values`; return the terms that break ties."""
     c = d.counts
     response = _instance_response(t, d) if t.instance_paths else _response(t, d)
     cost, usage, downtime, moved = 0.0, 0.0, 0.0, 0.0
@@ -149,7 +149,7 @@ def measure(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
-    """Objective plus penalties for broken limits; writes the metrics to `d.values`."""
+    """Compute the objective plus penalties for broken limits; write the metrics to `d.values`."""
     total = measure(t, d) + EXCESS_PENALTY * overload
     d.values[BROKEN_VALUE] = 1.0 if overload > 0 else 0.0
     for k in range(5 + t.shared.weights.size):

@@ -16,7 +16,7 @@ from edrp.placement.deployment import Deployment
 
 
 def best_start(compiled: Compiled, starts: list[Ints], error: OutOfTimeError) -> Answer:
-    """The answer of a search whose time was over before it began: first fit, or a better one of its starts.
+    """Return the best of first fit and the starts, for a search whose time ran out before it began.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def best_start(compiled: Compiled, starts: list[Ints], error: OutOfTimeError) ->
 
 
 def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
-    """The start of the options and the current deployment, as far as the problem allows them; capacity may be broken.
+    """Return the start of the options and the current deployment, if the problem allows them; capacity may be broken.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
 
 
 def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
-    """A given deployment, if it keeps to candidates, replica limits and stable degrees."""
+    """Convert a deployment into counts, if it keeps candidates, replica limits and stability; else None."""
     try:
         counts = compiled.counts(deployment)
     except KeyError:

@@ -1,4 +1,4 @@
-"""A deployment under search, as counts per operator and node, and the parts of its evaluation that a change leaves as they are.
+"""A deployment under search: counts per operator and node, and its evaluation, of which a change updates few parts.
 
 Moving any number of replicas from one node to another changes the sums of a stream by one pass over the nodes of its other
 end, so that few replicas and thousands are searched by the same code.
@@ -17,7 +17,7 @@ from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, add, recompute_used
 
 FIRST_PEAK_VALUE = 6
-"""Index in `DeploymentState.values` of the first peak load."""
+"""Index into `DeploymentState.values` of the first peak load."""
 
 
 class DeploymentState(NamedTuple):
@@ -27,7 +27,7 @@ class DeploymentState(NamedTuple):
     ----------
     counts : replicas per operator and node.
     per_stream : shape (streams, 4); the longest delay, price and delay summed over all pairs of replicas, and the rate of a pair.
-    per_operator : shape (operators, 3); each operator's latency, downtime and moved replicas; the latter 0 where nothing runs yet.
+    per_operator : shape (operators, 3); latency, downtime and moved replicas of each operator; 0 moved where nothing runs yet.
     old_per_stream, old_per_operator : their copies from before the change that is tried.
     plan : shape (changes, 4); that change: operator, node left (-1 for none), node taken (-1 for none), replicas.
     finish : shape (operators, nodes); when tuples have passed, on each of an operator's nodes where paths run through
@@ -49,7 +49,7 @@ class DeploymentState(NamedTuple):
 
     @classmethod
     def from_matrix(cls, arrays: PlacementArrays, counts: Ints) -> Self:
-        """Replicas per operator and node as a matrix has them; the evaluation is stale until `refresh_all`."""
+        """Create a state from a matrix of counts per operator and node; the evaluation is stale until `refresh_all`."""
         operators, nodes = counts.shape
         streams = arrays.source.size
         return cls(
@@ -107,7 +107,7 @@ def _pair_time(t: PlacementArrays, i: int, u: int, v: int, n: PairCounts) -> flo
 
 @inlined
 def _refresh_own(t: PlacementArrays, d: DeploymentState, i: int) -> None:
-    """Recompute operator i's latency, which is that of its slowest replica, downtime and moved replicas."""
+    """Recompute latency (of the slowest replica), downtime and moved replicas of operator i."""
     c, old_replicas, unmoved, slowest = d.counts, 0, 0, np.inf
     if t.latency[i, c.degree[i]] > 0:
         for a in range(c.number[i]):
@@ -151,7 +151,7 @@ def _refresh_stream(t: PlacementArrays, d: DeploymentState, e: int) -> None:
 
 @inlined
 def refresh(t: PlacementArrays, d: DeploymentState, i: int) -> None:
-    """Recompute the parts that a change of operator i touches, which removes what rounding has added up."""
+    """Recompute the parts that a change of operator i touches, which removes accumulated rounding."""
     _refresh_own(t, d, i)
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         _refresh_stream(t, d, t.adjacent[k])
@@ -170,7 +170,7 @@ def refresh_all(t: PlacementArrays, d: DeploymentState) -> None:
 
 @inlined
 def shift(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, v: int, q: int) -> None:
-    """Take q replicas of operator i from node u to node v; -1 for no node. The sums of streams are stale until `refresh`."""
+    """Move q replicas of operator i from node u to node v (-1 for no node); stream sums are stale until `refresh`."""
     for side in range(2):
         node = u if side == 0 else v
         if node >= 0:
@@ -179,7 +179,7 @@ def shift(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, v: int, q: int) 
 
 @inlined
 def _add_up(t: PlacementArrays, d: DeploymentState, i: int, u: int, v: int, q: int) -> None:
-    """Change the sums of operator i's streams by taking q replicas from u to v; the counts are still the old ones."""
+    """Update the sums of operator i's streams for moving q replicas from u to v, before the counts are changed."""
     c = d.counts
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         e = t.adjacent[k]
@@ -201,7 +201,7 @@ def _add_up(t: PlacementArrays, d: DeploymentState, i: int, u: int, v: int, q: i
 
 @inlined
 def _longest(t: PlacementArrays, c: ReplicaCounts, e: int, bound: float) -> float:
-    """Longest delay between the nodes of stream e's ends; the walk ends where `known`, an upper bound, is met."""
+    """Longest delay between the nodes of stream e's ends; stops early once `bound`, an upper bound, is reached."""
     i, j = t.source[e], t.target[e]
     longest = 0.0
     for a in range(c.number[i]):
@@ -233,7 +233,7 @@ def plan(d: DeploymentState, k: int, i: int, u: int, v: int, q: int) -> None:
 
 @inlined
 def transfer(t: PlacementArrays, d: DeploymentState, parts: int, back: bool) -> None:
-    """Make the planned change, or take it back; the sums are stale until `refresh` or `settle` of its operators."""
+    """Apply the planned change or revert it; sums are stale until `refresh` or `settle` of its operators."""
     for x in range(parts):
         k, source_column, target_column = (parts - 1 - x, 2, 1) if back else (x, 1, 2)
         shift(t, d.counts, d.plan[k, 0], d.plan[k, source_column], d.plan[k, target_column], d.plan[k, 3])
@@ -241,7 +241,7 @@ def transfer(t: PlacementArrays, d: DeploymentState, parts: int, back: bool) -> 
 
 @inlined
 def settle(t: PlacementArrays, d: DeploymentState, i: int, stays: bool) -> None:
-    """Make what a change of operator i has made of the sums permanent in their copies, or restore them from there."""
+    """Copy the sums that a change of operator i has updated to the saved ones, or restore them from there."""
     _copy_row(d.per_operator, d.old_per_operator, i, stays)
     for k in range(t.adjacent_start[i], t.adjacent_start[i + 1]):
         _copy_row(d.per_stream, d.old_per_stream, t.adjacent[k], stays)
@@ -258,7 +258,7 @@ def _copy_row(current: np.ndarray, old: np.ndarray, row: int, stays: bool) -> No
 
 @inlined
 def perform(t: PlacementArrays, d: DeploymentState, changes: int) -> None:
-    """Make the planned changes, with the sums; `transfer` and `settle` take them back."""
+    """Apply the planned changes and update the sums; `transfer` and `settle` revert them."""
     c = d.counts
     for k in range(changes):
         i, u, v, q = d.plan[k, 0], d.plan[k, 1], d.plan[k, 2], d.plan[k, 3]

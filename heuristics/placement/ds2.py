@@ -45,7 +45,7 @@ class Ds2(PlacementRule):
     parameters = Ds2Parameters
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Keep what runs as far as it is wanted, then add what is missing."""
+        """Keep current replicas up to the targets, then add the missing ones."""
         needed = [_needed_replicas(compiled, operator, parameters.utilisation) for operator in compiled.operators]
         targets = _possible_replicas(compiled, needed)
         filling = Filling.of(compiled, _current_kept(compiled, targets))
@@ -79,7 +79,7 @@ def true_rate(operator: Operator, replicas: int = 1) -> float:
 
 
 def _needed_replicas(compiled: Compiled, name: str, utilisation: float) -> float:
-    """Replicas that the rule asks for; infinite where no number of them is enough."""
+    """Number of replicas that the rule asks for; infinite where no number is enough."""
     application = compiled.problem.application
     load, operator = application.load(name), application.by_name[name]
     if load == 0:
@@ -90,14 +90,14 @@ def _needed_replicas(compiled: Compiled, name: str, utilisation: float) -> float
 
 
 def _possible_replicas(compiled: Compiled, needed: list[float]) -> Ints:
-    """The wanted numbers of replicas within those that each operator may have and that keep it stable."""
+    """Limit the numbers of replicas to those that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
     max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
 
 
 def _current_kept(compiled: Compiled, targets: Ints) -> Ints:
-    """Present replicas per operator and node that are still wanted, as evenly spread as the present ones allow."""
+    """Current replicas per operator and node that stay, as evenly spread as the current ones allow."""
     if compiled.current is None:
         return np.zeros(compiled.candidate.shape, np.int64)
     none = np.zeros(len(compiled.nodes), np.int64)
@@ -107,4 +107,4 @@ def _current_kept(compiled: Compiled, targets: Ints) -> Ints:
 
 
 METHODS = (Ds2(),)
-"""For the registry."""
+"""Methods for problems of kind `edrp`."""

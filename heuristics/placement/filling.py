@@ -19,7 +19,7 @@ from edrp.placement.problem import PlacementProblem
 
 
 def stable_degrees(compiled: Compiled) -> Bools:
-    """Which numbers of replicas keep each operator stable, shape (operators, 1 + maximum replicas)."""
+    """Whether each number of replicas keeps each operator stable, shape (operators, 1 + maximum replicas)."""
     return np.isfinite(compiled.latency)
 
 
@@ -29,7 +29,7 @@ def least_stable(compiled: Compiled) -> Ints:
 
 
 def overload_answer(compiled: Compiled) -> Answer | None:
-    """A heuristic's answer when some operator is unstable with all its replicas; None when all can be stable."""
+    """Return the answer for a problem in which some operator cannot be stable; None if all can."""
     unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
     if not unstable.size:
         return None
@@ -44,7 +44,7 @@ def checked_answer(
     notes: tuple[str, ...] = (),
     name: str = "the best deployment met",
 ) -> Answer:
-    """A heuristic's answer with these replicas: feasible if the evaluator says so, else none, with what `name` breaks."""
+    """Build a heuristic's answer: feasible if the evaluator confirms it, else none, with the limits that `name` breaks."""
     deployment = compiled.deployment(counts)
     evaluation = compiled.problem.evaluate(deployment)
     if evaluation.feasible:
@@ -75,12 +75,12 @@ class Filling:
 
     @classmethod
     def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
-        """A partial deployment of these replicas, or of none."""
+        """Create a partial deployment with these replicas, or without any."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
         return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand)
 
     def room(self, operator: int, nodes: Ints) -> Ints:
-        """How many more replicas of an operator each of these nodes can take, at most all that it may have."""
+        """Number of further replicas of an operator that each of these nodes can take, at most its maximum."""
         demand = self.compiled.demand[operator]
         limit = int(self.compiled.max_replicas[operator])
         with np.errstate(over="ignore"):
@@ -89,7 +89,7 @@ class Filling:
         return np.maximum(fewest, 0).astype(np.int64)
 
     def add(self, operator: int, nodes: Ints, shares: Ints, replicas: int) -> None:
-        """Put `shares` more replicas of an operator on these nodes; note what is then missing to `wanted`."""
+        """Add `shares` replicas of an operator to these nodes; note how many of `replicas` find no node."""
         self.counts[operator, nodes] += shares
         self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
         missing = replicas - int(self.counts[operator].sum())
@@ -98,7 +98,7 @@ class Filling:
 
 
 def first_fit_shares(room: Ints, replicas: int) -> Ints:
-    """How many replicas each node gets when each goes to the first node that has room.
+    """Distribute replicas over nodes, each to the first node that has room.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def first_fit_shares(room: Ints, replicas: int) -> Ints:
 
 
 def even_shares(counts: Ints, room: Ints, replicas: int) -> Ints:
-    """How many replicas each node gets when each goes to the node that holds the fewest and has room, ties to the first.
+    """Distribute replicas over nodes, each to the node with room that holds the fewest; ties go to the first.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Greedy(Method):
 
 
 def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
-    """One more replica for the operator with the largest latency that can take one, on the nearest node that fits."""
+    """Add a replica to the operator with the largest latency that can take one, on the nearest node that fits."""
     degree = counts.sum(axis=1)
     latency = compiled.latency[np.arange(degree.size), degree]
     more = compiled.latency[np.arange(degree.size), np.minimum(degree + 1, compiled.max_replicas)]
@@ -105,7 +105,7 @@ class Random(Method):
 
 
 class _Best:
-    """The best deployment met; improvements are reported."""
+    """The best deployment found so far; improvements are reported."""
 
     def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
@@ -115,7 +115,7 @@ class _Best:
         self.evaluation: Evaluation | None = None
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
-        """Evaluate a deployment, and keep it if it is better; its broken limits and objective."""
+        """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
@@ -125,7 +125,7 @@ class _Best:
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:
-        """The answer: feasible if the evaluator says so, else none."""
+        """Build the answer: feasible if the evaluator confirms it, else none."""
         assert self.evaluation is not None, "something is offered before the answer is asked for"
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
@@ -133,4 +133,4 @@ class _Best:
 
 
 METHODS = (Greedy(), Random())
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

@@ -18,13 +18,13 @@ NEAR_NEIGHBOURS = 6
 """Number of neighbours of a node that count as near."""
 
 PAIR_TABLES = 5
-"""Tables over pairs of nodes that are held at once: three of the links, and two for the kernels."""
+"""Number of tables over pairs of nodes in memory at once: three of the links, and two for the kernels."""
 
 CHUNK_UNITS = 0.02
-"""Units of work between two looks at the clock."""
+"""Units of work between two checks of the clock."""
 
 STEP_UNITS, PART_UNITS, PAIR_UNITS = 1.5e-7, 3e-9, 1.5e-9
-"""Units of work for a change: in any case, per operator and stream, and per pair of nodes that is looked at.
+"""Units of work of a change: fixed, per operator and stream, and per pair of nodes examined.
 Fitted to iterated local search on layered applications of 10, 20 and 60 operators, processor time over units 0.8 to 1.0."""
 
 
@@ -43,7 +43,7 @@ class SharedUse(NamedTuple):
 
 
 def shared_use(compiled: Compiled, scale: float) -> SharedUse:
-    """The arrays for an objective that is divided by `scale`."""
+    """Arrays of shared resources, for an objective that is divided by `scale`."""
     contention, metrics = compiled.contention, compiled.contention.metrics
     if not compiled.contended:
         none = np.zeros((0, 0))
@@ -109,7 +109,7 @@ class PlacementArrays(NamedTuple):
 
 
 def placement_arrays(compiled: Compiled) -> PlacementArrays:
-    """Arrays for the kernels."""
+    """Convert a compiled problem into the arrays of the kernels."""
     n, nodes = compiled.candidate.shape
     streams = len(compiled.stream_rate)
     forward = np.flatnonzero(compiled.forward)

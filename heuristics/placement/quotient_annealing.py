@@ -1,4 +1,4 @@
-"""A start for searches on clusters: annealing over classes of equal nodes, where exchanging two nodes is no move.
+"""A start for searches on clusters: annealing over classes of equal nodes, so that exchanging equal nodes is no move.
 
 An operator has a number of replicas, a set of classes of nodes on which they run, and perhaps a *block*: operators that are
 wholly on one node together. That fixes latencies and delays, so that a step costs no more than a look at all streams. The best
@@ -23,7 +23,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
 MIN_CLUSTER_NODES, MIN_CLUSTER_REPLICAS, MAX_CLUSTER_NODES = 4, 30, 512
-"""Clusters on which this pays: of so many nodes, for operators with that many replicas together; others are searched at once."""
+"""Sizes of clusters on which this start pays: at least and at most so many nodes, and at least so many replicas."""
 
 STEPS_PER_OPERATOR = 10_000
 """Steps per operator."""
@@ -35,13 +35,13 @@ HOT_TEMPERATURE, COLD_TEMPERATURE = 0.05, 1e-5
 """Temperatures at both ends, relative to the objective of the first placement."""
 
 CLASS_EXCESS_PENALTY = 10.0
-"""Objective of exceeding a limit or a capacity by all of it."""
+"""Penalty for exceeding a limit or a capacity by 100 %, in units of the objective."""
 
 NO_CAPACITY, ENDLESS_CAPACITY = 1e-200, 1e200
-"""Stand for no capacity and for one without end, where shares of capacities are computed."""
+"""Numbers that stand for no and for unlimited capacity, where shares of capacities are computed."""
 
 CAPACITY_SHARES = (1.0, 0.94, 0.85)
-"""Shares of all capacities that are used, one after the other until what is found can be put on nodes."""
+"""Shares of all capacities that are tried in turn, until the result can be placed on nodes."""
 
 
 class ClassArrays(NamedTuple):
@@ -74,7 +74,7 @@ class ClassArrays(NamedTuple):
 
 
 class ClassState(NamedTuple):
-    """A placement over classes, and scratch.
+    """A placement over classes, and working arrays.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def _class_number(mask: int) -> int:
 
 @inlined
 def _excess(t: ClassArrays, s: ClassState) -> float:
-    """How far capacities of classes and of the nodes of blocks are exceeded, relative to them."""
+    """Relative excess over the capacities of classes and of the nodes of blocks."""
     s.load[:] = 0.0
     s.used[:] = 0.0
     for i in range(s.replicas.size):
@@ -127,7 +127,7 @@ def _excess(t: ClassArrays, s: ClassState) -> float:
 
 @inlined
 def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
-    """The objective with penalties, and how far limits and capacities are exceeded."""
+    """Compute the objective with penalties, and the excess over limits and capacities."""
     excess = _excess(t, s)
     cost = 0.0
     for i in range(s.replicas.size):
@@ -157,7 +157,7 @@ def _change_count(t: ClassArrays, s: ClassState, i: int, by: int) -> None:
 
 @inlined
 def _own_block(s: ClassState, i: int) -> int:
-    """A number that no other operator's block has."""
+    """Return a block number that no other operator uses."""
     for number in range(s.block.size):
         in_use = False
         for j in range(s.block.size):
@@ -169,7 +169,7 @@ def _own_block(s: ClassState, i: int) -> int:
 
 @inlined
 def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> None:
-    """Another set of classes, in no block."""
+    """Give operator i another set of classes, outside of blocks."""
     classes = 1 + below(random, t.room.shape[0] - 1)
     if t.allowed[i, classes] and s.replicas[i] >= _bits(classes):
         s.classes[i] = classes
@@ -178,7 +178,7 @@ def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> 
 
 @inlined
 def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
-    """Operator i joins the block of j, which is made where there is none."""
+    """Let operator i join the block of j, which is created if there is none."""
     if _bits(s.classes[j]) != 1 or not t.allowed[i, s.classes[j]]:
         return
     if s.block[j] < 0:
@@ -189,7 +189,7 @@ def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
 
 @inlined
 def _propose(t: ClassArrays, s: ClassState, random: np.ndarray) -> None:
-    """A random change in place."""
+    """Apply a random change in place."""
     i, kind = below(random, s.replicas.size), uniform(random)
     if kind < 0.4:
         _change_count(t, s, i, 1 - 2 * below(random, 2))
@@ -240,7 +240,7 @@ def anneal_classes(
 
 
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
-    """Replicas per operator and node that are good over classes of equal nodes; None where that is not worth while.
+    """Find a start by annealing over classes of equal nodes; None where that does not pay.
 
     The prices of downtime, traffic and availability play no part. `out_of_time` is asked between chunks of steps.
     """
@@ -279,7 +279,7 @@ def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], boo
 
 
 def _first_placement(t: ClassArrays) -> ClassState:
-    """Fewest replicas of every operator, on any of the classes that it may use."""
+    """Start with the fewest replicas of every operator, on all classes that it may use."""
     operators, resources = t.demand.shape
     sizes = np.array([int(mask).bit_count() for mask in range(t.room.shape[0])])
     classes = np.where(t.allowed, sizes, np.iinfo(np.int64).max).argmin(axis=1)
@@ -323,7 +323,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
 
 
 def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | None:
-    """Replicas per operator and node; None where something finds no room."""
+    """Place replicas of classes on nodes; None where some find no room."""
     blocks = [np.flatnonzero(state.block == block) for block in np.unique(state.block[state.block >= 0])]
     loads = [(state.replicas[block, None] * compiled.demand[block]).sum(axis=0) for block in blocks]
     items = [(load, int(state.classes[block[0]]), block, True) for load, block in zip(loads, blocks, strict=True)]

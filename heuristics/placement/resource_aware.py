@@ -1,4 +1,4 @@
-"""Storm's resource-aware scheduler."""
+"""Storm's resource-aware scheduler as a method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMON_RESOURCES = ("cpu", "memory", "resources")
 
 @dataclass(frozen=True, slots=True)
 class ResourceAwareParameters:
-    """Settings of Storm, with its own defaults.
+    """Parameters of Storm's resource-aware scheduler, with its defaults.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class ResourceAware(PlacementRule):
 
 
 def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:
-    """Operator of each executor in turn."""
+    """List the operator of each executor in the order of placement."""
     index = {name: i for i, name in enumerate(compiled.operators)}
     described = [index[operator.name] for operator in compiled.problem.application.operators]
     position = np.argsort(described)
@@ -124,4 +124,4 @@ def _ranked(compiled: Compiled) -> tuple[Ints, Ints]:
 
 
 METHODS = (ResourceAware(),)
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

@@ -32,7 +32,7 @@ class TopologyComponents:
 
 
 def by_proximity(components: TopologyComponents) -> list[int]:
-    """Component of each executor in turn, so that what exchanges tuples comes close together.
+    """Order executors by proximity: components that exchange tuples come close together.
 
     Components are taken in topological order, those on cycles last, in the order of the document. An executor is
     followed by its share of each child's executors (as many as the child has waiting per waiting executor of this
@@ -51,7 +51,7 @@ def by_proximity(components: TopologyComponents) -> list[int]:
 
 
 def _with_children(component: int, waiting: list[int], children: list[list[int]]) -> list[int]:
-    """One executor and what follows it; a stack instead of recursion, which on cycles is as deep as there are executors."""
+    """List an executor and those that follow it, with a stack: recursion would be as deep as there are executors."""
     order: list[int] = []
     stack: list[_OpenExecutor] = []
     _enter(component, waiting, children, order, stack)
@@ -87,7 +87,7 @@ def _enter(component: int, waiting: list[int], children: list[list[int]], order:
 
 
 def _topological(components: TopologyComponents) -> list[int]:
-    """Components such that children come later; those that have no such place come last."""
+    """Sort components topologically; those on cycles come last."""
     waiting = [0] * len(components.names)
     for children in components.children:
         for child in children:
@@ -101,7 +101,7 @@ def _topological(components: TopologyComponents) -> list[int]:
 
 
 def by_connections(components: TopologyComponents) -> list[int]:
-    """Component of each executor in turn, the best connected component first.
+    """Order executors by connections: the best connected component comes first.
 
     A component has as many connections as there are pairs of its executors and those of its neighbours. Each
     component in turn gives one executor, then one of each neighbour, those with the fewest connections to it first,

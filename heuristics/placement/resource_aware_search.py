@@ -56,7 +56,7 @@ class ExecutorQueue:
         self._saved: list[tuple[Floats, Floats, Floats]] = []
 
     def place(self, max_states: int, until: float) -> bool:
-        """Place executors until all are, nothing is left to try, or states or work are used up; whether it has ended."""
+        """Place executors until all are placed, nothing is left to try, or a limit is reached; return whether it has ended."""
         while len(self.nodes) < self.order.size:
             if self.states >= max_states or passed(until):
                 return False
@@ -73,7 +73,7 @@ class ExecutorQueue:
         return True
 
     def _next_nodes(self, component: int) -> Iterator[int]:
-        """The nodes with room for a component, rack by rack; sums are the same whenever the next one is asked for."""
+        """Yield the nodes with room for a component, rack by rack, from sums taken at the first request."""
         demand = self.demand[component]
         for rack in self._ranked(np.arange(len(self._members)), self._rack_free, self._rack_held, self._all_free, demand):
             nodes = self._members[rack]

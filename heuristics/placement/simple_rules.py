@@ -70,7 +70,7 @@ class LargestNode(PlacementRule):
 
 
 def sizes(compiled: Compiled, replicas: Ints) -> Floats:
-    """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
+    """Size of each node, in copies of the whole application that it can hold, shape (nodes,); infinite without limits.
 
     The scarcest of several resources counts. Among nodes of equal size the fastest is taken, and of those the
     first in the document.
@@ -88,7 +88,7 @@ def sizes(compiled: Compiled, replicas: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class EvenParameters:
-    """Settings of Storm.
+    """Parameters of Storm's even scheduler.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class EvenParameters:
 
 
 class Even(PlacementRule):
-    """The scheduler that Storm uses unless told otherwise (`org.apache.storm.scheduler.EvenScheduler`).
+    """Storm's default scheduler (`org.apache.storm.scheduler.EvenScheduler`).
 
     Storm sorts free slots by port within each node, nodes by name and then by their number of free slots, and
     interleaves the nodes, so that the first slot of every node comes before the second of any. It uses as many slots
@@ -140,4 +140,4 @@ def _by_name(names: tuple[str, ...]) -> list[int]:
 
 
 METHODS = (FirstFit(), LargestNode(), Even())
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

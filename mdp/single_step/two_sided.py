@@ -141,7 +141,7 @@ def _read_back(
     slack: float,
     boundaries: Boundaries,
 ) -> None:
-    """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
+    """Read the boundaries back, each as small as the optimum allows; `reached` (2, 4) is a working array of gains."""
     nodes, tasks = boundaries.size - 1, before.line.old_node.size
     target = best[nodes, 0, 0] - slack
     for position in range(1, nodes + 1):

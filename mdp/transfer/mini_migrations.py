@@ -84,7 +84,7 @@ def node_loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
 
 
 def _groups(node: Ints, size: Floats, group_size: int) -> Ints:
-    """Group of each task: those of a node, largest first, in groups of `most`; groups are numbered from 0."""
+    """Group of each task: the tasks of a node, largest first, in groups of `group_size`; groups count from 0."""
     order = np.lexsort((-size, node))
     sorted_node = node[order]
     place_in_node = np.arange(node.size) - np.searchsorted(sorted_node, sorted_node)

@@ -13,13 +13,13 @@ from edrp.heuristics.placement.replica_counts import ReplicaCounts, variable
 from edrp.placement.compiled import Compiled
 
 NO_LINK_DELAY = 1e9
-"""Seconds that stand for a link that is not there, so that sums stay finite."""
+"""Delay in seconds that stands for a missing link, so that sums stay finite."""
 
 MAX_ZONES = 100
 """Zones up to which delays are looked up zone by zone; beyond, the compiled table over pairs of nodes is used."""
 
 NO_OPERATOR, ALL_OPERATORS = -1, -2
-"""In place of an operator: none, or all that are on a node."""
+"""Values that stand for an operator: none, or all operators on a node."""
 
 
 class CountPaths(NamedTuple):
@@ -48,7 +48,7 @@ class CountPaths(NamedTuple):
 
 
 def count_paths(compiled: Compiled) -> CountPaths:
-    """Arrays for `path_latency`.
+    """Convert a compiled problem into the arrays of `path_latency`.
 
     Delays are read from the network's zones where it has them, so that the table over all pairs of nodes is not needed.
     """
@@ -79,7 +79,7 @@ def count_paths(compiled: Compiled) -> CountPaths:
 
 
 def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
-    """A zone of each node, and the delays between zones; a zone of its own for a node whose links are listed."""
+    """Zone of each node, and delays between zones; a node whose links are listed gets a zone of its own."""
     network = compiled.problem.network
     listed = {name for ends in network.links for name in (ends.source, ends.target)}
     numbers: dict[Any, int] = {}
@@ -100,7 +100,7 @@ def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
 
 @inlined
 def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> None:
-    """The nodes of all operators with a change made (see `path_latency`), and no arrival there yet."""
+    """List the nodes of all operators after a change (see `path_latency`), and reset the arrivals there."""
     for a in range(c.degree.size):
         moves, count = mover in (a, ALL_OPERATORS), 0
         for k in range(c.number[a]):
@@ -118,7 +118,7 @@ def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: 
 
 @inlined
 def _summarise(p: CountPaths, i: int) -> int:
-    """The last two arrivals of operator i in each zone that it uses; the number of these zones."""
+    """Find the last two arrivals of operator i in each zone that it uses; return the number of these zones."""
     for k in range(p.number[i]):
         z = p.zone[p.hosts[i, k]]
         p.latest[z, 0], p.latest[z, 1] = -1.0, -1.0
@@ -139,7 +139,7 @@ def _summarise(p: CountPaths, i: int) -> int:
 
 @inlined
 def _pass_on(p: CountPaths, i: int, j: int) -> float:
-    """Let the tuples of operator i arrive at every node of operator j; the last arrival there."""
+    """Propagate the arrivals of operator i to every node of operator j; return the last arrival there."""
     last = 0.0
     for k in range(p.number[j]):
         h = p.zone[p.hosts[j, k]]
@@ -168,12 +168,12 @@ def _pass_on(p: CountPaths, i: int, j: int) -> float:
 
 @inner_loop
 def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> float:
-    """Seconds of the slowest path through instances, as it is or as it would be.
+    """Latency in seconds of the slowest path through instances, now or after a change.
 
     Parameters
     ----------
     p
-        The problem, and room to compute in.
+        The problem, and working arrays.
     c
         The placement.
     mover, q, s, d
@@ -188,7 +188,7 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
 
 @inlined
 def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
-    """Seconds of the slowest path through instances, as it is."""
+    """Latency in seconds of the slowest path through instances of the present placement."""
     return path_latency(p, c, variable(NO_OPERATOR), variable(0), variable(0), variable(0))
 
 
@@ -220,7 +220,7 @@ class CountArrays(NamedTuple):
 
 
 def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
-    """Arrays for the kernels, of a problem of kind `latency-aware`."""
+    """Convert a compiled problem of kind `latency-aware` into the arrays of the kernels."""
     operators, instances = len(compiled.operators), compiled.max_replicas
     source, target = compiled.stream_source, compiled.stream_target
     alone = np.eye(operators, dtype=bool)

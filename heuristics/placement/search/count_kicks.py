@@ -18,7 +18,7 @@ from edrp.heuristics.placement.search.count_moves import climb_batches
 from edrp.heuristics.placement.search.count_state import CLOCK, OPEN, CountState, put, refresh, score
 
 BEST_CLOCK, HOME_CLOCK = range(2)
-"""Indices of `CountMemory.clocks`: when each copy was made."""
+"""Indices into `CountMemory.clocks`, the times at which each copy was made."""
 
 MAX_EMPTIED = 3
 """Maximum number of nodes that a kick empties."""
@@ -34,7 +34,7 @@ MAX_NOISE = 0.3
 
 
 class CountMemory(NamedTuple):
-    """The best placement met, and the one to which a kick may return.
+    """The best placement visited, and the one to which a kick may return.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class CountMemory(NamedTuple):
 
     @classmethod
     def nothing(cls, t: CountArrays) -> CountMemory:
-        """Memory before any placement is met."""
+        """Allocate the memory before any placement is visited."""
         counts = np.zeros(t.candidate.shape, np.int64)
         return cls(counts, np.full(3, np.inf), counts.copy(), np.zeros(3), np.zeros(2, np.int64))
 
 
 class CountSearch(NamedTuple):
-    """A search over counts: the problem, the placement, what is remembered, and how nodes are filled after a kick.
+    """A search over counts: problem, placement, best placements, and the rule that fills nodes after a kick.
 
     `progress` (2,) is as in `acceptance`; work is counted in places compared, and for a kick in operators times nodes in use.
     """
@@ -81,7 +81,7 @@ def _copy(c: CountState, copy: np.ndarray, since: int) -> None:
 
 @inner_loop
 def evaluate_placement(t: CountArrays, c: CountState, p: CountPaths, memory: CountMemory) -> None:
-    """Evaluate the placement under search, and remember it if it is the best so far."""
+    """Evaluate the present placement, and copy it to `best` if it is the best so far."""
     refresh(t, c)
     value = memory.value
     value[VIOLATIONS], value[OVERLOAD], value[OBJECTIVE] = 0.0, 0.0, score(t, c)
@@ -99,7 +99,7 @@ def evaluate_placement(t: CountArrays, c: CountState, p: CountPaths, memory: Cou
 
 @inlined
 def _remove(t: CountArrays, c: CountState, a: int) -> None:
-    """Take all instances of operator a away."""
+    """Remove all instances of operator a."""
     for k in range(c.counters[OPEN] - 1, -1, -1):  # from the end: an emptied node is replaced by the last one
         s = c.opened[k]
         if c.counts.replicas[a, s] > 0:
@@ -108,7 +108,7 @@ def _remove(t: CountArrays, c: CountState, a: int) -> None:
 
 @inner_loop
 def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> None:
-    """Place all instances again from scratch, so many times.
+    """Build placements from scratch, one per ant.
 
     Each placement deposits `amount` over its score on `fresh` (operators, operators): that times the share of two operators'
     pairs of instances that it co-locates (latency-aware placement, eq. 5).
@@ -130,7 +130,7 @@ def build(search: CountSearch, ants: int, amount: float, fresh: np.ndarray) -> N
 
 @inlined
 def climb(search: CountSearch, run: LocalSearchRun) -> bool:
-    """Climb to a local optimum or until the work is used up, and evaluate; whether it is an optimum."""
+    """Climb to a local optimum or until the work limit, and evaluate; return whether it is an optimum."""
     ended = climb_batches(search.arrays, search.now, search.paths, search.progress, run)
     evaluate_placement(search.arrays, search.now, search.paths, search.memory)
     return ended
@@ -138,7 +138,7 @@ def climb(search: CountSearch, run: LocalSearchRun) -> bool:
 
 @inlined
 def accept(search: CountSearch, run: LocalSearchRun) -> None:
-    """Go on from here if it is about as good as the best, else from where the kick was."""
+    """Continue from here if it is nearly as good as the best, else return to the placement before the kick."""
     t, c, memory = search.arrays, search.now, search.memory
     since = memory.clocks[HOME_CLOCK]
     if near(memory.value, memory.best_value, run.tolerance):
@@ -153,7 +153,7 @@ def accept(search: CountSearch, run: LocalSearchRun) -> None:
 
 @inlined
 def _exchange(t: CountArrays, c: CountState, u: int, v: int) -> None:
-    """Everything that may goes from node u to node v, and from v to u, whether there is room or not."""
+    """Exchange everything allowed between nodes u and v, whether there is room or not."""
     for a in range(c.counts.degree.size):
         more = c.counts.replicas[a, u] - c.counts.replicas[a, v]
         if more != 0 and t.candidate[a, v if more > 0 else u]:
@@ -163,9 +163,9 @@ def _exchange(t: CountArrays, c: CountState, u: int, v: int) -> None:
 
 @inlined
 def kick(search: CountSearch) -> None:
-    """Exchange what two nodes run; or remove what some run, or an operator and one that it exchanges tuples with, and place that.
+    """Exchange two nodes, or empty some nodes or remove two communicating operators and place the instances again.
 
-    What is removed goes to what is left of the nodes in use, or first to one that is empty.
+    Removed instances go to the nodes in use, or to an empty one first.
     """
     t, c, rule = search.arrays, search.now, search.rule
     search.progress[WORK] += c.counts.degree.size * c.counters[OPEN]
@@ -194,7 +194,7 @@ def kick(search: CountSearch) -> None:
 
 @inner_loop
 def iterate(search: CountSearch, run: LocalSearchRun) -> bool:
-    """Go on with iterated local search for a bounded amount of work; whether it has ended."""
+    """Continue iterated local search for a bounded amount of work; return whether it has ended."""
     search.progress[WORK] = 0
     while climb(search, run):
         if search.progress[KICKS] == run.kicks:

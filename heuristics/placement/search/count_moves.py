@@ -29,7 +29,7 @@ OVERLOAD_WEIGHT = 1e6
 """Weight of overload relative to the score in the choice among trades that relieve it."""
 
 MIN_LATENCY_GAIN = 1e-5
-"""Maximum gain in latency, relative to the same, below which a climb ignores latency; the value of a placement does not."""
+"""Largest possible gain in latency, relative to the score, below which a climb ignores latency."""
 
 
 @inlined
@@ -67,7 +67,7 @@ def _relief(t: CountArrays, c: CountState, a: int, b: int, s: int, d: int, q: in
 
 @inlined
 def _latency_gain(c: CountState, p: CountPaths, mover: int, q: int, s: int, d: int) -> float:
-    """How much lower the score is by the latency when q instances of an operator, or all of s, go from s to d."""
+    """Decrease of the latency term when q instances of an operator, or all on s, go from s to d."""
     saved = 0.0
     for after in range(2):
         seconds = path_latency(p, c.counts, mover if after == 1 else variable(NO_OPERATOR), q, s, d)
@@ -77,14 +77,14 @@ def _latency_gain(c: CountState, p: CountPaths, mover: int, q: int, s: int, d: i
 
 @inlined
 def _transfer(t: CountArrays, c: CountState, a: int, s: int, d: int, q: int) -> None:
-    """q instances of operator a go from node s to node d."""
+    """Move q instances of operator a from node s to node d."""
     for side in range(2):
         put(t, c, a, d if side == 0 else s, q if side == 0 else -q)
 
 
 @inlined
 def _target(t: CountArrays, c: CountState, k: int) -> int:
-    """The k-th place to go: a node in use, then the one that stands for each class of empty ones; -1 for none."""
+    """The k-th target: nodes in use, then the representative of each class of empty nodes; -1 for none."""
     if k < c.counters[OPEN]:
         return c.opened[k]
     k -= c.counters[OPEN]
@@ -99,7 +99,7 @@ def _span(t: CountArrays, p: CountPaths) -> float:
 
 @inlined
 def _list_recent(t: CountArrays, c: CountState, a: int) -> int:
-    """List the places to go that have changed since operator a last looked; how many there are."""
+    """List the targets that have changed since operator a was last compared; return their number."""
     count = 0
     for k in range(c.counters[OPEN] + c.empty_number.size):
         d = _target(t, c, k)
@@ -113,9 +113,9 @@ def _list_recent(t: CountArrays, c: CountState, a: int) -> int:
 def _move(
     t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, s: int, recent: int, overload_rule: int
 ) -> bool:
-    """Move instances of operator a from node s to where that gains most, if it gains.
+    """Move instances of operator a from node s to the target with the largest gain, if positive; return whether moved.
 
-    Where s has not changed since a last looked, it goes to one of the `recent` nodes or stays.
+    If s has not changed since the last comparison, only the `recent` nodes are targets.
     """
     span = _span(t, p)
     best, number, fewer, less, max_value = variable(-1), variable(0), 0, 0.0, -span
@@ -161,7 +161,7 @@ def _move(
 def _counterpart(
     demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, replicas: np.ndarray, a: int, b: int, s: int, d: int
 ) -> tuple[int, int]:
-    """How many instances of a go from s to d, and of b come back, so that both nodes have room; 0 for neither."""
+    """Numbers of instances of a from s to d, and of b back, such that both nodes have room; 0 if there are none."""
     q, back = replicas[a, s], 0
     for m in range(used.shape[1]):
         if demand[a, m] > 0:
@@ -183,7 +183,7 @@ def _counterpart(
 
 @inlined
 def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, s: int, recent: int) -> bool:
-    """Trade instances of operator a on node s for another's where a would rather be, if that pays whatever the latency.
+    """Trade instances of operator a on node s for another operator's, if that gains more than latency can cost.
 
     From an overloaded node, if the two nodes are then overloaded less: one for one where nothing makes them fit.
     """
@@ -226,7 +226,7 @@ def _swap(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a:
 
 @inlined
 def _compare_moves(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, a: int, run: LocalSearchRun) -> bool:
-    """Compare the changes of operator a that may have become better, and make those that are; whether all were."""
+    """Compare the changes of operator a that may have become better, and make those that gain; return whether all were."""
     if c.counters[TURN] == 0:
         c.counters[BEGAN] = c.counters[CLOCK]
     recent = _list_recent(t, c, a)
@@ -259,7 +259,7 @@ def _takes_all(t: CountArrays, c: CountState, s: int, d: int) -> bool:
 
 @inlined
 def _dissolve(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, work: int) -> bool:
-    """Move everything on some node to another one, in use or an empty one of another class, where that is better."""
+    """Move everything on some node to another one, in use or an empty one of another class, if that is better."""
     span = _span(t, p)
     while c.counters[SWEEP] < c.counters[OPEN]:
         s = c.opened[c.counters[SWEEP]]
@@ -292,7 +292,7 @@ def _dissolve(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray
 
 @inner_loop
 def climb_batches(t: CountArrays, c: CountState, p: CountPaths, progress: np.ndarray, run: LocalSearchRun) -> bool:
-    """Climb until the work is used up, in places compared; whether nothing better is left."""
+    """Climb until the work limit, counted in targets compared; return whether a local optimum is reached."""
     idle = 0
     while progress[WORK] < run.work:
         a, before = c.counters[CURSOR], c.counters[CLOCK]

@@ -1,4 +1,4 @@
-"""A placement under search as counts per operator and node, and what every change keeps up to date.
+"""A placement under search: counts per operator and node, and sums that every change updates.
 
 Moving any number of instances is one change, whose work is that of an operator's neighbours.
 """
@@ -26,8 +26,8 @@ class CountState(NamedTuple):
 
     `joined` (operators, nodes) is what one instance of a would gain on s by the instances of other operators there, `total`
     (nodes,) the number of instances. `opened[:counters[OPEN]]` are the nodes in use and `opened_index` (nodes,) is where each
-    stands there. `empty[class_start[k]:][:spare[k]]` are the empty nodes of class k, whose last one stands for all; `empty_index`
-    (nodes,) is where each stands.
+    stands there. `empty[class_start[k]:][:empty_number[k]]` are the empty nodes of class k, whose last one stands for all;
+    `empty_index` (nodes,) is where each stands.
 
     `last_changed` (nodes,) is when a node last changed, `last_compared` (operators,) when all changes of an operator were last
     compared: a change between two nodes that have not changed since cannot have become better. `recent` lists the
@@ -49,7 +49,7 @@ class CountState(NamedTuple):
 
     @classmethod
     def nothing(cls, t: CountArrays) -> CountState:
-        """No instance is placed."""
+        """Create a state in which no instance is placed."""
         operators, nodes = t.candidate.shape
         empty_index = np.empty(nodes, np.int64)
         empty_index[t.members] = np.arange(nodes)
@@ -71,7 +71,7 @@ class CountState(NamedTuple):
 
 @inner_loop
 def put(t: CountArrays, c: CountState, a: int, s: int, q: int) -> None:
-    """Put q more instances of operator a on node s; a negative q takes some away."""
+    """Add q instances of operator a to node s; a negative q removes some."""
     if c.total[s] == 0:
         _open(t, c, s)
     add(c.counts, t.demand, a, s, q)
@@ -87,7 +87,7 @@ def put(t: CountArrays, c: CountState, a: int, s: int, q: int) -> None:
 
 @inlined
 def _open(t: CountArrays, c: CountState, s: int) -> None:
-    """Take node s from the empty ones of its class, whose last one changes seats with it, to those in use."""
+    """Move node s from the empty nodes of its class to those in use."""
     k = t.class_of[s]
     c.empty_number[k] -= 1
     last = c.empty[t.class_start[k] + c.empty_number[k]]
@@ -100,7 +100,7 @@ def _open(t: CountArrays, c: CountState, s: int) -> None:
 
 @inlined
 def _close(t: CountArrays, c: CountState, s: int) -> None:
-    """Take node s from those in use to the empty ones of its class, without what rounding has left there."""
+    """Move node s from the nodes in use to the empty ones of its class, and reset its sums."""
     k = t.class_of[s]
     c.empty_index[s] = t.class_start[k] + c.empty_number[k]
     c.empty[c.empty_index[s]] = s
@@ -118,19 +118,19 @@ def _close(t: CountArrays, c: CountState, s: int) -> None:
 
 @inlined
 def waiting(t: CountArrays, c: CountState, a: int) -> int:
-    """How many instances of operator a are on no node yet."""
+    """Number of instances of operator a that are not placed yet."""
     return t.instances[a] - c.counts.degree[a]
 
 
 @inlined
 def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
-    """How many more instances of operator a may run on node s and fit there, at most `limit`."""
+    """Number of further instances of operator a that are allowed on node s and fit there, at most `limit`."""
     return room(t.demand, t.capacity, c.counts.used, a, s, limit, COUNTED_LOAD_SLACK) if t.candidate[a, s] else 0
 
 
 @inlined
 def refresh(t: CountArrays, c: CountState) -> None:
-    """Recompute sums from the counts, which removes what rounding has added up."""
+    """Recompute sums from the counts, which removes accumulated rounding."""
     replicas = c.counts.replicas
     for k in range(c.counters[OPEN]):
         s = c.opened[k]

@@ -27,7 +27,7 @@ PAPER_VIOLATION_PENALTY = 10_000.0
 """Score of one violation (4.3.2) by the printed rule."""
 
 NEAR_DOUBLINGS = 3.0
-"""Doublings next to the neighbours. Measured: on random layered applications 3 or 4 are better than eq. 3's own 1."""
+"""Number of doublings of the prior next to neighbours; on random layered applications 3 or 4 are better than 1 as in eq. 3."""
 
 
 class Pheromone(NamedTuple):
@@ -70,7 +70,7 @@ class Pheromone(NamedTuple):
 
     @classmethod
     def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> Pheromone:
-        """Pheromone before the first ant."""
+        """Create the pheromone before the first ant."""
         operators, nodes = arrays.candidate.shape
         sizes = arrays.latency.shape[1]
         initial = parameters.initial_pheromone
@@ -111,7 +111,7 @@ def size_prior(arrays: PlacementArrays) -> Floats:
 
 @inlined
 def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int) -> None:
-    """Nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay; 0 without any."""
+    """Compute the nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay."""
     for u in range(f.nearness.size):
         f.nearness[u] = 0.0
     count = 0
@@ -130,7 +130,7 @@ def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int
 
 @inlined
 def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitting: bool) -> float:
-    """The numerators of eq. 2 for one replica of operator i into `chance`, summed up from node to node; their sum."""
+    """Write the cumulated numerators of eq. 2 for a replica of operator i to `chance`; return their sum."""
     total = 0.0
     start = t.candidate_start[i]
     for k in range(start, t.candidate_start[i + 1]):
@@ -146,7 +146,7 @@ def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitt
 
 @inlined
 def _drawn(f: Pheromone, random: np.ndarray, total: float, count: int) -> int:
-    """An index of `chance`, drawn by its weight."""
+    """Draw an index of `chance` by its weight."""
     drawn = uniform(random) * total
     k = 0
     while k < count - 1 and f.chance[k] <= drawn:
@@ -193,7 +193,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
 
 @inner_loop
 def deposit(f: Pheromone, counts: np.ndarray, value: np.ndarray, times: float) -> None:
-    """Deposit the pheromone of one deployment (eq. 5), so many times."""
+    """Deposit the pheromone of one deployment (eq. 5), `times` times."""
     score = (
         value[OBJECTIVE]
         + (BREACH_PENALTY if f.overload_rule > 0 else PAPER_VIOLATION_PENALTY) * value[VIOLATIONS]
@@ -210,7 +210,7 @@ def deposit(f: Pheromone, counts: np.ndarray, value: np.ndarray, times: float) -
 
 @inlined
 def _evaporate(trail: np.ndarray, fresh: np.ndarray, persistence: float, minimum: float) -> None:
-    """Let pheromone evaporate, and add what is new (eq. 4)."""
+    """Let pheromone evaporate, and add the deposits (eq. 4)."""
     for i in range(trail.shape[0]):
         for k in range(trail.shape[1]):
             trail[i, k] = max(persistence * trail[i, k] + fresh[i, k], minimum)

@@ -25,8 +25,11 @@ from edrp.heuristics.placement.search.deployment_memory import (
 )
 
 TOLERANCE_PERIOD = 250
-"""Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against
-a constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round."""
+"""Number of kicks in which the tolerance falls to 0, repeatedly.
+
+Measured on applications of 20 operators, one second each: against a constant tolerance, a third of the mean gap goes, because
+some local optima are left only by a long way round.
+"""
 
 INITIAL_TOLERANCE = 3.0
 """The tolerance at the beginning of a period, in units of the parameter; on average it is half of that."""
@@ -34,7 +37,7 @@ INITIAL_TOLERANCE = 3.0
 
 @inlined
 def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
-    """Let each operator in the queue take the best of its changes, if that is better than what there is.
+    """Let each operator in the queue make the best of its changes, if that improves the deployment.
 
     Then it and those that share streams with it are queued again. Each trial is a change of the list, at last the best one
     of the list (`stays`), or a kick: one place in the code for all, because each place where a deployment is evaluated costs
@@ -76,7 +79,7 @@ def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
 
 @inlined
 def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
-    """List the operators of the planned change, whose parts of one operator follow each other; their number."""
+    """List the operators of the planned change, sorted by part; return their number."""
     count = 0
     for k in range(parts):
         if count == 0 or m.changed[count - 1] != d.plan[k, 0]:
@@ -87,7 +90,7 @@ def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
 
 @inlined
 def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
-    """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
+    """Continue from here if it is within a tolerance of the best, which falls to 0 within a period; else go back."""
     kicks_left = run.kicks - search.progress[KICKS] - 1
     tolerance = run.tolerance * INITIAL_TOLERANCE * (kicks_left % TOLERANCE_PERIOD) / TOLERANCE_PERIOD
     m = search.memory
@@ -96,7 +99,7 @@ def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
 
 @inner_loop
 def iterate(search: DeploymentSearch, run: LocalSearchRun) -> bool:
-    """Go on with iterated local search for a bounded amount of work; whether it has ended."""
+    """Continue iterated local search for a bounded amount of work; return whether it has ended."""
     m = search.memory
     search.progress[WORK] = 0
     while climb(search, run):
@@ -126,7 +129,7 @@ def _open_next(search: DeploymentSearch) -> None:
 
 @inlined
 def _go_on(search: DeploymentSearch, count: int) -> None:
-    """Go on from the change that was tried: the operators that it touches, and those next to them, are queued."""
+    """Accept the change that was tried: enqueue the operators that it touches, and their neighbours."""
     m = search.memory
     copy_vector(m.trial, m.value)
     if m.counters[OVERLOADED] > 0:

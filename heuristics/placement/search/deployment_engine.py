@@ -21,14 +21,14 @@ from edrp.heuristics.placement.search.search_engine import Construct, EndIterati
 from edrp.placement.compiled import Compiled
 
 ANT_NODE_UNITS = 0.03
-"""Units of work of an ant's look at a node for a replica, in those of evaluating a change. Measured on 10 to 60 operators."""
+"""Work of an ant per node and replica, in units of evaluating a change. Measured on 10 to 60 operators."""
 
 MAX_REPLICA_PAIRS = 10_000
 """Maximum number of pairs of replicas per operator, over its streams, for which single replicas are searched."""
 
 
 def too_many_pairs(compiled: Compiled) -> str | None:
-    """The reason why a problem is too large for this engine; None if it is not."""
+    """Return the reason why a problem is too large for this engine, or None."""
     pairs = pairs_per_operator(compiled)
     if pairs <= MAX_REPLICA_PAIRS:
         return None
@@ -39,7 +39,7 @@ def too_many_pairs(compiled: Compiled) -> str | None:
 
 
 class DeploymentEngine(SearchEngine):
-    """A problem under search (see `SearchEngine`).
+    """The search engine for deployments, which evaluates every change whole (see `SearchEngine`).
 
     Raises
     ------

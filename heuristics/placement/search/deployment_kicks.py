@@ -14,7 +14,7 @@ from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variab
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
 NODE_TRIES = 6
-"""Nodes that are drawn for one that has room."""
+"""Number of draws of a node that has room."""
 
 MAX_KICKED_OPERATORS = 4
 """Maximum number of operators along streams that one kick changes."""
@@ -22,7 +22,7 @@ MAX_KICKED_OPERATORS = 4
 
 @inlined
 def return_home(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, stay: bool) -> None:
-    """Return to the deployment before the kick, or make the present one that to which later kicks return (`stay`)."""
+    """Return to the deployment before the kick, or with `stay` make the present one the home of later kicks."""
     for x in range(m.counters[STRAYS]):
         i = m.strays[x]
         m.stray[i] = False
@@ -37,7 +37,7 @@ def return_home(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, stay:
 
 @inlined
 def collect_touched(m: DeploymentMemory) -> int:
-    """Move the operators that are marked as touched to `changed`; their number."""
+    """Move the operators that are marked as touched to `changed`; return their number."""
     count = 0
     for i in range(m.touched.size):
         if m.touched[i]:
@@ -49,7 +49,7 @@ def collect_touched(m: DeploymentMemory) -> int:
 
 @inlined
 def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: np.ndarray) -> int:
-    """One of four kicks: a node is dissolved, or operators along a walk over streams are shaken, resized or gathered.
+    """Apply one of four kicks: empty a node, or scatter, resize or gather operators along a walk over streams.
 
     The operators that this or a return home touches go to `changed`, their number is returned.
     """
@@ -79,7 +79,7 @@ def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: n
 
 @inlined
 def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
-    """An operator that shares a stream with operator i, or i itself where none does."""
+    """Draw an operator that shares a stream with operator i; i itself if there is none."""
     start, end = t.adjacent_start[i], t.adjacent_start[i + 1]
     if start == end:
         return i
@@ -89,7 +89,7 @@ def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
 
 @inlined
 def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, node: int, only: bool) -> None:
-    """Each replica of operator i, on `only` one node or on all, goes to another node that has room, if one is drawn."""
+    """Move each replica of operator i (on node `only`, or on all) to another node that has room, if one is drawn."""
     for k in range(c.number[i] - 1, -1, -1):  # from the end: a node left is replaced by the last one
         u = c.hosts[i, k]
         for _ in range(c.replicas[i, u] if u == node or not only else 0):
@@ -102,7 +102,7 @@ def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, n
 
 @inlined
 def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) -> None:
-    """One replica more or less."""
+    """Add or remove one replica of operator i."""
     u = c.hosts[i, below(random, c.number[i])]
     if uniform(random) < 0.5:
         if may_retire(t, c, i):
@@ -117,7 +117,7 @@ def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) ->
 
 @inlined
 def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
-    """All replicas of operator i go to node v, or near it where that is full."""
+    """Move all replicas of operator i to node v, or near it where that is full."""
     for k in range(t.near.shape[1]):
         w = t.near[v, k]
         for a in range(c.number[i] - 1 if t.candidate[i, w] else -1, -1, -1):

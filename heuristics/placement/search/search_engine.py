@@ -1,4 +1,4 @@
-"""The interface between the searches and the representations of a placement, and what all of these do alike."""
+"""The interface between searches and representations of a placement, and their common code."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class PlacementValue(NamedTuple):
 
 
 Construct = Callable[[int], None]
-"""Lets so many ants construct placements."""
+"""Function that lets a number of ants construct placements."""
 
 EndIteration = Callable[[float], None]
-"""Updates pheromone when all ants of an iteration have deposited theirs; the best placement deposits so many times as much."""
+"""Function that updates pheromone after an iteration; the argument is the number of deposits of the best placement."""
 
 
 class SearchEngine(ABC):
-    """A problem in arrays, and the best placement met since `reset`.
+    """A problem in arrays, and the best placement visited since `reset`.
 
     A search is an iterator: each step is a bounded piece of compiled work (`CHUNK_UNITS`), after which it yields the value
     of the best placement met so far. The caller looks at the clock between steps, reports improvements, and may drop the
@@ -82,7 +82,7 @@ class SearchEngine(ABC):
         """Begin an ant system; a given placement deposits the current placement's pheromone."""
 
     def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[PlacementValue]:
-        """Run the ant system until nothing better has come for a number of iterations."""
+        """Run the ant system until a number of iterations brings no better placement."""
         construct, end_iteration = self.begin_colony(parameters, seed)
         max_ants, idle = max(1, int(CHUNK_UNITS / self.ant_units)), 0
         elitist = parameters.elitist_deposits if parameters.rule == "repaired" else 0.0
@@ -99,12 +99,12 @@ class SearchEngine(ABC):
                 return
 
     def value(self) -> PlacementValue:
-        """The value of the best placement met since `reset`."""
+        """Return the value of the best placement visited since `reset`."""
         violations, overload, objective = self.memory.best_value.tolist()
         return PlacementValue(int(violations), overload, objective * self.scale)
 
     def counts(self) -> Ints:
-        """That placement as replicas per operator and node, shape (operators, nodes)."""
+        """Return the best placement as replicas per operator and node, shape (operators, nodes)."""
         return np.array(self.memory.best)
 
     def _run(self, kicks: int, tolerance: float, overload_rule: int) -> LocalSearchRun:
