@@ -33,7 +33,7 @@ def log_uniform(ends: tuple[float, float], random: np.random.Generator) -> float
     return float(np.exp(random.uniform(*np.log(ends))))
 
 
-DIGITS = 6
+SIGNIFICANT_DIGITS = 6
 """Significant digits of generated numbers: documents stay short, and the last bits of a machine's logarithm play no part."""
 
 
@@ -49,4 +49,4 @@ def rounded(value: Any) -> Any:
         return {name: rounded(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
         return [rounded(element) for element in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if isinstance(value, float) else value

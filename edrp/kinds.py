@@ -45,7 +45,7 @@ KINDS = (
         view="edrp.explorer.migration:migration_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.migration.families:FAMILIES",
+        families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:MigrationCheckProblems",
     ),
     Kind(
@@ -59,7 +59,7 @@ KINDS = (
         view="edrp.explorer.migration:sequence_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.migration.families:FAMILIES",
+        families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:SequenceCheckProblems",
     ),
     Kind(
@@ -73,7 +73,7 @@ KINDS = (
         view="edrp.explorer.migration:migration_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.migration.families:FAMILIES",
+        families="edrp.datasets.families.migration.migration_families:FAMILIES",
         check_problems="edrp.check_problems.migration.problems:PolicyCheckProblems",
     ),
     Kind(
@@ -101,7 +101,7 @@ KINDS = (
         view=None,
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.enactment.families:FAMILIES",
+        families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:EnactmentCheckProblems",
     ),
     Kind(
@@ -115,7 +115,7 @@ KINDS = (
         view="edrp.explorer.timelines:leasing_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.enactment.families:FAMILIES",
+        families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:LeasingCheckProblems",
     ),
     Kind(
@@ -129,7 +129,7 @@ KINDS = (
         view="edrp.explorer.timelines:run_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.enactment.families:FAMILIES",
+        families="edrp.datasets.families.enactment.enactment_families:FAMILIES",
         check_problems="edrp.check_problems.enactment.problems:ScenarioCheckProblems",
     ),
     Kind(
@@ -171,7 +171,7 @@ KINDS = (
         view="edrp.explorer.timelines:bimodal_view",
         explain=None,
         explain_infeasibility=None,
-        families="edrp.datasets.families.mapping.scenarios:FAMILIES",
+        families="edrp.datasets.families.mapping.bimodal_scenarios:FAMILIES",
         check_problems="edrp.check_problems.mapping.problems:BimodalScenarioCheckProblems",
     ),
 )

@@ -12,7 +12,7 @@ METHOD_MODULES = {
     "edrp.heuristics.mapping.reallocation": ("greedy-reallocation",),
     "edrp.heuristics.migration.methods": ("consistent-hashing", "even-split", "balanced"),
     "edrp.heuristics.migration.rescale.range_annealing": ("range-annealing",),
-    "edrp.heuristics.migration.rescale.rules": (
+    "edrp.heuristics.migration.rescale.baselines": (
         "keep",
         "repair-ranges",
         "edrp-then-ssm",

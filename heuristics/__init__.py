@@ -1,1 +1,1 @@
-"""Methods that search instead of prove, and the baselines that they have to beat."""
+"""Methods that search without proof, and the baselines that users run today."""

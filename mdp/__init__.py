@@ -6,9 +6,9 @@ Single steps and sequences are solved through `edrp.solve`; what this room offer
 
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.operators import operator_policies
+from edrp.mdp.policy.many_policies import precompute_policies
+from edrp.mdp.policy.operator_policies import operator_policies
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.store import load_policy, precompute_policy
 from edrp.mdp.transfer.migration_plan import MigrationPlan, plan_migration
 from edrp.mdp.transfer.mini_migrations import mini_migrations

@@ -4,7 +4,7 @@ For a partition P and a class with one value V per partition Q, a best response 
 state that has to move: total − the largest sum of overlaps of intervals matched one to one. Overlapping intervals form
 a chain (a caterpillar), so the matching is decided from left to right. At each boundary b two numbers suffice: the best
 gain so far, and the best gain so far that leaves b's *owner* unmatched, the interval of P that holds task b. One more
-interval [a, b) changes the two by one of four numbers (`Gains`), whatever came before and after it.
+interval [a, b) changes the two by one of four numbers (`SpanGains`), whatever came before and after it.
 
 The search walks the trie of the class depth first. It gives up a prefix when even the best that can follow, exact in
 gains and prices and with the least residue below that prefix (`PreparedValues`), is no better than the best response known.
@@ -24,17 +24,17 @@ from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
-RESPONSE, RESPONSE_AMONG = 2e-6, 5e-11
+RESPONSE_UNITS, COMPARED_PARTITION_UNITS = 2e-6, 5e-11
 """Units of work of a best response, and in addition per partition among which it is searched."""
 
-PRICED_ARC = 6e-9
+PRICED_ARC_UNITS = 6e-9
 """Units of work per arc and partition of a best response where values are prices of arcs."""
 
-CHUNK_WORK = 0.02
+THREAD_UNITS = 0.02
 """Units of work that a thread is given at once."""
 
 
-class Gains(NamedTuple):
+class SpanGains(NamedTuple):
     """Gains that one interval of Q adds, for every span of the class, to the two best gains at its ends.
 
     Named by whether the owner is free at the interval's begin, and at its end: `free_free` leads from the gain with a
@@ -51,7 +51,7 @@ class Gains(NamedTuple):
     any_any: Floats
 
 
-class Searches(NamedTuple):
+class ResponseQueries(NamedTuple):
     """Partitions to search from, and where the results go; see `best_responses`."""
 
     partitions: Partitions
@@ -61,7 +61,7 @@ class Searches(NamedTuple):
     responses: Ints
 
 
-class Workspace(NamedTuple):
+class SearchWorkspace(NamedTuple):
     """Scratch of one search.
 
     Attributes
@@ -73,7 +73,7 @@ class Workspace(NamedTuple):
     path : shape (4, n + 1), place, next arc, number of the prefix and of its first leaf, along the current prefix.
     """
 
-    gains: Gains
+    gains: SpanGains
     free_after: Floats
     any_after: Floats
     free: Floats
@@ -81,9 +81,9 @@ class Workspace(NamedTuple):
     path: Ints
 
     @classmethod
-    def of(cls, trie: Trie) -> Workspace:
+    def of(cls, trie: Trie) -> SearchWorkspace:
         """Room for searching this trie."""
-        gains = Gains(*(np.zeros(trie.span_end.size) for _ in range(4)))
+        gains = SpanGains(*(np.zeros(trie.span_end.size) for _ in range(4)))
         places, depth = trie.boundary.size, trie.nodes + 1
         return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
 
@@ -94,16 +94,16 @@ def response_work(targets: float) -> float:
     >>> f"{response_work(1e6):.1e}"
     '5.2e-05'
     """
-    return RESPONSE + RESPONSE_AMONG * targets
+    return RESPONSE_UNITS + COMPARED_PARTITION_UNITS * targets
 
 
-def chunk_length(work: float, most: int) -> int:
+def chunk_length(work: float, limit: int) -> int:
     """Partitions that a thread answers at once where each takes so many units of work.
 
     >>> chunk_length(1e-4, 4096), chunk_length(1e-9, 4096), chunk_length(1.0, 4096)
     (200, 4096, 64)
     """
-    return max(64, min(most, int(CHUNK_WORK / work)))
+    return max(64, min(limit, int(THREAD_UNITS / work)))
 
 
 def colexicographic(partitions: Partitions) -> Ints:
@@ -142,11 +142,15 @@ def best_responses(
     if trie.count == 0:
         values[rows], responses[rows] = np.inf, -1
         return
-    _search_all(trie, prepared, state_before, Searches(partitions, rows, incumbents, values, responses), Workspace.of(trie))
+    _search_all(
+        trie, prepared, state_before, ResponseQueries(partitions, rows, incumbents, values, responses), SearchWorkspace.of(trie)
+    )
 
 
 @inner_loop
-def _search_all(trie: Trie, prepared: PreparedValues, state_before: np.ndarray, searches: Searches, space: Workspace) -> None:
+def _search_all(
+    trie: Trie, prepared: PreparedValues, state_before: np.ndarray, searches: ResponseQueries, space: SearchWorkspace
+) -> None:
     partitions, rows, incumbents, values, responses = searches
     total = state_before[-1]
     slack = prepared.slack + EQUAL_GAINS * total
@@ -159,8 +163,8 @@ def _search_all(trie: Trie, prepared: PreparedValues, state_before: np.ndarray, 
             while j >= 0 and partitions[row, j] == partitions[rows[index - 1], j]:
                 changed = partitions[row, j]
                 j -= 1
-        weigh(trie, state_before, partitions[row], changed, space.gains)
-        from_the_right(trie, prepared.price, changed, space)
+        span_gains(trie, state_before, partitions[row], changed, space.gains)
+        bound_from_the_right(trie, prepared.price, changed, space)
         best, response = np.inf, trie.count
         if incumbents[row] >= 0:
             response = incumbents[row]
@@ -178,7 +182,7 @@ def _search_all(trie: Trie, prepared: PreparedValues, state_before: np.ndarray, 
 
 
 @inlined
-def weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: Gains) -> None:
+def span_gains(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: SpanGains) -> None:
     """Gains of all spans that begin before `changed` against the partition `old`."""
     intervals = old.size - 1
     i = 0
@@ -203,7 +207,7 @@ def weigh(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, g
 
 
 @inlined
-def from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace) -> None:
+def bound_from_the_right(trie: Trie, price: np.ndarray, changed: int, space: SearchWorkspace) -> None:
     """Most that can still be gained from each place whose boundary lies before `changed`."""
     gains, free, whatever = space.gains, space.free_after, space.any_after
     for k in range(trie.nodes - 1, -1, -1):
@@ -219,7 +223,7 @@ def from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Workspace
 
 
 @inlined
-def _gain(trie: Trie, gains: Gains, leaf: int) -> float:
+def _gain(trie: Trie, gains: SpanGains, leaf: int) -> float:
     """Exact gain of one partition of the class."""
     v, free, best = 0, 0.0, 0.0
     for _ in range(trie.nodes):
@@ -235,7 +239,7 @@ def _gain(trie: Trie, gains: Gains, leaf: int) -> float:
 
 @inlined
 def _search(
-    trie: Trie, prepared: PreparedValues, total: float, slack: float, best: float, response: int, space: Workspace
+    trie: Trie, prepared: PreparedValues, total: float, slack: float, best: float, response: int, space: SearchWorkspace
 ) -> int:
     """Number of the best response, given the value and number of a known one."""
     gains = space.gains

@@ -174,6 +174,6 @@ def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Bo
     """
     intervals = list(pairwise(boundaries.tolist()))
     owners = matched.tolist()
-    kept = {int(old.nodes[owner]): interval for interval, owner in zip(intervals, owners, strict=True) if owner >= 0}
+    kept_intervals = {int(old.nodes[owner]): interval for interval, owner in zip(intervals, owners, strict=True) if owner >= 0}
     others = [interval for interval, owner in zip(intervals, owners, strict=True) if owner < 0 and interval[0] < interval[1]]
-    return give_out(kept, others, nodes_before, nodes_after, int(boundaries[-1]))
+    return give_out(kept_intervals, others, nodes_before, nodes_after, int(boundaries[-1]))

@@ -25,13 +25,13 @@ from edrp.core.kernels import inner_loop
 
 Boundaries = Ints
 
-COUNTED = 3e-7
+COUNTED_PLACE_UNITS = 3e-7
 """Units of work per place, a boundary at a position, to count partitions."""
 
-LISTED = 5e-8
+LISTED_PARTITION_UNITS = 5e-8
 """Units of work per partition that is listed."""
 
-DRAWN = 3e-8
+DRAWN_INTERVAL_UNITS = 3e-8
 """Units of work per interval of a partition that is drawn at random."""
 
 
@@ -89,8 +89,8 @@ class OldNodes(NamedTuple):
         """
         array = np.asarray(intervals, dtype=np.int64).reshape(-1, 2)
         empty = array[:, 0] == array[:, 1]
-        held = np.flatnonzero(~empty)
-        order = held[np.argsort(array[held, 0], kind="stable")]
+        used = np.flatnonzero(~empty)
+        order = used[np.argsort(array[used, 0], kind="stable")]
         boundaries = np.concatenate([array[order, 0], array[order[-1:], 1]])
         return cls(boundaries, order.astype(np.int64), np.flatnonzero(empty).astype(np.int64))
 
@@ -148,10 +148,10 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
         last[k + 1] = reach[last[k]]
     for k in range(nodes - 1, -1, -1):
         first[k] = np.searchsorted(reach, first[k + 1], side="left")
-    held = np.arange(nodes + 1)
+    min_tasks = np.arange(nodes + 1)
     if allow_empty:
-        return Layers(np.maximum(first, np.minimum(held, tasks)), last, reach)
-    return Layers(np.maximum(first, held), np.minimum(last, tasks - held[::-1]), reach)
+        return Layers(np.maximum(first, np.minimum(min_tasks, tasks)), last, reach)
+    return Layers(np.maximum(first, min_tasks), np.minimum(last, tasks - min_tasks[::-1]), reach)
 
 
 def paths_to_end(graph: Layers) -> list[list[int]]:
@@ -160,7 +160,7 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
     if not graph.feasible:
         return [[] for _ in range(nodes + 1)]
     first, last, reach = graph.first.tolist(), graph.last.tolist(), graph.reach.tolist()
-    spend(COUNTED * float((graph.last - graph.first + 1).sum()))
+    spend(COUNTED_PLACE_UNITS * float((graph.last - graph.first + 1).sum()))
     counts: list[list[int]] = [[] for _ in range(nodes)] + [[1]]
     for k in range(nodes - 1, -1, -1):
         before = [0, *accumulate(counts[k + 1])]
@@ -228,7 +228,7 @@ def enumerate_partitions(
     remedy = "lower the tolerance, or use a method that does not list them"
     refuse_beyond_memory(partition_bytes(tasks, nodes, shown), what, remedy)
     look("the partitions")
-    spend(LISTED * count)
+    spend(LISTED_PARTITION_UNITS * count)
     rows = np.empty((count, nodes + 1), boundary_type(tasks))
     if count:
         row, end = np.zeros((2, nodes + 1), np.int64)
@@ -267,7 +267,7 @@ def sample_partitions(
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     counts = paths_to_end(graph)
-    spend(DRAWN * size * nodes)
+    spend(DRAWN_INTERVAL_UNITS * size * nodes)
     rows = np.zeros((size if counts[0] else 0, nodes + 1), boundary_type(tasks))
     for k in range(nodes if rows.size else 0):
         # Shares of the paths before each boundary; huge counts are scaled to fit a float.
@@ -275,8 +275,8 @@ def sample_partitions(
         before = np.concatenate([[0.0], np.cumsum([float(ways >> shift) for ways in counts[k + 1]])])
         begin = rows[:, k].astype(np.int64)
         offset = graph.first[k + 1]
-        least = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset
-        greatest = np.where(begin == tasks, tasks, np.minimum(graph.reach[begin], graph.last[k + 1])) - offset
-        target = before[least] + generator.random(size) * (before[greatest + 1] - before[least])
-        rows[:, k + 1] = np.clip(np.searchsorted(before, target, side="right") - 1, least, greatest) + offset
+        low = np.where(begin == tasks, tasks, np.maximum(begin + 1, offset)) - offset
+        high = np.where(begin == tasks, tasks, np.minimum(graph.reach[begin], graph.last[k + 1])) - offset
+        target = before[low] + generator.random(size) * (before[high + 1] - before[low])
+        rows[:, k + 1] = np.clip(np.searchsorted(before, target, side="right") - 1, low, high) + offset
     return rows

@@ -19,13 +19,13 @@ from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
 
-SAMPLE = 5_000
+PRICE_SAMPLES = 5_000
 """Partitions to which arc prices are fitted."""
 
-PLACE, ARC = 2e-6, 3e-8
+TRIE_PLACE_UNITS, TRIE_ARC_UNITS = 2e-6, 3e-8
 """Units of work per place, and per arc, of a trie that is made."""
 
-SAMPLED, PREFIX = 3e-8, 5e-8
+SAMPLED_INTERVAL_UNITS, PREFIX_UNITS = 3e-8, 5e-8
 """Units of work per interval of a sampled partition, and per prefix, to prepare values for searching."""
 
 
@@ -80,7 +80,7 @@ class Trie(NamedTuple):
             return _empty(nodes, work_before.size - 1)
         leaves = np.array([ways for level in counts for ways in level], dtype=np.int64)
         trie = _linked(graph, nodes, leaves)
-        number(trie)
+        number_leaves(trie)
         return trie
 
     @classmethod
@@ -111,19 +111,19 @@ def _empty(nodes: int, tasks: int) -> Trie:
 def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
     tasks = graph.reach.size - 1
     sizes = graph.last - graph.first + 1
-    spend(PLACE * float(sizes.sum()))
+    spend(TRIE_PLACE_UNITS * float(sizes.sum()))
     level = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     boundary = np.concatenate([np.arange(a, b + 1) for a, b in zip(graph.first, graph.last, strict=True)]).astype(np.int64)
     position = np.repeat(np.arange(nodes + 1), sizes)
     ends = [graph.ends(int(k), int(a)) for k, a in zip(position[: level[nodes]], boundary[: level[nodes]], strict=True)]
-    least, greatest = np.array([*ends, (0, -1)], dtype=np.int64).T
-    width = greatest - least + 1
+    first_end, last_end = np.array([*ends, (0, -1)], dtype=np.int64).T
+    width = last_end - first_end + 1
     arc_start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    spend(ARC * float(arc_start[-1]))
-    place = np.repeat(np.arange(boundary.size), width)
-    end = np.arange(arc_start[-1]) - arc_start[place] + least[place]
-    target = level[position[place] + 1] + end - graph.first[position[place] + 1]
-    spans, arc_span = np.unique(boundary[place] * (tasks + 1) + end, return_inverse=True)
+    spend(TRIE_ARC_UNITS * float(arc_start[-1]))
+    source = np.repeat(np.arange(boundary.size), width)
+    end = np.arange(arc_start[-1]) - arc_start[source] + first_end[source]
+    target = level[position[source] + 1] + end - graph.first[position[source] + 1]
+    spans, arc_span = np.unique(boundary[source] * (tasks + 1) + end, return_inverse=True)
     span_start = np.searchsorted(spans, np.arange(tasks + 1) * (tasks + 1)).astype(np.int64)
     return Trie(
         nodes,
@@ -143,7 +143,7 @@ def _linked(graph: Layers, nodes: int, leaves: Ints) -> Trie:
 
 
 @inner_loop
-def number(trie: Trie) -> None:
+def number_leaves(trie: Trie) -> None:
     """Fill the numbers of prefixes below each place, and the offsets of each arc, from its numbers of leaves."""
     for v in range(trie.boundary.size - 1, -1, -1):
         leaf, prefix = 0, 1
@@ -214,12 +214,12 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
         Shape (count,), in the order of `enumerate_partitions`; +inf for partitions that are not allowed.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
-    spend(SAMPLED * min(trie.count, SAMPLE) * trie.nodes + PREFIX * float(trie.prefixes[0]))
+    spend(SAMPLED_INTERVAL_UNITS * min(trie.count, PRICE_SAMPLES) * trie.nodes + PREFIX_UNITS * float(trie.prefixes[0]))
     price = _fitted_prices(trie, values)
-    least = np.empty(int(trie.prefixes[0]))
-    _least_residues(trie, values, price, least, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
+    min_residue = np.empty(int(trie.prefixes[0]))
+    _least_residues(trie, values, price, min_residue, np.zeros(trie.nodes + 1, np.int64), np.zeros((3, trie.nodes + 1), np.int64))
     largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
-    return PreparedValues(values, price, least, 1e-12 * float(largest))
+    return PreparedValues(values, price, min_residue, 1e-12 * float(largest))
 
 
 def _fitted_prices(trie: Trie, values: Floats) -> Floats:
@@ -227,7 +227,7 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
     allowed = np.flatnonzero(np.isfinite(values))
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():
         return np.zeros(trie.arc_target.size)
-    rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, SAMPLE)).astype(np.int64)]
+    rows = allowed[np.linspace(0, allowed.size - 1, min(allowed.size, PRICE_SAMPLES)).astype(np.int64)]
     arcs = path_arcs(trie, rows)
     ones, starts = np.ones(arcs.size), np.arange(rows.size + 1) * trie.nodes
     paths = csr_array((ones, arcs.ravel(), starts), shape=(rows.size, trie.arc_target.size))
@@ -236,14 +236,14 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
 
 @inner_loop
 def _least_residues(
-    trie: Trie, values: np.ndarray, price: np.ndarray, least: np.ndarray, arc: np.ndarray, stack: np.ndarray
+    trie: Trie, values: np.ndarray, price: np.ndarray, min_residue: np.ndarray, arc: np.ndarray, stack: np.ndarray
 ) -> None:
     """Walk the trie in preorder; `stack` holds place, prefix and first leaf of each position, `arc` the next arc."""
     paid = np.float64(0.0)
     k = 0
     place, prefix, leaf = stack[0], stack[1], stack[2]
     arc[0] = trie.arc_start[0]
-    least[0] = np.inf
+    min_residue[0] = np.inf
     while k >= 0:
         v = place[k]
         if trie.leaves[v] == 1:
@@ -251,7 +251,7 @@ def _least_residues(
             while trie.arc_start[w] < trie.arc_start[w + 1]:
                 rest += price[trie.arc_start[w]]
                 w = trie.arc_target[trie.arc_start[w]]
-            least[prefix[k]] = values[leaf[k]] - rest
+            min_residue[prefix[k]] = values[leaf[k]] - rest
         elif arc[k] < trie.arc_start[v + 1]:
             e = arc[k]
             paid += price[e]
@@ -259,11 +259,11 @@ def _least_residues(
             prefix[k + 1] = prefix[k] + trie.arc_prefixes[e]
             leaf[k + 1] = leaf[k] + trie.arc_leaves[e]
             arc[k + 1] = trie.arc_start[place[k + 1]]
-            least[prefix[k + 1]] = np.inf
+            min_residue[prefix[k + 1]] = np.inf
             k += 1
             continue
         if k > 0:
-            least[prefix[k - 1]] = min(least[prefix[k - 1]], least[prefix[k]])
+            min_residue[prefix[k - 1]] = min(min_residue[prefix[k - 1]], min_residue[prefix[k]])
             paid -= price[arc[k - 1]]
             arc[k - 1] += 1
         k -= 1

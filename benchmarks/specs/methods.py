@@ -16,7 +16,7 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.registry import generate
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, enumerate_partitions
-from edrp.mdp.single_step.ties import settle
+from edrp.mdp.single_step.tie_breaking import break_ties
 from edrp.mdp.trie import Trie, prepare_values
 from edrp.migration.intervals import load_limit
 
@@ -38,7 +38,7 @@ def single_step(size: tuple[int, int]) -> Call:
     drawn, old = tasks(count), np.arange(nodes + 1) * count // nodes
     boundaries, matched = np.empty(nodes + 2, np.int64), np.empty(nodes + 1, np.int64)
     limit = load_limit(drawn.work_before[-1], nodes + 1, TOLERANCE)
-    call = partial(settle, drawn.work_before, drawn.state_before, old, limit, True, boundaries, matched, False)
+    call = partial(break_ties, drawn.work_before, drawn.state_before, old, limit, True, boundaries, matched, False)
     call()
     return call
 

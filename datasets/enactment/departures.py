@@ -21,10 +21,10 @@ DAYS_OF_YEAR = 365
 FIRST_DAY = "2013-07-08"
 """A Monday; no week from Monday to Sunday has more departures (6759)."""
 
-STEP = 300.0
+DEPARTURE_STEP = 300.0
 """Seconds for which a number of machines lasts."""
 
-SMOOTHING = 1800.0
+DEPARTURE_SMOOTHING = 1800.0
 """Seconds over which departures are averaged.
 
 The shortest window that suffices: timetables are full of whole and half hours (22 departures in the five minutes from six, 5
@@ -33,7 +33,9 @@ by 9 % with half an hour, and by no less with three quarters.
 """
 
 
-def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoothing: float = SMOOTHING) -> list[float]:
+def departure_machines(
+    first_day: str | date = FIRST_DAY, days: int = 7, *, smoothing: float = DEPARTURE_SMOOTHING
+) -> list[float]:
     """Numbers of machines that follow the departures, one number per five minutes.
 
     Departures are counted by scheduled time in the window around each step, and scaled such that the quietest moment of
@@ -66,13 +68,13 @@ def departure_machines(first_day: str | date = FIRST_DAY, days: int = 7, *, smoo
     if days < 1 or start + days > DAYS_OF_YEAR:
         why = f"must be at least 1 and end in {YEAR}: at most {DAYS_OF_YEAR - start} from {first_day}"
         faults.append(Fault("days", str(days), why))
-    if not (STEP <= smoothing <= DAY and smoothing % STEP == 0):
-        why = f"must be a whole number of steps of {STEP:g} s, at least one and at most a day"
+    if not (DEPARTURE_STEP <= smoothing <= DAY and smoothing % DEPARTURE_STEP == 0):
+        why = f"must be a whole number of steps of {DEPARTURE_STEP:g} s, at least one and at most a day"
         faults.append(Fault("smoothing", f"{smoothing:g}", why))
     if faults:
         raise InvalidInstanceError(faults)
-    window = np.ones(round(smoothing / STEP))
-    steps_of_day = round(DAY / STEP)
+    window = np.ones(round(smoothing / DEPARTURE_STEP))
+    steps_of_day = round(DAY / DEPARTURE_STEP)
     # Smoothed over the whole year, so that the first window reaches back into the day before.
     chosen = np.convolve(_departures(), window, "same")[start * steps_of_day : (start + days) * steps_of_day]
     share = (chosen - chosen.min()) / (chosen.max() - chosen.min())
@@ -85,7 +87,7 @@ def departures_scenario(
     days: int = 7,
     *,
     billing_time: float = PRICED_TIME,
-    smoothing: float = SMOOTHING,
+    smoothing: float = DEPARTURE_SMOOTHING,
     **fields: Any,
 ) -> EnactmentScenario:
     """The factory of the paper under departures: as many machines send as aircraft leave, scaled to one to eight.
@@ -111,13 +113,13 @@ def departures_scenario(
     >>> departures_scenario(billing_time=3600.0).duration
     604800.0
     """
-    return machine_scenario(departure_machines(first_day, days, smoothing=smoothing), STEP, billing_time, **fields)
+    return machine_scenario(departure_machines(first_day, days, smoothing=smoothing), DEPARTURE_STEP, billing_time, **fields)
 
 
 @lru_cache(maxsize=1)
 def _departures() -> Ints:
     """Departures in every step of the year."""
-    return np.bincount((flights().time // STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / STEP))
+    return np.bincount((flights().time // DEPARTURE_STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / DEPARTURE_STEP))
 
 
 def _day_of_year(day: str | date) -> int:

@@ -13,7 +13,7 @@ from edrp.enactment.snapshot import EnactmentProblem
 
 __all__ = ["PATTERNS", "manufacturing_application", "manufacturing_scenario", "manufacturing_snapshot"]
 
-TICK = 0.48
+EMISSION_INTERVAL = 0.48
 """Seconds between two emissions of a machine: a minute of the factory, sped up (section "Data arrival pattern")."""
 
 OCCUPANCY = 0.20
@@ -103,7 +103,7 @@ def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUP
             "name": name,
             "resources": {"cpu": cpu, "memory": memory * MEGABYTE},
             "code_size": image * MEGABYTE,
-            "external_rate": machines * EMISSIONS.get(name, 0) / TICK,
+            "external_rate": machines * EMISSIONS.get(name, 0) / EMISSION_INTERVAL,
             "selectivity": selectivity,
             "processing_duration": round(duration * MILLISECOND, 3),
             "occupancy": occupancy,
@@ -180,7 +180,7 @@ def machine_scenario(machines: list[float], step: float, billing_time: float = P
         "host_types": (manufacturing_host(billing_time),),
         "load": tuple(machines),
         "load_step": step,
-        "emission_interval": TICK,
+        "emission_interval": EMISSION_INTERVAL,
         "stall_interval": STALL_INTERVAL,
         "stall_duration": STALL_DURATION,
     }

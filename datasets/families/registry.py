@@ -54,10 +54,10 @@ def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Famil
     >>> [family.name for family in choose_families("edrp", ["diamond-*"])][:2]
     ['diamond-zoo', 'diamond-sndlib']
     """
-    known = all_families()
-    if kind not in known:
-        raise InvalidInstanceError([Fault("kind", kind, f"has no families{suggestion(kind, known)}")])
-    of_kind = known[kind]
+    families = all_families()
+    if kind not in families:
+        raise InvalidInstanceError([Fault("kind", kind, f"has no families{suggestion(kind, families)}")])
+    of_kind = families[kind]
     if names is None:
         return list(own_families().get(kind, of_kind).values())
     chosen: dict[str, Family] = {}

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.datasets.migration.skew import MAX_WINDOW
+from edrp.datasets.migration.skew import MAX_FLIGHT_DAYS
 from edrp.datasets.traces.flights import DAY, FlightKey, KeyedStream, flights
 
 DAYS = 365
@@ -39,7 +39,7 @@ def carrier_keys(tasks: int, random: np.random.Generator) -> Floats:
 
 def _hashed(key: FlightKey, tasks: int, random: np.random.Generator) -> Floats:
     by_day = _daily_departures(key)
-    days = int(random.integers(1, MAX_WINDOW + 1))
+    days = int(random.integers(1, MAX_FLIGHT_DAYS + 1))
     first = int(random.integers(DAYS - days + 1))
     counts = by_day[first : first + days].sum(axis=0).astype(np.float64)
     return np.bincount(random.integers(tasks, size=counts.size), weights=counts, minlength=tasks).astype(np.float64)

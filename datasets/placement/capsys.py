@@ -21,9 +21,9 @@ from edrp.placement.edrp import EdrpProblem
 
 Result = TypeVar("Result")
 
-QUERIES, PLANS = "capsys/queries_4x8.json", "capsys/q3_inf_plans.json"
+QUERIES_FILE, PLANS_FILE = "capsys/queries_4x8.json", "capsys/q3_inf_plans.json"
 
-WORKERS, SLOTS = 4, 8
+CAPSYS_WORKERS, CAPSYS_SLOTS = 4, 8
 
 RESOURCES = ("compute", "state", "network")
 """Shared resources by priority."""
@@ -31,13 +31,13 @@ RESOURCES = ("compute", "state", "network")
 FIELDS = ("compute_ms_per_s", "state_bytes_per_s", "network_mb_per_s")
 """Use of them by a task."""
 
-QUERIES_FORM = f"queries by name, each a list of operators with name, parallelism, {', '.join(FIELDS)}, ships and to"
-PLANS_FORM = "plans by name, each with input_rate and tasks, a list of operator, node and count"
+QUERIES_FORMAT = f"queries by name, each a list of operators with name, parallelism, {', '.join(FIELDS)}, ships and to"
+PLANS_FORMAT = "plans by name, each with input_rate and tasks, a list of operator, node and count"
 """Forms of the files, for messages."""
 
 UNITS = dict(zip(RESOURCES, ("ms/s", "bytes/s", "MB/s"), strict=True))
 
-INFERENCE = "Q3"
+INFERENCE_QUERY = "Q3"
 """The query of which there are deployments."""
 
 PROFILE_RATE = 570.0
@@ -78,7 +78,7 @@ class MeasuredPlan:
 
 
 def capsys_queries(
-    data: str | Path | None = None, *, scale: float = 1.0, workers: int = WORKERS, slots: int = SLOTS
+    data: str | Path | None = None, *, scale: float = 1.0, workers: int = CAPSYS_WORKERS, slots: int = CAPSYS_SLOTS
 ) -> dict[str, EdrpProblem]:
     """The queries as problems of fixed tasks, by name: peak compute, then peak state access, then peak network.
 
@@ -99,7 +99,7 @@ def capsys_queries(
     def problems(content: dict[str, Any]) -> dict[str, EdrpProblem]:
         return {name: _problem(_scaled(query, scale), workers, slots) for name, query in content.items()}
 
-    return _read(QUERIES, data, QUERIES_FORM, problems)
+    return _read(QUERIES_FILE, data, QUERIES_FORMAT, problems)
 
 
 def inference_problem(
@@ -122,13 +122,13 @@ def inference_problem(
     InvalidInstanceError
         The file is missing, of another form, or has no third query.
     """
-    return _read(QUERIES, data, QUERIES_FORM, lambda queries: _inference(queries, rate, speedup, cores))
+    return _read(QUERIES_FILE, data, QUERIES_FORMAT, lambda queries: _inference(queries, rate, speedup, cores))
 
 
 def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int) -> EdrpProblem:
-    if INFERENCE not in queries:
-        raise InvalidInstanceError([Fault(QUERIES, ", ".join(queries), f"must hold query {INFERENCE}")])
-    query = queries[INFERENCE]
+    if INFERENCE_QUERY not in queries:
+        raise InvalidInstanceError([Fault(QUERIES_FILE, ", ".join(queries), f"must hold query {INFERENCE_QUERY}")])
+    query = queries[INFERENCE_QUERY]
     reached = {target for operator in query for target in operator["to"]}
     operators = []
     for operator in query:
@@ -136,7 +136,7 @@ def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int)
         operators.append(
             {
                 "name": operator["name"],
-                "max_replicas": max(1, WORKERS * SLOTS - len(query) + 1),
+                "max_replicas": max(1, CAPSYS_WORKERS * CAPSYS_SLOTS - len(query) + 1),
                 "cost": 1.0,
                 "external_rate": 0.0 if operator["name"] in reached else rate,
                 "latency": {"model": "mm1", "service_rate": 1000.0 / compute},
@@ -157,7 +157,7 @@ def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int)
     return EdrpProblem.model_validate(
         {
             "application": {"operators": operators, "streams": streams},
-            "network": {"nodes": _workers(WORKERS, SLOTS, capacity), "between_zones": {"delay": DELAY}},
+            "network": {"nodes": _workers(CAPSYS_WORKERS, CAPSYS_SLOTS, capacity), "between_zones": {"delay": DELAY}},
             "priorities": [{"metric": "cost"}, {"metric": "response_time"}],
         }
     )
@@ -171,7 +171,7 @@ def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
     InvalidInstanceError
         The file is missing or of another form.
     """
-    return _read(PLANS, data, PLANS_FORM, _plans)
+    return _read(PLANS_FILE, data, PLANS_FORMAT, _plans)
 
 
 def _read(name: str, data: str | Path | None, form: str, make: Callable[[Any], Result]) -> Result:

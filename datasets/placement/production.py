@@ -19,11 +19,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from edrp.core.document import Document, Name, NonNegative
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import invalid, suggestion
-from edrp.datasets.placement.production_clusters import BETWEEN_RACKS, CLUSTERS, MEBIBYTE, network_document
+from edrp.datasets.placement.production_clusters import BETWEEN_RACKS_DELAY, CLUSTERS, MEBIBYTE, network_document
 from edrp.datasets.traces.data_folder import data_file
 from edrp.placement.ordering import topological_layers
 
-FILE = "storm_production_topologies.json"
+TOPOLOGIES_FILE = "storm_production_topologies.json"
 """Name of the file in the data folder."""
 
 SPOUT_RATE = 1.0
@@ -84,7 +84,7 @@ def production_instances(folder: str | Path, kind: Literal["edrp", "latency-awar
     """
     if kind not in MAKERS:
         raise InvalidInstanceError([Fault("kind", repr(kind), f"has no production topologies{suggestion(kind, MAKERS)}")])
-    return _instances(_read(data_file(FILE, folder)), MAKERS[kind])
+    return _instances(_read(data_file(TOPOLOGIES_FILE, folder)), MAKERS[kind])
 
 
 def instance_document(topology: ProductionTopology) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
     """
     described = _application(topology)
     rates = {(stream["source"], stream["target"]): stream["rate"] for stream in described["streams"]}
-    in_flight = sum(rate or 0.0 for rate in rates.values()) * BETWEEN_RACKS
+    in_flight = sum(rate or 0.0 for rate in rates.values()) * BETWEEN_RACKS_DELAY
     steps = max(1, _longest_path(rates))
     for operator in described["operators"]:
         operator["min_replicas"] = operator["max_replicas"] = operator.pop("instances")
@@ -114,7 +114,7 @@ def instance_document(topology: ProductionTopology) -> dict[str, Any]:
         "application": described,
         "network": _network(topology.id),
         "weights": {"network_usage": 0.5, "response_time": 0.5},
-        "limits": {"network_usage": in_flight or BETWEEN_RACKS, "response_time": steps * BETWEEN_RACKS},
+        "limits": {"network_usage": in_flight or BETWEEN_RACKS_DELAY, "response_time": steps * BETWEEN_RACKS_DELAY},
     }
 
 
@@ -157,14 +157,14 @@ def _application(topology: ProductionTopology) -> dict[str, Any]:
     """Operators with instances and streams with rates; where an input names no component, no rate is known."""
     components = topology.components
     pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
-    known = {source for source, _ in pairs} <= set(components)
-    rates = assumed_rates(components) if known else dict.fromkeys(pairs)
+    all_named = {source for source, _ in pairs} <= set(components)
+    rates = assumed_rates(components) if all_named else dict.fromkeys(pairs)
     operators = [
         {
             "name": name,
             "resources": _needs(topology, component),
             "instances": component.executors,
-            "external_rate": component.executors * SPOUT_RATE if known and component.kind == "spout" else 0.0,
+            "external_rate": component.executors * SPOUT_RATE if all_named and component.kind == "spout" else 0.0,
         }
         for name, component in components.items()
     ]

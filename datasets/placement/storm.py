@@ -20,14 +20,14 @@ from edrp.placement.edrp import EdrpProblem, Limits, Weights
 from edrp.placement.latency import LatencyModel, PolynomialLatency
 from edrp.placement.network import Network
 
-NODES = 5
-CAPACITY = 8.0
+STORM_NODES = 5
+STORM_NODE_CAPACITY = 8.0
 """Replicas on a node: two slots of four executors."""
 
-SYNCHRONISATION_TIME = 6.0
+STORM_SYNCHRONISATION_TIME = 6.0
 """Seconds that Storm's rebalance takes, t_syn."""
 
-MAX_REPLICAS = 3
+STORM_MAX_REPLICAS = 3
 LIMITS = Limits(response_time=0.150, cost=15.0, downtime=60.0)
 
 LAN_DELAYS = (0.0024, 0.0033, 0.0042, 0.0051, 0.0027, 0.0036, 0.0045, 0.0030, 0.0039, 0.0048)
@@ -45,7 +45,7 @@ LOCAL_BANDWIDTH = 100e6
 BUFFER, RANK_BUFFER = 6, 12
 """Tuples, and for partialRank bursts, that a replica holds at most."""
 
-DEGREE = 6
+POLYNOMIAL_DEGREE = 6
 MAX_RATE = 320.0
 
 
@@ -88,9 +88,9 @@ def debs2015_storm(
     network = storm_cluster() if network is None else network
     first = network.nodes[0].name
     return EdrpProblem(
-        application=application(rate, MAX_REPLICAS, first, first, _latencies()),
+        application=application(rate, STORM_MAX_REPLICAS, first, first, _latencies()),
         network=network,
-        synchronisation_time=SYNCHRONISATION_TIME,
+        synchronisation_time=STORM_SYNCHRONISATION_TIME,
         weights=Weights(response_time=0.5, cost=0.5) if weights is None else weights,
         limits=LIMITS,
         current=current,
@@ -113,9 +113,9 @@ def storm_cluster(seed: int | None = None) -> Network:
     (0.0024, True)
     """
     noise = np.ones(len(LAN_DELAYS)) if seed is None else np.random.default_rng(seed).lognormal(0.0, JITTER, len(LAN_DELAYS))
-    names = [f"worker{index + 1}" for index in range(NODES)]
+    names = [f"worker{index + 1}" for index in range(STORM_NODES)]
     return Network(
-        nodes=tuple({**edrp_parameters.NODE, "name": name, "resources": CAPACITY} for name in names),
+        nodes=tuple({**edrp_parameters.NODE, "name": name, "resources": STORM_NODE_CAPACITY} for name in names),
         links=tuple(
             {
                 "source": source,
@@ -140,11 +140,11 @@ def measured_latency(operator: str, rates: Floats) -> Floats:
     """
     burst = RANK_UPDATES if operator == "partialRank" else 1.0
     service = edrp_parameters.SERVICE_RATE[operator] / burst
-    held = np.arange((RANK_BUFFER if operator == "partialRank" else BUFFER) + 1)
-    share = (rates[:, None] / service) ** held
+    queue_lengths = np.arange((RANK_BUFFER if operator == "partialRank" else BUFFER) + 1)
+    share = (rates[:, None] / service) ** queue_lengths
     share /= share.sum(axis=1, keepdims=True)
     admitted = service * (1 - share[:, 0])
-    return np.asarray((share * held).sum(axis=1) / admitted)
+    return np.asarray((share * queue_lengths).sum(axis=1) / admitted)
 
 
 @cache
@@ -154,5 +154,5 @@ def _latencies() -> dict[str, LatencyModel]:
     fitted: dict[str, LatencyModel] = {}
     for name in edrp_parameters.SERVICE_RATE:
         load = rates * (RANK_UPDATES if name == "partialRank" else 1.0)
-        fitted[name] = PolynomialLatency.fit(list(load), list(measured_latency(name, rates)), DEGREE)
+        fitted[name] = PolynomialLatency.fit(list(load), list(measured_latency(name, rates)), POLYNOMIAL_DEGREE)
     return fitted

@@ -77,11 +77,11 @@ def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataF
     """
     columns = EventColumns() if columns is None else columns
     types = dict(frame.dtypes)
-    wanted = {"time": columns.time, "key": columns.key, **({"bytes": columns.bytes} if columns.bytes else {})}
-    known = ", ".join(frame.columns)
+    names_by_role = {"time": columns.time, "key": columns.key, **({"bytes": columns.bytes} if columns.bytes else {})}
+    present = ", ".join(frame.columns)
     missing = [
-        Fault(f"{role} column", name, f"there is no such column among {known}{suggestion(name, frame.columns)}")
-        for role, name in wanted.items()
+        Fault(f"{role} column", name, f"there is no such column among {present}{suggestion(name, frame.columns)}")
+        for role, name in names_by_role.items()
         if name not in types
     ]
     if missing:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
-MAX_INTERVALS = 5_000_000
+MAX_TRACE_INTERVALS = 5_000_000
 """More than a century of minutes: beyond this, one wrong time stretches the trace."""
 
-Sums = dict[str, NDArray[Any]]
+IntervalSums = dict[str, NDArray[Any]]
 
 
 def prepare_trace(
@@ -93,7 +93,7 @@ def _summed_up(
     tell("work by task")
     window = first + intervals - int(np.ceil(settings.window / settings.interval))
     by_task = _dense(task_loads(loads, window), "task", settings.tasks)
-    kept = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
+    kept_loads = _matrix(loads, measure, first, intervals, settings.tasks) if keep_loads else None
     keys = None
     if settings.state == "keys":
         tell("distinct keys by task")
@@ -111,13 +111,13 @@ def _summed_up(
         keys=keys,
         transitions=transitions,
         malformed=malformed,
-        loads=kept,
+        loads=kept_loads,
     )
 
 
-def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
+def _by_interval(loads: DataFrame) -> tuple[int, IntervalSums, dict[str, int]]:
     """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
-    frame: Any = interval_loads(loads).limit(MAX_INTERVALS + 1).toPandas()
+    frame: Any = interval_loads(loads).limit(MAX_TRACE_INTERVALS + 1).toPandas()
     wrong = frame[frame["interval"].isna()]
     malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
     frame = frame.dropna(subset="interval")
@@ -126,8 +126,11 @@ def _by_interval(loads: DataFrame) -> tuple[int, Sums, dict[str, int]]:
         raise InvalidInstanceError([Fault("events", f"{unread} unreadable", "there is no event with a time, a key and a size")])
     index = frame["interval"].to_numpy(np.int64)
     first, last = int(index.min()), int(index.max())
-    if last - first >= MAX_INTERVALS:
-        why = f"is too many (more than {MAX_INTERVALS}); give times in seconds, lengthen the interval, or leave out wrong times"
+    if last - first >= MAX_TRACE_INTERVALS:
+        why = (
+            f"is too many (more than {MAX_TRACE_INTERVALS}); "
+            "give times in seconds, lengthen the interval, or leave out wrong times"
+        )
         raise InvalidInstanceError([Fault("intervals from first to last event", str(last - first + 1), why)])
     sums = {}
     for name in ("events", "bytes"):
@@ -162,7 +165,7 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
     raise InvalidInstanceError(faults)
 
 
-def _dense(table: DataFrame, index: str, size: int) -> Sums:
+def _dense(table: DataFrame, index: str, size: int) -> IntervalSums:
     """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
     frame: Any = table.toPandas()
     dense = {}
@@ -182,11 +185,11 @@ def _matrix(loads: DataFrame, measure: str, first: int, intervals: int, tasks: i
 def _transitions(table: DataFrame) -> TransitionCounts:
     frame: Any = table.toPandas()
     source, target = frame["source"].to_numpy(np.int64), frame["target"].to_numpy(np.int64)
-    known = np.union1d(source, target)
-    counts = np.zeros((known.size, known.size), np.int64)
-    counts[np.searchsorted(known, source), np.searchsorted(known, target)] = frame["count"].to_numpy(np.int64)
-    return TransitionCounts(tuple(int(count) for count in known), counts)
+    node_counts = np.union1d(source, target)
+    counts = np.zeros((node_counts.size, node_counts.size), np.int64)
+    counts[np.searchsorted(node_counts, source), np.searchsorted(node_counts, target)] = frame["count"].to_numpy(np.int64)
+    return TransitionCounts(tuple(int(count) for count in node_counts), counts)
 
 
-def _state_of_window(settings: TraceSettings, by_task: Sums) -> Floats:
+def _state_of_window(settings: TraceSettings, by_task: IntervalSums) -> Floats:
     return by_task["bytes_in_window"] if "bytes" in by_task else by_task["events_in_window"] * settings.bytes_each

@@ -191,12 +191,12 @@ class Trace:
         InvalidInstanceError
             When the number of nodes never changes, or the probabilities are none.
         """
-        now = self.migration_problem(tolerance=tolerance, allow_empty=allow_empty)
+        last_migration = self.migration_problem(tolerance=tolerance, allow_empty=allow_empty)
         return MigrationPolicyProblem(
-            work=now.work,
-            state_size=now.state_size,
-            intervals=now.intervals,
-            nodes=now.nodes,
+            work=last_migration.work,
+            state_size=last_migration.state_size,
+            intervals=last_migration.intervals,
+            nodes=last_migration.nodes,
             tolerance=tolerance,
             allow_empty=allow_empty,
             node_counts=tuple(int(count) for count in node_counts),

@@ -13,8 +13,8 @@ from pyarrow import parquet
 from edrp.core.files import write_whole, writing
 from edrp.datasets.traces.trace import Trace
 
-HEAD = "trace.json"
-FORMAT = 1
+TRACE_HEAD = "trace.json"
+TRACE_FORMAT = 1
 
 
 def save_trace(trace: Trace, folder: str | Path) -> None:
@@ -25,23 +25,23 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
     OSError
         When the folder cannot be written to.
     """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / HEAD).unlink(missing_ok=True)  # what is there from now on is of no trace until the head is back
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / TRACE_HEAD).unlink(missing_ok=True)  # what is there from now on is of no trace until the head is back
     tasks: dict[str, Any] = {"task": np.arange(trace.work.size), "work": trace.work, "state_size": trace.state_size}
     intervals: dict[str, Any] = {"start": trace.start_times, "events": trace.events, "nodes": trace.node_counts}
     if trace.keys is not None:
         tasks["keys"] = trace.keys
     if trace.bytes is not None:
         intervals["bytes"] = trace.bytes
-    _write(place / "tasks.parquet", tasks)
-    _write(place / "intervals.parquet", intervals)
-    (place / "loads.parquet").unlink(missing_ok=True)
+    _write(path / "tasks.parquet", tasks)
+    _write(path / "intervals.parquet", intervals)
+    (path / "loads.parquet").unlink(missing_ok=True)
     if trace.loads is not None:
         rows = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(trace.loads.ravel()), trace.loads.shape[1])
-        _write(place / "loads.parquet", {"work": rows})
+        _write(path / "loads.parquet", {"work": rows})
     head = {
-        "format": FORMAT,
+        "format": TRACE_FORMAT,
         "settings": trace.settings.to_dict(),
         "first": trace.first,
         "intervals": int(trace.events.size),
@@ -50,7 +50,7 @@ def save_trace(trace: Trace, folder: str | Path) -> None:
         "transitions": trace.transitions.counts.tolist(),
         "loads": trace.loads is not None,
     }
-    write_whole(place / HEAD, json.dumps(head, indent=2) + "\n")
+    write_whole(path / TRACE_HEAD, json.dumps(head, indent=2) + "\n")
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:

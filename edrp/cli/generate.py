@@ -13,7 +13,7 @@ from edrp.cli.terminal import errors, output, say, show, table
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.files import refuse_place, save_instances
+from edrp.datasets.families.instance_files import refuse_place, save_instances
 from edrp.datasets.families.registry import all_families, choose_families, generate
 from edrp.report.progress import Count, counting
 

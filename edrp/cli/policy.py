@@ -26,10 +26,10 @@ from edrp.core.instances import load
 from edrp.core.solve import solve
 from edrp.core.spark import require_spark, spark_session
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
+from edrp.mdp.policy.many_policies import precompute_policies
 from edrp.mdp.policy.methods import StoredPolicy, too_many_states
 from edrp.mdp.policy.pmc import Iteration, SweepEngine, Threads, sweep_work
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import precompute_policy, stored_parameters
 from edrp.migration.policy import MigrationPolicyProblem

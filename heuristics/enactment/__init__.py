@@ -40,7 +40,7 @@ from typing import Any
 
 from edrp.enactment import Policy
 from edrp.heuristics.enactment.btu import BtuParameters, BtuPolicy
-from edrp.heuristics.enactment.ds2 import Ds2Policy, Ds2PolicyParameters
+from edrp.heuristics.enactment.ds2_policy import Ds2Policy, Ds2PolicyParameters
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
 from edrp.heuristics.enactment.static_peak import StaticPeakParameters, StaticPeakPolicy
 from edrp.heuristics.enactment.threshold import ThresholdParameters, ThresholdPolicy

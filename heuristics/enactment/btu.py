@@ -1,4 +1,4 @@
-"""The policy of the paper, which uses hosts to the end of their paid time (cost-efficient enactment, Algs. 1 to 3)."""
+"""The policy of cost-efficient enactment, which uses hosts to the end of their paid time (Algs. 1 to 3)."""
 
 from __future__ import annotations
 
@@ -102,17 +102,17 @@ class BtuPolicy:
                     break
                 self._scaled_up[name] = state.time
         parameters = self._parameters
-        return self._ends.decided(tentative, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
+        return self._ends.decide(tentative, self._utilities(state), parameters.release_share, parameters.cached_factor).actions
 
     def _missing(self, operator: OperatorState) -> int:
-        """Number of instances that an operator gets now."""
+        """Return how many instances an operator gets in this round."""
         parameters = self._parameters
         if not needs_instance(operator, parameters.observations, parameters.scaling_threshold):
             return 0
         return 1 if parameters.second_threshold is None or operator.queue <= parameters.second_threshold else 2
 
     def _utilities(self, state: EnactmentState) -> Utilities:
-        """Alg. 3, and -1 for operators that were scaled up a moment ago, or for all of them."""
+        """Utilities of Alg. 3; -1 for operators within their cooldown, or for all of them where the cooldown is shared."""
         cooling = {name for name, since in self._scaled_up.items() if state.time - since < self._parameters.cooldown}
         if cooling and self._parameters.shared_cooldown:
             cooling = set(state.operators)

@@ -6,18 +6,18 @@ from typing import Protocol
 
 from edrp.enactment.state import OperatorState
 
-STANDING = 2.0
-"""Waiting items per instance from which on a queue counts as standing."""
+STANDING_QUEUE = 2.0
+"""Waiting items per instance above which a queue counts as standing."""
 
-GAIN = 0.5
-"""Weight of a round in which a queue stood, from beginning to end."""
+STANDING_ROUND_WEIGHT = 0.5
+"""Weight of the observation of a round in which a queue stood from beginning to end."""
 
 
 class CapacityEstimate(Protocol):
     """Learns, round by round, the seconds for which an item occupies an instance of one operator."""
 
     def learn(self, state: OperatorState, interval: float) -> None:
-        """Take in the observations of the last `interval` seconds."""
+        """Update the estimate by the observations of the last `interval` seconds."""
 
     @property
     def occupied(self) -> float:
@@ -25,7 +25,7 @@ class CapacityEstimate(Protocol):
 
 
 class BusyEstimate:
-    """Occupied instance-seconds per item begun, with forgetting, from a prior that weighs a few items.
+    """Estimates the occupied instance-seconds per item, with forgetting, from a prior that weighs a few items.
 
     The service level objective is the prior: the share of it that occupies an instance is not declared, and cannot exceed
     1. With w items seen (forgotten ones weigh less), of which B instance-seconds are known, the estimate is
@@ -49,7 +49,7 @@ class BusyEstimate:
         self._busy = 0.0
 
     def learn(self, state: OperatorState, interval: float) -> None:
-        """Take in the items that were begun and the instance-seconds that were occupied."""
+        """Update the estimate by the items begun and the instance-seconds occupied."""
         self._items = self._forgetting * self._items + state.begun
         self._busy = self._forgetting * self._busy + state.busy
 
@@ -60,7 +60,7 @@ class BusyEstimate:
 
 
 class QueueEstimate:
-    """Estimates from the items that instances began while others waited, for systems that do not measure how busy instances are.
+    """Estimates seconds per item from throughput under load, for systems that do not measure how busy instances are.
 
     An item cannot occupy more than instance-seconds there were per item begun: a bound that falls with every round in which
     the instances served more than was known. In rounds in which a queue stood from beginning to end that is the capacity
@@ -82,13 +82,13 @@ class QueueEstimate:
         self._running = 0
 
     def learn(self, state: OperatorState, interval: float) -> None:
-        """Take in the items that were begun, by how many instances, and whether others waited."""
-        stands = state.queue > STANDING * max(state.running, 1)
+        """Update the estimate by the items begun, the number of instances, and whether other items waited."""
+        stands = state.queue > STANDING_QUEUE * max(state.running, 1)
         before, self._running = self._running, state.running
         if state.begun and state.running:
             bound = 0.5 * (before + state.running if before else 2 * state.running) * interval / state.begun
             if stands and self._stood:
-                self._occupied += GAIN * (bound - self._occupied)
+                self._occupied += STANDING_ROUND_WEIGHT * (bound - self._occupied)
             else:
                 eased = self._occupied * (1.0 if stands else 1.0 - self._ease)
                 self._occupied = min(eased, bound)

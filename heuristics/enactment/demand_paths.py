@@ -1,4 +1,4 @@
-"""Demand of every operator, followed down the streams, and the paths that it may take, like those seen before."""
+"""Demand of every operator, and the paths that the load may take in the next rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edrp.enactment.state import EnactmentState
 
 
 class DemandHistory:
-    """Items per second that every operator would receive were none of them behind, one row per round.
+    """Items per second that every operator would receive without any backlog, one row per round.
 
     In a surge, an operator receives only the items that overloaded operators upstream let through. Therefore only arrivals from
     outside are taken as measured; the rest follows down the streams by the selectivities, all in the same round.
@@ -37,7 +37,7 @@ class DemandHistory:
         self.rows: Floats = np.empty((0, len(names)))
 
     def learn(self, state: EnactmentState) -> None:
-        """Add the round that has just ended."""
+        """Add the demand of the round that has just ended."""
         monitored = state.operators.values()
         arrivals = np.array([operator.arrivals for operator in monitored], dtype=np.float64) / state.interval
         begun = np.array([operator.begun for operator in monitored], dtype=np.float64) / state.interval
@@ -45,7 +45,7 @@ class DemandHistory:
         self.rows = np.vstack([self.rows[-self._rounds + 1 :] if self._rounds > 1 else self.rows[:0], outside @ self._flow])
 
 
-QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+RETURN_QUANTILES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 """Quantiles at which an unknown time of return to the peak is taken."""
 
 
@@ -57,17 +57,17 @@ class LoadPaths:
     ----------
     levels : (paths, rounds + 1): load after each number of rounds; column 0 is now.
     weights : (paths,).
-    known : (paths,): rounds of each path that count.
+    known_rounds : (paths,): rounds of each path that count.
     """
 
     levels: Floats
     weights: Floats
-    known: Ints
+    known_rounds: Ints
 
 
 @dataclass(frozen=True, slots=True)
 class PathSettings:
-    """How paths are drawn from the past.
+    """Settings by which paths are drawn from the past.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class PathSettings:
 
 
 def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
-    """LoadPaths from now on: as after earlier moments, by likeness to now; as after any moment; and back to the peak.
+    """Draw paths of the load: as after similar moments, as after any moment, and back to the peak.
 
     Parameters
     ----------
@@ -93,19 +93,23 @@ def paths(loads: Floats, rounds: int, interval: float, settings: PathSettings) -
     interval
         Seconds of a round.
     """
-    now, seen = loads[-1], len(loads)
+    load, rounds_seen = loads[-1], len(loads)
     peak = max(float(loads.max()), 1e-12)
     ahead = np.arange(rounds + 1)
-    own = _unlearned(float(now), peak, rounds, interval, settings)
-    starts = np.arange(seen - 1)
+    unlearned = _unlearned_paths(float(load), peak, rounds, interval, settings)
+    starts = np.arange(rounds_seen - 1)
     if not len(starts):
-        return own
+        return unlearned
     distance = _distances(loads, settings.recall) / (settings.likeness * peak)
     reached = starts[:, None] + ahead[None, :]
-    levels = np.maximum(now + loads[np.minimum(reached, seen - 1)] - loads[starts][:, None], 0.0)
+    levels = np.maximum(load + loads[np.minimum(reached, rounds_seen - 1)] - loads[starts][:, None], 0.0)
     weights = np.exp(-0.5 * distance**2) + settings.doubt / 2 / len(starts)
-    known = np.minimum(seen - 1 - starts, rounds)
-    return LoadPaths(np.vstack([own.levels, levels]), np.concatenate([own.weights, weights]), np.concatenate([own.known, known]))
+    known_rounds = np.minimum(rounds_seen - 1 - starts, rounds)
+    return LoadPaths(
+        np.vstack([unlearned.levels, levels]),
+        np.concatenate([unlearned.weights, weights]),
+        np.concatenate([unlearned.known_rounds, known_rounds]),
+    )
 
 
 def _distances(loads: Floats, recall: float) -> Floats:
@@ -113,20 +117,20 @@ def _distances(loads: Floats, recall: float) -> Floats:
 
     Where a past is shorter than the present one, the missing part counts as unlike as the rest.
     """
-    seen = len(loads)
-    total, weight = np.zeros(seen - 1), np.zeros(seen - 1)
+    rounds_seen = len(loads)
+    total, weight = np.zeros(rounds_seen - 1), np.zeros(rounds_seen - 1)
     share = 1.0
-    for back in range(seen - 1):
+    for back in range(rounds_seen - 1):
         if share < 0.02:
             break
-        total[back:] += share * (loads[: seen - 1 - back] - loads[-1 - back]) ** 2
+        total[back:] += share * (loads[: rounds_seen - 1 - back] - loads[-1 - back]) ** 2
         weight[back:] += share
         share *= recall
     return np.sqrt(total / weight)
 
 
-def _unlearned(now: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
-    """Load that stays as it is until it returns to the peak, after a time that is exponentially distributed."""
-    jumps = np.maximum(1, np.ceil(-np.log(1.0 - QUANTILES) * settings.return_time / interval))
-    levels = np.where(np.arange(rounds + 1)[None, :] >= jumps[:, None], peak, now)
+def _unlearned_paths(load: float, peak: float, rounds: int, interval: float, settings: PathSettings) -> LoadPaths:
+    """Paths that need no past: the load stays until it returns to the peak after an exponentially distributed time."""
+    jumps = np.maximum(1, np.ceil(-np.log(1.0 - RETURN_QUANTILES) * settings.return_time / interval))
+    levels = np.where(np.arange(rounds + 1)[None, :] >= jumps[:, None], peak, load)
     return LoadPaths(levels, np.full(len(jumps), settings.doubt / 2 / len(jumps)), np.full(len(jumps), rounds))

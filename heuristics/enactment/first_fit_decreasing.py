@@ -9,20 +9,20 @@ import numpy as np
 from edrp.core.arrays import Ints
 from edrp.enactment.sizes import UNNEEDED
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 from edrp.heuristics.enactment.host_selection import spread
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, fill, lease_more
 
 
 @dataclass(frozen=True, slots=True)
 class FirstFitDecreasingParameters:
-    """`extra`: whether operators get instances beyond the fewest that serve their load, where eq. 1 falls by them."""
+    """Parameters of first-fit decreasing; `extra`: place more instances than the load needs where that lowers eq. 1."""
 
     extra: bool = True
 
 
 class FirstFitDecreasing(SnapshotRule):
-    """The fewest instances, largest first, each on the first host with room; then more where eq. 1 falls by them.
+    """Places the fewest instances, largest first, each on the first host with room; then more where that lowers eq. 1.
 
     Hosts are leased by price per instance of the operator that finds no room. Where limits of host types leave some
     operator without a place, a second attempt begins with those that have the fewest places, and a third spreads all over
@@ -38,7 +38,7 @@ class FirstFitDecreasing(SnapshotRule):
     parameters = FirstFitDecreasingParameters
 
     def packed(self, problem: EnactmentProblem, parameters: FirstFitDecreasingParameters) -> Packing | str:
-        """Pack the fewest instances, then more where that pays."""
+        """Pack the fewest instances, then more where they lower the objective."""
         sizes = PricedSizes.priced(problem.application.operators, problem.host_types)
         terms = SnapshotTerms(problem, sizes)
         packing = fewest_packed(sizes, terms.min_counts)
@@ -51,11 +51,11 @@ class FirstFitDecreasing(SnapshotRule):
 def fewest_packed(sizes: PricedSizes, fewest: Ints) -> Packing | str:
     """The fewest instances, shape (operators,), by first fit in up to three attempts; or which find no room in the second."""
     decreasing = sizes.decreasing()
-    places = (sizes.room.T * np.minimum(sizes.max_hosts, UNNEEDED)).sum(axis=1) / np.maximum(fewest, 1)
-    for order in (decreasing, sorted(decreasing, key=places.__getitem__)):
+    possible_places = (sizes.room.T * np.minimum(sizes.max_hosts, UNNEEDED)).sum(axis=1) / np.maximum(fewest, 1)
+    for order in (decreasing, sorted(decreasing, key=possible_places.__getitem__)):
         packing = Packing(sizes)
         missing = {index: packing.first_fit(index, int(fewest[index])) for index in order}
         if not any(missing.values()):
             return packing
-    left = [f"{count} of {sizes.operators[index].name}" for index, count in missing.items() if count]
-    return spread(sizes, fewest) or f"no room for {', '.join(left)}"
+    unplaced = [f"{count} of {sizes.operators[index].name}" for index, count in missing.items() if count]
+    return spread(sizes, fewest) or f"no room for {', '.join(unplaced)}"

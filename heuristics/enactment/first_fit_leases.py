@@ -13,13 +13,13 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.enactment.leasing import LeasingProblem, PlannedHost
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.notes import listed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
+from edrp.heuristics.note_wording import listed
 
 
 @dataclass(slots=True)
 class _Lease:
-    """A host while it is planned: `end` is the first period that is not paid."""
+    """A host in the plan of leases; `end` is the first period that is not paid."""
 
     name: str
     type: str
@@ -29,7 +29,7 @@ class _Lease:
     instances: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def prolong(self, period: int, length: int) -> bool:
-        """Have the host paid in a period, by another unit if need be; whether that can be: units follow one another."""
+        """Pay the host for a period, by another unit if needed; False where a gap between units would arise."""
         if period < self.end:
             return True
         if self.units and period > self.end:
@@ -40,7 +40,7 @@ class _Lease:
 
 
 class FirstFitLeases(Method):
-    """The fewest instances of each period by first-fit decreasing, on hosts that are leased when they are needed first.
+    """Packs the fewest instances of each period by first-fit decreasing; hosts are leased when they are first needed.
 
     The host that is packed as the k-th one of its type is the k-th one of that type in all periods: one that is leased already,
     while there are any. A unit is bought in the period in which a host is needed and not paid; after a pause, for a new lease.
@@ -77,17 +77,17 @@ class FirstFitLeases(Method):
 
 
 class _NoRoomError(Exception):
-    """The instances of a period find no room."""
+    """Raised when the instances of a period find no room."""
 
 
 def _leases(problem: LeasingProblem) -> Iterator[_Lease]:
     sizes = PricedSizes.priced(problem.application.operators, problem.host_types, per_second=True)
-    held = {
+    leases_by_type = {
         kind.name: [_Lease(host.name, host.type, host.paid_periods) for host in problem.leased if host.type == kind.name]
         for kind in problem.host_types
     }
-    taken, packed = {host.name for host in problem.leased}, dict[tuple[int, ...], Packing]()
-    yield from (lease for leases in held.values() for lease in leases)
+    used_names, packed = {host.name for host in problem.leased}, dict[tuple[int, ...], Packing]()
+    yield from (lease for leases in leases_by_type.values() for lease in leases)
     for period, fewest in enumerate(problem.minimum_instances):
         counts = tuple(fewest[operator.name] for operator in sizes.operators)
         if counts not in packed:
@@ -96,22 +96,22 @@ def _leases(problem: LeasingProblem) -> Iterator[_Lease]:
             if isinstance(packing, str):
                 raise _NoRoomError(f"period {period}: {packing}")
             packed[counts] = packing
-        numbers = dict.fromkeys(held, 0)
-        for host in packed[counts].decided():
-            slots, number, length = held[host.type], numbers[host.type], problem.unit_periods(host.type)
+        numbers = dict.fromkeys(leases_by_type, 0)
+        for host in packed[counts].host_documents():
+            slots, number, length = leases_by_type[host.type], numbers[host.type], problem.unit_periods(host.type)
             numbers[host.type] += 1
             if number == len(slots) or not slots[number].prolong(period, length):
-                lease = _Lease(_unused(taken), host.type, 0)
+                lease = _Lease(_unused(used_names), host.type, 0)
                 lease.prolong(period, length)
                 slots[number : number + 1] = [lease]
                 yield lease
             slots[number].instances[period] = dict(host.instances)
 
 
-def _unused(taken: set[str]) -> str:
-    """A name for a new host, which is taken then."""
-    number = len(taken) + 1
-    while f"host-{number}" in taken:
+def _unused(used_names: set[str]) -> str:
+    """Return an unused host name, and add it to the used ones."""
+    number = len(used_names) + 1
+    while f"host-{number}" in used_names:
         number += 1
-    taken.add(f"host-{number}")
+    used_names.add(f"host-{number}")
     return f"host-{number}"

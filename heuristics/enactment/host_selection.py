@@ -11,10 +11,10 @@ from edrp.core.budget import look
 from edrp.core.document import named_resources
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment import TentativeState
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 
 CACHED_FACTOR = 0.01
-"""CF of Alg. 2, the paper's value: hosts that hold the image are a group of their own, before all others."""
+"""CF of Alg. 2 as in the paper: hosts that hold the container image come before all others."""
 
 
 def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, cached_factor: float = CACHED_FACTOR) -> Floats:
@@ -34,9 +34,9 @@ def suitabilities(free: Floats, capacity: Floats, need: Floats, cached: Bools, c
     cached_factor
         CF, by which the value of these hosts is multiplied.
     """
-    used, there = need > 0, capacity > 0
-    feasibility = (free[:, used] / need[used]).min(axis=1, initial=np.inf)
-    remaining = np.divide(free - need, capacity, out=np.full(free.shape, np.nan), where=there)
+    needed, existing = need > 0, capacity > 0
+    feasibility = (free[:, needed] / need[needed]).min(axis=1, initial=np.inf)
+    remaining = np.divide(free - need, capacity, out=np.full(free.shape, np.nan), where=existing)
     difference = np.fmax.reduce(remaining, axis=1) - np.fmin.reduce(remaining, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of hosts without room, which are overwritten
         value = np.where(cached, cached_factor, 1.0) * difference / feasibility
@@ -64,7 +64,7 @@ def best_host(tentative: TentativeState, operator: str, hosts: Sequence[str], ca
 
 
 def usable(tentative: TentativeState, *, starting: bool) -> tuple[str, ...]:
-    """Hosts on which instances can be placed: all that are not being given back, or only those of them that are up."""
+    """Hosts on which instances can be placed: all that are not being released, or only those of them that are up."""
     hosts = tentative.state.hosts
     return tuple(host for host in tentative.hosts if starting or (host in hosts and hosts[host].ready))
 
@@ -103,13 +103,13 @@ def place(
         CF of Alg. 2; 1 to look at balance alone.
     """
     ranking = _HostRanking(packing, operator, without, cached_factor)
-    for left in range(number, 0, -1):
+    for remaining in range(number, 0, -1):
         look("a packing")
         host = ranking.best()
         if host is None:
             kind = packing.sizes.cheapest(operator, packing.leased) if lease else None
             if kind is None:
-                return left
+                return remaining
             packing.lease(kind)
             ranking, host = _HostRanking(packing, operator, without, cached_factor), len(packing.hosts) - 1
         packing.counts[host, operator] += 1
@@ -134,7 +134,7 @@ class _HostRanking:
             self._values[without] = -1.0
 
     def best(self) -> int | None:
-        """The lowest value, ties to the host with most free CPU (or of the first resource, without one), then by name."""
+        """Host with the lowest value; ties go to most free CPU (or first resource), then by name."""
         able = self._values >= 0
         if not able.any():
             return None

@@ -8,8 +8,8 @@ from edrp.core.arrays import Ints
 from edrp.core.budget import LOOK, look, spend, units_left
 from edrp.enactment.snapshot import EnactmentProblem
 from edrp.heuristics.enactment.first_fit_decreasing import fewest_packed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 from edrp.heuristics.enactment.host_selection import place
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
 from edrp.heuristics.enactment.snapshot_rule import SnapshotRule, SnapshotTerms, lease_more
 
 
@@ -61,8 +61,8 @@ def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
     for host in range(len(packing.hosts)):
         while (short := packing.free[host] < -packing.slack[host]).any():
             look("a packing")
-            here = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
-            packing.counts[host, int(np.argmax(here))] -= 1
+            users = np.where((sizes.needs[:, short] > 0).any(axis=1), packing.counts[host], 0)
+            packing.counts[host, int(np.argmax(users))] -= 1
     for operator, number in enumerate((packing.totals - terms.max_counts).tolist()):
         for _ in range(number):
             look("a packing")
@@ -72,24 +72,24 @@ def restore_limits(packing: Packing, terms: SnapshotTerms) -> None:
 
 def without_needless_hosts(packing: Packing, terms: SnapshotTerms) -> Packing:
     """The packing without the hosts whose removal lowers the objective (Fig. 5)."""
-    wanted = np.maximum(terms.min_counts, np.minimum(terms.waiting(np.zeros_like(terms.min_counts)), terms.max_counts))
+    needed_counts = np.maximum(terms.min_counts, np.minimum(terms.waiting(np.zeros_like(terms.min_counts)), terms.max_counts))
     if not terms.lateness:
-        wanted = terms.min_counts
+        needed_counts = terms.min_counts
     for name in [packing.hosts[index].name for index in np.argsort(packing.counts.sum(axis=1), kind="stable")]:
         if units_left() <= 0:
             break
-        spend(LOOK * wanted.size)
+        spend(LOOK * needed_counts.size)
         host = [host.name for host in packing.hosts].index(name)
-        plan = _without(packing, host, wanted)
-        if plan is not None and _value(plan, terms) < _value(packing, terms):
+        plan = _without_host(packing, host, needed_counts)
+        if plan is not None and _objective(plan, terms) < _objective(packing, terms):
             packing = plan
     return packing
 
 
-def _without(packing: Packing, host: int, wanted: Ints) -> Packing | None:
-    """A copy without a host, from which instances beyond those wanted have gone and the others have moved; None if no room."""
+def _without_host(packing: Packing, host: int, needed_counts: Ints) -> Packing | None:
+    """Copy the packing without a host: surplus instances are removed, the others moved; None where they find no room."""
     plan = packing.copy()
-    surplus = np.maximum(0, packing.totals - wanted)
+    surplus = np.maximum(0, packing.totals - needed_counts)
     moving = plan.counts[host] - np.minimum(plan.counts[host], surplus)
     plan.counts[host] = 0
     for operator in packing.sizes.decreasing():
@@ -99,5 +99,5 @@ def _without(packing: Packing, host: int, wanted: Ints) -> Packing | None:
     return plan
 
 
-def _value(packing: Packing, terms: SnapshotTerms) -> float:
+def _objective(packing: Packing, terms: SnapshotTerms) -> float:
     return terms.value(packing.totals, packing.capacity.sum(axis=0), packing.leased)

@@ -12,18 +12,18 @@ from edrp.enactment.containers import HostType, fits
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.demand_paths import DemandHistory, LoadPaths, PathSettings, paths
 from edrp.heuristics.enactment.predictive_filling import fill, supported, vacated
-from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
+from edrp.heuristics.enactment.predictive_hosts import HostCosts, expected_costs
 from edrp.heuristics.enactment.predictive_outlook import Outlook, outlook
-from edrp.heuristics.enactment.predictive_targets import TAIL, targets
+from edrp.heuristics.enactment.predictive_targets import SURGE_MULTIPLES, targets
 
 MIN_ROUNDS = 10
 """Smallest number of rounds to look ahead."""
 
-MANY_HOSTS = 10_000
-"""How many more hosts are looked at in a round."""
+MAX_FURTHER_HOSTS = 10_000
+"""Maximum number of further hosts considered in a round."""
 
-SOON = 3
-"""Rounds for which the instances on hosts must suffice: new ones for a need that shows in the first serve in the third."""
+ROUNDS_TO_SERVE = 3
+"""Rounds for which the instances on hosts must suffice: a host leased in the first round serves in the third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +136,21 @@ class PredictivePolicy:
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Learn from the last round, then choose hosts and instances."""
         p = self._parameters
-        history = self._learned(state)
-        seen = outlook(state, history, np.array([estimate.occupied for estimate in self._estimates]), p.utilisation, p.drain_time)
-        load_paths = paths(seen.loads, self._rounds(seen, state.interval), state.interval, self._settings)
-        tentative = self._with_hosts(TentativeState(state), seen, load_paths)
+        history = self._learn(state)
+        outlook_now = outlook(
+            state, history, np.array([estimate.occupied for estimate in self._estimates]), p.utilisation, p.drain_time
+        )
+        load_paths = paths(outlook_now.loads, self._rounds(outlook_now, state.interval), state.interval, self._settings)
+        tentative = self._choose_hosts(TentativeState(state), outlook_now, load_paths)
         ready = [name for name in tentative.hosts if name in state.hosts and state.hosts[name].ready]
         starting = [name for name in tentative.hosts if name not in ready]
-        self._fill(tentative, seen, load_paths, ready, ready)
+        self._fill(tentative, outlook_now, load_paths, ready, ready)
         if starting:
-            self._fill(tentative, seen, load_paths, starting, [*ready, *starting])
-        return _covered(tentative, seen).actions
+            self._fill(tentative, outlook_now, load_paths, starting, [*ready, *starting])
+        return _cover_operators(tentative, outlook_now).actions
 
-    def _learned(self, state: EnactmentState) -> DemandHistory:
-        """Demand so far; estimates and demand take in the round that has ended."""
+    def _learn(self, state: EnactmentState) -> DemandHistory:
+        """Update estimates and demand by the round that has ended; return the demand so far."""
         p = self._parameters
         if self._history is None:
             self._history = DemandHistory(state, max(2, int(p.memory / state.interval)))
@@ -163,80 +165,84 @@ class PredictivePolicy:
                 estimate.learn(monitored, state.interval)
         return self._history
 
-    def _rounds(self, seen: Outlook, interval: float) -> int:
-        """Rounds to look ahead: a billing time unit (BTU), within limits."""
-        unit = round(seen.host_type.billing_time / interval)
+    def _rounds(self, outlook_now: Outlook, interval: float) -> int:
+        """Number of rounds to look ahead: a billing time unit (BTU), within limits."""
+        unit = round(outlook_now.host_type.billing_time / interval)
         return int(np.clip(unit, MIN_ROUNDS, max(MIN_ROUNDS, self._parameters.look_ahead / interval)))
 
-    def _with_hosts(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths) -> TentativeState:
+    def _choose_hosts(self, tentative: TentativeState, outlook_now: Outlook, load_paths: LoadPaths) -> TentativeState:
         """Lease hosts, or give back those whose paid time ends before the next round."""
         p, state = self._parameters, tentative.state
-        left = {name: tentative.paid_until(name) - state.time for name in tentative.hosts}
-        ending = [name for name in tentative.hosts if p.leaving_time <= left[name] < state.interval + p.leaving_time]
-        held = [name for name in tentative.hosts if name not in ending] + ending
-        fewest = max(1, len(held) - len(ending))
-        number = self._number(tentative, seen, load_paths, held, fewest)
-        busy = dict(zip(state.operators, np.maximum(seen.busy, 1e-9), strict=True))
-        for name in reversed(held[number:]):
+        paid_seconds = {name: tentative.paid_until(name) - state.time for name in tentative.hosts}
+        ending = [name for name in tentative.hosts if p.leaving_time <= paid_seconds[name] < state.interval + p.leaving_time]
+        hosts = [name for name in tentative.hosts if name not in ending] + ending
+        fewest = max(1, len(hosts) - len(ending))
+        number = self._number_of_hosts(tentative, outlook_now, load_paths, hosts, fewest)
+        busy = dict(zip(state.operators, np.maximum(outlook_now.busy, 1e-9), strict=True))
+        for name in reversed(hosts[number:]):
             tentative = vacated(tentative, name, busy, 1.0 / p.utilisation) or tentative
-        for _ in range(number - len(held)):
-            tentative.lease(seen.host_type.name)
+        for _ in range(number - len(hosts)):
+            tentative.lease(outlook_now.host_type.name)
         return tentative
 
-    def _number(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, held: list[str], fewest: int) -> int:
-        """Choose the number of hosts: the first of those held, and new ones after them."""
+    def _number_of_hosts(
+        self, tentative: TentativeState, outlook_now: Outlook, load_paths: LoadPaths, hosts: list[str], fewest: int
+    ) -> int:
+        """Choose the number of hosts: leased ones first, then new ones."""
         p, interval = self._parameters, tentative.state.interval
-        kind = seen.host_type
+        kind = outlook_now.host_type
         ahead = load_paths.levels.shape[1] - 1
         top = float(load_paths.levels.max())
-        wanted = int(min(np.ceil(1.5 * top) + 2, MANY_HOSTS))
-        types = [tentative.type(name) for name in held] + [kind] * _available(tentative, kind, wanted)
+        further_hosts = int(min(np.ceil(1.5 * top) + 2, MAX_FURTHER_HOSTS))
+        types = [tentative.type(name) for name in hosts] + [kind] * _available_hosts(tentative, kind, further_hosts)
         if not types:
             return 0
-        sizes = np.vstack([np.zeros(seen.flow.need.shape[1]), *(seen.size(host_type) for host_type in types)])
-        room = sizes.cumsum(axis=0) * (1.0 - seen.left_over)
-        support = seen.load * supported(seen.flow, seen.busy, room, 2.0 * max(top / seen.load, 1.0))
+        sizes = np.vstack([np.zeros(outlook_now.flow.need.shape[1]), *(outlook_now.size(host_type) for host_type in types)])
+        room = sizes.cumsum(axis=0) * (1.0 - outlook_now.left_over)
+        support = outlook_now.load * supported(outlook_now.flow, outlook_now.busy, room, 2.0 * max(top / outlook_now.load, 1.0))
         prices = np.array([host_type.price / host_type.billing_time * interval for host_type in types])
-        costs = Costs(
+        costs = HostCosts(
             rounds=ahead,
             lag=1 + max(1, round((sum(kind.start_up) / 2 + p.serving_time) / interval)),
-            late=p.penalty * seen.rate * interval / seen.load,
+            late=p.penalty * outlook_now.rate * interval / outlook_now.load,
             overload_share=p.overload_share,
             surprise_share=p.surprise_share,
             utilisation=min(p.utilisation, 1.0 - 1e-6),
         )
-        money = expected_costs(load_paths, support, prices, len(held), seen.backlog, costs)
+        money = expected_costs(load_paths, support, prices, len(hosts), outlook_now.backlog, costs)
         saved = np.concatenate([[0.0], prices.cumsum()]) * ahead
-        money += p.margin * np.maximum(saved[len(held)] - saved, 0.0)
-        return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(held)
+        money += p.margin * np.maximum(saved[len(hosts)] - saved, 0.0)
+        return fewest + int(np.argmin(money[fewest:])) if fewest < len(money) else len(hosts)
 
-    def _fill(self, tentative: TentativeState, seen: Outlook, load_paths: LoadPaths, hosts: list[str], within: list[str]) -> None:
+    def _fill(
+        self, tentative: TentativeState, outlook_now: Outlook, load_paths: LoadPaths, hosts: list[str], within: list[str]
+    ) -> None:
         """Place instances on some hosts so that all hosts in `within` together have the instances that the load may need."""
-        multiples = np.maximum(load_paths.levels[:, : SOON + 1].max(axis=1) / seen.load, 1.0)
-        multiples = np.append(multiples, TAIL)
-        weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / TAIL**2)
-        wanted = targets(seen.flow, seen.room(tentative, within), multiples, weights)
-        fill(tentative, dict(zip(tentative.state.operators, np.maximum(wanted, 1.0), strict=True)), hosts)
+        multiples = np.maximum(load_paths.levels[:, : ROUNDS_TO_SERVE + 1].max(axis=1) / outlook_now.load, 1.0)
+        multiples = np.append(multiples, SURGE_MULTIPLES)
+        weights = np.append(load_paths.weights / load_paths.weights.sum(), self._parameters.tail / SURGE_MULTIPLES**2)
+        counts = targets(outlook_now.flow, outlook_now.room(tentative, within), multiples, weights)
+        fill(tentative, dict(zip(tentative.state.operators, np.maximum(counts, 1.0), strict=True)), hosts)
 
 
-def _available(tentative: TentativeState, host_type: HostType, wanted: int) -> int:
-    """Hosts of a type that may be leased still, as far as they are wanted."""
+def _available_hosts(tentative: TentativeState, host_type: HostType, requested: int) -> int:
+    """Number of hosts of a type that can still be leased, at most as many as requested."""
     if host_type.limit is None:
-        return wanted
+        return requested
     leased = sum(host.type.name == host_type.name for host in tentative.state.hosts.values())
-    return max(0, min(wanted, host_type.limit - leased))
+    return max(0, min(requested, host_type.limit - leased))
 
 
-def _covered(tentative: TentativeState, seen: Outlook) -> TentativeState:
+def _cover_operators(tentative: TentativeState, outlook_now: Outlook) -> TentativeState:
     """Lease the cheapest host that can run an operator which lacks instances and cannot run where hosts are leased by default."""
-    for name, busy in zip(tentative.state.operators, seen.busy, strict=True):
+    for name, busy in zip(tentative.state.operators, outlook_now.busy, strict=True):
         operator = tentative.state.operators[name].operator
-        if tentative.instances(name) >= busy or fits(operator, seen.host_type):
+        if tentative.instances(name) >= busy or fits(operator, outlook_now.host_type):
             continue
         able = [
             host_type
             for host_type in tentative.state.host_types.values()
-            if fits(operator, host_type) and _available(tentative, host_type, 1)
+            if fits(operator, host_type) and _available_hosts(tentative, host_type, 1)
         ]
         if able:
             host = tentative.lease(min(able, key=lambda host_type: host_type.price / host_type.billing_time).name)

@@ -12,13 +12,13 @@ from edrp.core.budget import spend
 from edrp.core.kernels import kernel
 from edrp.heuristics.enactment.demand_paths import LoadPaths
 
-EXPECTED = 1e-8
-"""Units of work for a number of hosts and a level of the load."""
+COST_UNITS = 1e-8
+"""Units of work per number of hosts and level of the load."""
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """Costs of late items, and the delay of new hosts.
+class HostCosts:
+    """Costs of late items, and the delay until a new host serves.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Costs:
     utilisation: float
 
 
-def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: Costs) -> Floats:
+def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: int, backlog: float, costs: HostCosts) -> Floats:
     """Expected cost of holding the first n hosts, for every n, over the rounds ahead.
 
     On a path, a host that is not held now is leased at the end of the first round that needs it, paid from then on, and serves
@@ -64,41 +64,41 @@ def expected_costs(paths: LoadPaths, support: Floats, prices: Floats, serving: i
     """
     money = np.zeros(len(support))
     row = np.array([costs.rounds, costs.lag, costs.late, costs.overload_share, costs.surprise_share, costs.utilisation])
-    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known)
-    spend(EXPECTED * money.size * paths.levels.size)
+    arrays = _Paths(paths.levels, paths.weights / paths.weights.sum(), paths.known_rounds)
+    spend(COST_UNITS * money.size * paths.levels.size)
     _expect(arrays, support, prices, serving, backlog, row, money)
     return money
 
 
 class _Paths(NamedTuple):
-    """`LoadPaths` as the kernel takes them."""
+    """The arrays of `LoadPaths`, for the kernel."""
 
     levels: Floats
     weights: Floats
-    known: Ints
+    known_rounds: Ints
 
 
 @kernel
 def _expect(paths: _Paths, support: Floats, prices: Floats, served_by: int, backlog: float, costs: Floats, money: Floats) -> None:
-    levels, weights, known = paths.levels, paths.weights, paths.known
+    levels, weights, known_rounds = paths.levels, paths.weights, paths.known_rounds
     lag, late, overload, surprise, utilisation = int(costs[1]), costs[2], costs[3], costs[4], costs[5]
-    most = support.size - 1
+    hosts = support.size - 1
     last = min(levels.shape[1] - 1, int(costs[0]))
     due = np.zeros(last + lag + 1, np.int64)
-    work = prices[most - 1] * most / max(support[most], 1e-9) if most else 0.0  # money for a unit of load in a round
+    work = prices[hosts - 1] * hosts / max(support[hosts], 1e-9) if hosts else 0.0  # money for a unit of load in a round
     price = 0.0  # of a round, for the first hosts
-    for first in range(most + 1):
+    for first in range(hosts + 1):
         for path in range(weights.size):
-            rounds = min(known[path], last)
+            rounds = min(known_rounds[path], last)
             for later in range(due.size):
                 due[later] = 0
             serving, ordered = min(first, served_by), first
             due[lag] += first - serving
             waiting = backlog
             cost = price * rounds
-            for now in range(1, rounds + 1):
-                load = levels[path, now]
-                serving += due[now]
+            for period in range(1, rounds + 1):
+                load = levels[path, period]
+                serving += due[period]
                 capacity = support[serving]
                 waited = waiting > 1e-9
                 waiting = max(0.0, waiting + load - capacity)
@@ -108,10 +108,10 @@ def _expect(paths: _Paths, support: Floats, prices: Floats, served_by: int, back
                     cost += late * load * max(overload, surprise * min(1.0, 20.0 * waiting / max(capacity, 1e-9)))
                 elif load > utilisation * capacity:
                     cost += late * load * overload * (load / capacity - utilisation) / (1.0 - utilisation)
-                while ordered < most and load > utilisation * support[ordered]:
-                    cost += prices[ordered] * (rounds - now)
+                while ordered < hosts and load > utilisation * support[ordered]:
+                    cost += prices[ordered] * (rounds - period)
                     ordered += 1
-                    due[now + lag] += 1
+                    due[period + lag] += 1
             money[first] += weights[path] * (cost + waiting * work)
-        if first < most:
+        if first < hosts:
             price += prices[first]

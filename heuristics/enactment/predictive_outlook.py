@@ -15,8 +15,8 @@ from edrp.enactment.tentative_state import TentativeState
 from edrp.heuristics.enactment.demand_paths import DemandHistory
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow
 
-STANDING = 2.0
-"""Queued work, in seconds of an operator's busy instances, from which on a queue has to be drained."""
+STANDING_WORK = 2.0
+"""Queued work, in seconds of an operator's busy instances, above which a queue has to be drained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ class Outlook:
     left_over: float
 
     def size(self, host_type: HostType) -> Floats:
-        """(resources,): a host, in hosts of the type in which they are measured."""
+        """Size of a host in hosts of the reference type, shape (resources,)."""
         capacity = host_type.capacity
         return np.array(
             [capacity.get(name, 0.0) / amount if amount > 0 else 1.0 for name, amount in self.host_type.capacity.items()]
         )
 
     def room(self, tentative: TentativeState, hosts: list[str]) -> Floats:
-        """(resources,): room that whole instances are expected to use on some hosts."""
+        """Room that whole instances are expected to use on some hosts, shape (resources,)."""
         sizes = [self.size(tentative.type(name)) for name in hosts]
         total: Floats = np.sum(sizes, axis=0) if sizes else np.zeros(self.flow.need.shape[1])
         return total * (1.0 - self.left_over)
 
 
 def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, utilisation: float, drain_time: float) -> Outlook:
-    """The outlook of a round; utilisation and drain time as in the policy's parameters."""
+    """Compute the outlook of a round; utilisation and drain time are those of the policy."""
     operators = [monitored.operator for monitored in state.operators.values()]
     host_type = _measure(state)
     need = _shares(state, host_type)
@@ -69,7 +69,7 @@ def outlook(state: EnactmentState, history: DemandHistory, occupied: Floats, uti
     busy = rates * occupied
     tight = need[:, np.argmax(busy @ need)] if need.shape[1] else np.zeros(len(busy))
     queues = np.array([monitored.queue for monitored in state.operators.values()], dtype=np.float64)
-    queues[queues * occupied <= STANDING * np.maximum(busy, 1.0)] = 0.0
+    queues[queues * occupied <= STANDING_WORK * np.maximum(busy, 1.0)] = 0.0
     flow = OperatorFlow(
         outside=np.maximum(rates - rates @ history.step, 0.0),
         step=history.step,
@@ -105,7 +105,7 @@ def _measure(state: EnactmentState) -> HostType:
 
 
 def _shares(state: EnactmentState, host_type: HostType) -> Floats:
-    """(operators, resources): share of a host that an instance takes."""
+    """Share of a host that an instance takes, shape (operators, resources)."""
     capacity = host_type.capacity
     needs = [named_resources(monitored.operator.resources) for monitored in state.operators.values()]
     rows = [[need.get(name, 0.0) / amount if amount > 0 else 0.0 for name, amount in capacity.items()] for need in needs]

@@ -11,15 +11,15 @@ from edrp.core.arrays import Bools, Floats, Ints, entries
 from edrp.core.kernels import inner_loop, kernel
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 
-TAIL = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
+SURGE_MULTIPLES = np.array([1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Multiples of the load for which instances stand by although no observed path leads there."""
 
-LADDER = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
+MULTIPLE_QUANTILES = np.array([0.5, 0.75, 0.9, 0.97, 1.0])
 """Quantiles of the expected multiples for which targets are computed."""
 
 
 class OperatorFlowArrays(NamedTuple):
-    """An `OperatorFlow` as the kernels take it.
+    """The arrays of an `OperatorFlow`, for the kernels.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
     """
     order = np.argsort(multiples)
     beyond = np.concatenate([np.cumsum((weights * multiples)[order][::-1])[::-1], [0.0]])
-    likely = multiples[order][np.minimum((LADDER * len(multiples)).astype(int), len(multiples) - 1)]
-    ladder = np.unique(np.concatenate([[1.0], likely, TAIL]).round(3))
+    likely = multiples[order][np.minimum((MULTIPLE_QUANTILES * len(multiples)).astype(int), len(multiples) - 1)]
+    ladder = np.unique(np.concatenate([[1.0], likely, SURGE_MULTIPLES]).round(3))
     streams = _streams_by_source(flow.step)
     limits = (flow.min_instances, flow.max_instances, flow.utilisation)
     load = OperatorFlowArrays(flow.outside, *streams, flow.draining, flow.occupied, flow.order, *limits)
@@ -97,7 +97,7 @@ def targets(flow: OperatorFlow, room: Floats, multiples: Floats, weights: Floats
 
 
 def _streams_by_source(step: Floats) -> tuple[Ints, Ints, Floats]:
-    """Streams by source: where those of each begin, the targets, and the items for every item."""
+    """List streams by source: where those of each operator begin, their targets, and items out per item in."""
     source, target = entries(step)
     return np.searchsorted(source, np.arange(len(step) + 1)), target, step[source, target]
 
@@ -107,7 +107,7 @@ def _targets(load: OperatorFlowArrays, need: Floats, room: Floats, ladder: Float
     occupied, utilisation = load.occupied, load.utilisation
     operators = occupied.size
     best_now, best_cost = np.inf, np.inf
-    best, counts, rates, held = np.empty(operators), np.empty(operators), np.empty(operators), np.empty(operators)
+    best, counts, rates, sacrificed_counts = np.empty(operators), np.empty(operators), np.empty(operators), np.empty(operators)
     lost = np.empty(operators, np.int64)
     none_sacrificed = np.zeros(operators, np.bool_)
     _copy(load.min_instances, best)
@@ -117,30 +117,30 @@ def _targets(load: OperatorFlowArrays, need: Floats, room: Floats, ladder: Float
         total += rates[x]
     for rung in range(ladder.size):
         multiple = ladder[rung]
-        number = _sacrifice(load, need, room, multiple, rates, lost, held, counts)
+        number = _sacrifice(load, need, room, multiple, rates, lost, sacrificed_counts, counts)
         if number < 0:
             continue
         after = _beyond(levels, beyond, multiple)
-        now, cost = 0.0, total * after
+        late_now, cost = 0.0, total * after
         for index in range(number):
             x = lost[index]
-            bears = held[x] * utilisation / max(rates[x] * occupied[x], 1e-12)
+            bears = sacrificed_counts[x] * utilisation / max(rates[x] * occupied[x], 1e-12)
             if bears < 1.0:
-                now += rates[x] * (2.0 - bears)  # late now; the less it serves, the longer
+                late_now += rates[x] * (2.0 - bears)  # late now; the less it serves, the longer
             cost += rates[x] * max(0.0, _beyond(levels, beyond, min(bears, multiple)) - after)
-        if now < best_now - 1e-9 or (now < best_now + 1e-9 and cost < best_cost - 1e-6 * total):
-            best_now, best_cost = now, cost
+        if late_now < best_now - 1e-9 or (late_now < best_now + 1e-9 and cost < best_cost - 1e-6 * total):
+            best_now, best_cost = late_now, cost
             _copy(counts, best)
     return best
 
 
 @inner_loop
 def _beyond(levels: Floats, beyond: Floats, multiple: float) -> float:
-    """The load expected beyond a multiple of it; a slice or a search of NumPy takes longer to compile than to write."""
-    low, high, wanted = 0, levels.size, multiple * (1 + 1e-9)
+    """Load expected beyond a multiple of it, by bisection (NumPy's search takes long to compile)."""
+    low, high, threshold = 0, levels.size, multiple * (1 + 1e-9)
     while low < high:
         middle = (low + high) // 2
-        if levels[middle] < wanted:
+        if levels[middle] < threshold:
             low = middle + 1
         else:
             high = middle
@@ -155,19 +155,26 @@ def _copy(values: Floats, to: Floats) -> None:
 
 @kernel
 def _sacrifice(
-    load: OperatorFlowArrays, need: Floats, room: Floats, multiple: float, rates: Floats, lost: Ints, held: Floats, counts: Floats
+    load: OperatorFlowArrays,
+    need: Floats,
+    room: Floats,
+    multiple: float,
+    rates: Floats,
+    lost: Ints,
+    sacrificed_counts: Floats,
+    counts: Floats,
 ) -> int:
     """Choose operators to sacrifice until the others bear a multiple of the load; returns their number, -1 where nothing helps.
 
-    They are written to `lost`, the instances that they keep when the others have enough to `held`, and all instances to `counts`.
+    Their indices are written to `lost`, the instances that they keep to `sacrificed_counts`, and all instances to `counts`.
     """
     occupied, max_instances, utilisation = load.occupied, load.max_instances, load.utilisation
     operators = occupied.size
     sacrificed = np.zeros(operators, np.bool_)
     inflow = np.empty(operators)
-    _copy(load.min_instances, held)
+    _copy(load.min_instances, sacrificed_counts)
     number = 0
-    _size(load, multiple, sacrificed, held, counts, inflow)
+    _size(load, multiple, sacrificed, sacrificed_counts, counts, inflow)
     over = _excess(counts, need, room)
     while over > 1e-9:
         pick, pick_value = -1, 0.0
@@ -175,7 +182,7 @@ def _sacrifice(
             if sacrificed[x]:
                 continue
             sacrificed[x] = True
-            _size(load, multiple, sacrificed, held, counts, inflow)
+            _size(load, multiple, sacrificed, sacrificed_counts, counts, inflow)
             sacrificed[x] = False
             value = (over - max(_excess(counts, need, room), 0.0)) / max(rates[x], 1e-12)
             if value > pick_value + 1e-12:
@@ -185,23 +192,25 @@ def _sacrifice(
         sacrificed[pick] = True
         lost[number] = pick
         number += 1
-        _size(load, multiple, sacrificed, held, counts, inflow)
+        _size(load, multiple, sacrificed, sacrificed_counts, counts, inflow)
         over = _excess(counts, need, room)
     for index in range(number - 1, -1, -1):
         x = lost[index]
-        while held[x] < max_instances[x] and held[x] * utilisation < multiple * rates[x] * occupied[x]:
-            held[x] += 1.0
-            _size(load, multiple, sacrificed, held, counts, inflow)
+        while sacrificed_counts[x] < max_instances[x] and sacrificed_counts[x] * utilisation < multiple * rates[x] * occupied[x]:
+            sacrificed_counts[x] += 1.0
+            _size(load, multiple, sacrificed, sacrificed_counts, counts, inflow)
             if _excess(counts, need, room) > 1e-9:
-                held[x] -= 1.0
+                sacrificed_counts[x] -= 1.0
                 break
-    _size(load, multiple, sacrificed, held, counts, inflow)
+    _size(load, multiple, sacrificed, sacrificed_counts, counts, inflow)
     return number
 
 
 @inner_loop
-def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Floats, counts: Floats, inflow: Floats) -> None:
-    """Instances for a multiple of the load; sacrificed operators have `held` instances and send on no more than these serve."""
+def _size(
+    load: OperatorFlowArrays, multiple: float, sacrificed: Bools, sacrificed_counts: Floats, counts: Floats, inflow: Floats
+) -> None:
+    """Instances for a multiple of the load; sacrificed operators send on no more than their `sacrificed_counts` serve."""
     first, target, occupied, utilisation = load.first, load.target, load.occupied, load.utilisation
     for x in range(inflow.size):
         inflow[x] = load.outside[x] * multiple
@@ -209,8 +218,8 @@ def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Fl
         x = load.order[index]
         sent = inflow[x] + load.draining[x]
         if sacrificed[x]:
-            counts[x] = held[x]
-            sent = min(sent, held[x] / occupied[x])
+            counts[x] = sacrificed_counts[x]
+            sent = min(sent, sacrificed_counts[x] / occupied[x])
         else:
             needed = np.ceil(sent * occupied[x] / utilisation - WHOLE_NUMBER_SLACK)
             counts[x] = min(load.max_instances[x], max(load.min_instances[x], needed))
@@ -220,11 +229,11 @@ def _size(load: OperatorFlowArrays, multiple: float, sacrificed: Bools, held: Fl
 
 @inner_loop
 def _excess(counts: Floats, need: Floats, room: Floats) -> float:
-    """Largest share of the room of a resource that is wanted beyond all of it."""
+    """Largest relative excess of the needs over the room, over all resources."""
     worst = -1.0
     for r in range(need.shape[1]):
-        wanted = 0.0
+        needed = 0.0
         for x in range(counts.size):
-            wanted += counts[x] * need[x, r]
-        worst = max(worst, wanted / max(room[r], 1e-12) - 1.0)
+            needed += counts[x] * need[x, r]
+        worst = max(worst, needed / max(room[r], 1e-12) - 1.0)
     return worst

@@ -31,7 +31,7 @@ def ending_hosts(tentative: TentativeState, window: float, rounds: int) -> tuple
 
 
 class LeaseEnds:
-    """Decides on every host whose paid time ends: released where it can be emptied, otherwise prolonged by doing nothing.
+    """Decides on every host whose paid time ends: it is released if it can be emptied, otherwise prolonged.
 
     A host that takes instances from another is prolonged.
 
@@ -48,17 +48,17 @@ class LeaseEnds:
         self._window, self._rounds, self._ask_once = window, rounds, ask_once
         self._prolonged: dict[str, float] = {}
 
-    def decided(self, tentative: TentativeState, utilities: Utilities, share: float, cached_factor: float) -> TentativeState:
-        """The tentative state with all these decisions; for the parameters see `released`."""
-        kept: set[str] = set()
+    def decide(self, tentative: TentativeState, utilities: Utilities, share: float, cached_factor: float) -> TentativeState:
+        """Return the tentative state after the decisions on all ending leases; for the parameters see `released`."""
+        prolonged: set[str] = set()
         for host in ending_hosts(tentative, self._window, self._rounds):
-            if host in kept or (self._ask_once and self._prolonged.get(host) == tentative.paid_until(host)):
+            if host in prolonged or (self._ask_once and self._prolonged.get(host) == tentative.paid_until(host)):
                 continue
             plan = released(tentative, host, utilities, share, cached_factor)
             if plan is None:
                 self._prolonged[host] = tentative.paid_until(host)
                 continue
-            kept.update(action.target for action in plan.actions if isinstance(action, Migrate))
+            prolonged.update(action.target for action in plan.actions if isinstance(action, Migrate))
             tentative = plan
         return tentative
 
@@ -66,7 +66,7 @@ class LeaseEnds:
 def released(
     tentative: TentativeState, host: str, utilities: Utilities, share: float, cached_factor: float
 ) -> TentativeState | None:
-    """The tentative state with a host emptied and given back, or None where that cannot be (cost-efficient enactment, Fig. 5).
+    """Return the state with a host emptied and released; None where that is impossible (cost-efficient enactment, Fig. 5).
 
     The plan is made on a copy: first, instances go whose operators can do without them; then the others migrate to hosts
     that are up, chosen by Alg. 2 alone, so that no operator loses instances because another must move.
@@ -91,11 +91,11 @@ def released(
 def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, share: float) -> None:
     """Remove instances from a host, the most useful loss first, each while its operator can do with one less."""
     counts = tentative.counts
-    here = tentative.on(host)
-    quota = {name: min(count, max(1, int(share * counts[name]))) for name, count in here.items()}
+    instances = tentative.on(host)
+    quota = {name: min(count, max(1, int(share * counts[name]))) for name, count in instances.items()}
     while True:
         values = utilities(counts)
-        name = max((name for name, left in quota.items() if left), key=values.__getitem__, default=None)
+        name = max((name for name, removable in quota.items() if removable), key=values.__getitem__, default=None)
         if name is None or values[name] <= 0:
             return
         tentative.remove(name, host)
@@ -105,6 +105,6 @@ def _scale_down(tentative: TentativeState, host: str, utilities: Utilities, shar
 
 def _by_size(tentative: TentativeState, host: str) -> Sequence[str]:
     """Instances on a host, those that take the largest part of it first: they are the hardest to place."""
-    host_type, operators, here = tentative.type(host), tentative.state.operators, tentative.on(host)
-    names = sorted(here, key=lambda name: largest_share(operators[name].operator, host_type), reverse=True)
-    return [name for name in names for _ in range(here[name])]
+    host_type, operators, instances = tentative.type(host), tentative.state.operators, tentative.on(host)
+    names = sorted(instances, key=lambda name: largest_share(operators[name].operator, host_type), reverse=True)
+    return [name for name in names for _ in range(instances[name])]

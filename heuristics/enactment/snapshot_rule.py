@@ -15,8 +15,8 @@ from edrp.core.tolerances import MIN_HOST_SHARE, WHOLE_NUMBER_SLACK
 from edrp.enactment.containers import MAX_INSTANCES
 from edrp.enactment.sizes import UNNEEDED, fitting
 from edrp.enactment.snapshot import EnactmentProblem
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
-from edrp.heuristics.notes import listed
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
+from edrp.heuristics.note_wording import listed
 
 
 class SnapshotTerms:
@@ -42,12 +42,12 @@ class SnapshotTerms:
         self._need = sizes.needs
 
     def waiting(self, totals: Ints) -> Ints:
-        """Shape (operators,): instances that are missing to serve all arrivals, at most all that there may be."""
+        """Instances missing to serve all arrivals, within the maximum of each operator, shape (operators,)."""
         missing = np.ceil(np.maximum(0.0, self.arriving / self.served - totals) - WHOLE_NUMBER_SLACK)
         return np.minimum(missing, MAX_INSTANCES).astype(np.int64)
 
     def value(self, totals: Ints, capacity: Floats, leased: Ints) -> float:
-        """The objective, from instances of each operator, resources of all hosts together and hosts of each type."""
+        """Compute the objective from instances per operator, resources of all hosts, and hosts per type."""
         shares = np.divide(totals @ self._need, capacity, out=np.ones_like(capacity), where=capacity > 0)
         late = np.maximum(0.0, self.arriving - totals * self.served).sum()
         return float(self.host_cost @ leased + self.free * (1 - shares).sum() + self.lateness * late)
@@ -93,7 +93,7 @@ def lease_more(packing: Packing, terms: SnapshotTerms) -> None:
 
 
 def _equal_hosts(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> int:
-    """Number of hosts to fill with these instances: half of those for which items wait, within all limits."""
+    """Number of equal hosts to add: half of those for which items wait, within all limits."""
     waiting = terms.waiting(totals)
     late, added = (more > 0) & (waiting > 0), more > 0
     allowed = ((terms.max_counts - totals)[added] // more[added]).min(initial=limit)
@@ -101,16 +101,16 @@ def _equal_hosts(more: Ints, totals: Ints, terms: SnapshotTerms, limit: int) -> 
 
 
 def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, totals: Ints) -> Ints:
-    """Instances to be added on one host of a type, shape (operators,)."""
-    left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
+    """Number of instances to add on one new host of a type, shape (operators,)."""
+    free_left, more, capacity = free.copy(), np.zeros(len(totals), np.int64), sizes.capacity[kind]
     share = np.divide(sizes.needs, capacity, out=np.zeros_like(sizes.needs), where=capacity > 0)
 
     def put(operator: int, number: int) -> None:
         allowed = min(number, int(terms.max_counts[operator] - totals[operator] - more[operator]))
         if allowed > 0 and sizes.room[kind, operator]:
-            count = min(allowed, int(fitting(left[None], capacity[None], sizes.needs[operator])[0]))
+            count = min(allowed, int(fitting(free_left[None], capacity[None], sizes.needs[operator])[0]))
             more[operator] += count
-            left[:] -= count * sizes.needs[operator]
+            free_left[:] -= count * sizes.needs[operator]
 
     if terms.lateness:
         waiting = terms.waiting(totals)
@@ -118,20 +118,20 @@ def _filling(sizes: PricedSizes, terms: SnapshotTerms, free: Floats, kind: int, 
         for operator in np.argsort(-worth, kind="stable").tolist():
             put(operator, int(waiting[operator]))
     if terms.free:
-        for operator in _by_use(np.divide(left, capacity, out=np.zeros_like(left), where=capacity > 0), share):
+        for operator in _by_use(np.divide(free_left, capacity, out=np.zeros_like(free_left), where=capacity > 0), share):
             put(operator, UNNEEDED)
     return more
 
 
 def _by_use(free: Floats, share: Floats) -> list[int]:
-    """Operators that need resources, sorted by the use of a host filled with them; `share` has shape (operators, resources)."""
+    """Sort operators by how well they fill a host; `share` has shape (operators, resources)."""
     count = np.divide(free, share, out=np.full(share.shape, np.inf), where=share > 0).min(axis=1)
     use = np.where(np.isfinite(count), np.floor(count + WHOLE_NUMBER_SLACK), 0.0) * share.sum(axis=1)
     return [operator for operator in np.argsort(-use, kind="stable").tolist() if use[operator] > 0]
 
 
 class SnapshotRule(Method):
-    """A method for problems of kind `enactment` that packs by a simple rule; it holds nothing where that breaks a limit."""
+    """Base of methods for `enactment` that pack by a simple rule; no answer where that breaks a limit."""
 
     kinds = ("enactment",)
 
@@ -141,7 +141,7 @@ class SnapshotRule(Method):
         packing = self.packed(problem, parameters)
         if isinstance(packing, str):
             return Answer("none", "finished", notes=(packing,))
-        hosts = packing.decided()
+        hosts = packing.host_documents()
         evaluation = problem.evaluate(hosts)
         if evaluation.feasible:
             return Answer("feasible", "finished", hosts, evaluation.objective)
@@ -149,4 +149,4 @@ class SnapshotRule(Method):
 
     @abstractmethod
     def packed(self, problem: EnactmentProblem, parameters: Any) -> Packing | str:
-        """The packing that the rule makes, or a note on instances that find no room."""
+        """Make the packing of the rule, or return a note on the instances that find no room."""

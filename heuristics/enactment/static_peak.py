@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import WHOLE_NUMBER_SLACK
 from edrp.enactment import Action, EnactmentState, TentativeState
 from edrp.enactment.containers import ContainerApplication, Host
-from edrp.heuristics.enactment.packing import Packing
+from edrp.heuristics.enactment.host_packing import Packing
 from edrp.heuristics.enactment.upscaling import lease_type, priced_sizes
 from edrp.placement.application import Stream
 
@@ -37,7 +37,7 @@ class StaticPeakParameters:
     headroom: Annotated[float, Field(ge=1)] = 1.2
 
     def knowing(self, forecast: Sequence[float]) -> Self:
-        """With this forecast, where neither a peak nor a forecast is given."""
+        """Return the parameters with this forecast, unless a peak or a forecast is given."""
         return self if self.forecast or self.peak is not None else replace(self, forecast=tuple(forecast))
 
 
@@ -77,7 +77,7 @@ class StaticPeakPolicy:
         self._placed = False
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
-        """Place everything at the first call; nothing afterwards."""
+        """Place all instances at the first call, and do nothing afterwards."""
         if self._placed:
             return ()
         self._placed = True
@@ -86,22 +86,22 @@ class StaticPeakPolicy:
             Host(name=name, type=tentative.type(name).name, instances=state.hosts[name].instances) for name in tentative.hosts
         ]
         packing = Packing(priced_sizes(tentative), running)
-        wanted = self._wanted(state)
+        target_counts = self._target_counts(state)
         for index in packing.sizes.decreasing():
-            packing.first_fit(index, max(0, wanted[index] - int(packing.totals[index])))
+            packing.first_fit(index, max(0, target_counts[index] - int(packing.totals[index])))
         _carry_out(tentative, packing, running)
         return tentative.actions
 
-    def _wanted(self, state: EnactmentState) -> list[int]:
-        """Instances of each operator."""
+    def _target_counts(self, state: EnactmentState) -> list[int]:
+        """Number of instances that each operator needs at the peak."""
         operators = tuple(monitored.operator for monitored in state.operators.values())
         streams = tuple(Stream(source=source, target=target) for source, target in state.streams)
         application = ContainerApplication(operators=operators, streams=streams)
         counts = []
         for operator in operators:
             needed = ceil(self._headroom * self._peak * application.load(operator.name) * operator.occupied - WHOLE_NUMBER_SLACK)
-            wanted = max(operator.min_instances, needed)
-            counts.append(wanted if operator.max_instances is None else min(wanted, operator.max_instances))
+            count = max(operator.min_instances, needed)
+            counts.append(count if operator.max_instances is None else min(count, operator.max_instances))
         return counts
 
 
@@ -109,11 +109,11 @@ def _carry_out(tentative: TentativeState, packing: Packing, running: list[Host])
     """Lease the hosts that a packing has beyond those running, and place the instances that are new."""
     names = list(tentative.state.operators)
     for index, (host, row) in enumerate(zip(packing.hosts, packing.counts.tolist(), strict=True)):
-        known = index < len(running)
-        name = host.name if known else lease_type(tentative, host.type)
+        runs_already = index < len(running)
+        name = host.name if runs_already else lease_type(tentative, host.type)
         if name is None:
             continue
-        here = running[index].instances if known else {}
+        present = running[index].instances if runs_already else {}
         for operator, count in zip(names, row, strict=True):
-            for _ in range(count - here.get(operator, 0)):
+            for _ in range(count - present.get(operator, 0)):
                 tentative.place(operator, name)

@@ -42,7 +42,7 @@ class ThresholdParameters:
 
 
 class ThresholdPolicy:
-    """Adds an instance where many items wait, takes one away where none does, and pays for hosts as if by the second.
+    """Adds an instance where many items wait and removes one where none does, ignoring billing time units.
 
     A new instance goes to the first host with room, a host is leased when there is none, and given back when the last
     instance on it has gone: the rest of its billing time unit is lost. The instance that goes is on the host with
@@ -70,18 +70,18 @@ class ThresholdPolicy:
         """Scale every operator by its queue, then give back the empty hosts."""
         tentative = TentativeState(state)
         for name in state.operators:
-            wanted = self._step(tentative, name)
-            for _ in range(wanted):
+            change = self._step(tentative, name)
+            for _ in range(change):
                 if not place_first_fit(tentative, name, starting=self._parameters.place_on_starting):
                     break
                 self._scaled_up[name] = state.time
-            if wanted < 0:
+            if change < 0:
                 remove_from_emptiest_host(tentative, name)
         release_empty(tentative)
         return tentative.actions
 
     def _step(self, tentative: TentativeState, name: str) -> int:
-        """How many instances an operator gets; -1 where it loses one."""
+        """Return how many instances an operator gets in this round; -1 where it loses one."""
         parameters, state = self._parameters, tentative.state
         waiting = state.operators[name].queue
         if parameters.second_upper is not None and waiting > parameters.second_upper:
@@ -106,7 +106,7 @@ def place_first_fit(tentative: TentativeState, operator: str, *, starting: bool)
 
 
 def remove_from_emptiest_host(tentative: TentativeState, operator: str) -> None:
-    """Remove the instance on the host with the largest free share, the last leased of equals; none that must stay."""
+    """Remove an instance from the emptiest host, the last leased of equals; none below the minimum."""
     if not tentative.may_shrink(operator):
         return
     hosts = [host for host in tentative.hosts if tentative.on(host).get(operator)]
@@ -114,7 +114,7 @@ def remove_from_emptiest_host(tentative: TentativeState, operator: str) -> None:
 
 
 def release_empty(tentative: TentativeState) -> None:
-    """Give back all hosts on which nothing runs."""
+    """Release all hosts on which nothing runs."""
     for host in tentative.hosts:
         if not tentative.on(host):
             tentative.release(host)

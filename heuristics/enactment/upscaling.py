@@ -10,9 +10,9 @@ import numpy as np
 from edrp.core.document import named_resources
 from edrp.enactment import OperatorState, TentativeState
 from edrp.enactment.state import has_room
+from edrp.heuristics.enactment.host_packing import PricedSizes
 from edrp.heuristics.enactment.host_selection import best_host
 from edrp.heuristics.enactment.operator_selection import Utilities
-from edrp.heuristics.enactment.packing import PricedSizes
 
 
 def predicted_duration(durations: Sequence[float]) -> float:
@@ -77,22 +77,22 @@ def make_room(tentative: TentativeState, operator: str, hosts: Sequence[str], ut
 
 
 def _losses(tentative: TentativeState, operator: str, host: str, utilities: Utilities) -> list[tuple[str, float]] | None:
-    """Operators that lose an instance on this host, with their utilities, until another fits; None if it never does."""
+    """List the operators that lose an instance on a host, with utilities, until another fits; None if none ever does."""
     states = tentative.state.operators
     described, host_type = states[operator].operator, tentative.type(host)
     if described.candidates is not None and host_type.name not in described.candidates:
         return None
-    counts, here, free = tentative.counts, Counter(tentative.on(host)), tentative.free(host)
-    here[operator] = 0
+    counts, instances, free = tentative.counts, Counter(tentative.on(host)), tentative.free(host)
+    instances[operator] = 0
     losses: list[tuple[str, float]] = []
     while not has_room(described, host_type, free):
         values = utilities(counts)
-        name = max((name for name, count in here.items() if count), key=values.__getitem__, default=None)
+        name = max((name for name, count in instances.items() if count), key=values.__getitem__, default=None)
         if name is None or values[name] <= 0:
             return None
         losses.append((name, values[name]))
         counts[name] -= 1
-        here[name] -= 1
+        instances[name] -= 1
         for resource, amount in named_resources(states[name].operator.resources).items():
             free[resource] = free.get(resource, 0.0) + amount
     return losses
@@ -115,6 +115,6 @@ def lease_cheapest(tentative: TentativeState, operator: str) -> str | None:
 
 
 def lease_type(tentative: TentativeState, host_type: str) -> str | None:
-    """Lease a host of this type; None where no more may be leased."""
+    """Lease a host of a type and return its name; None where no more can be leased."""
     limit = tentative.state.host_types[host_type].limit
     return tentative.lease(host_type) if limit is None or tentative.leased(host_type) < limit else None

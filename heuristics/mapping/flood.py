@@ -30,17 +30,17 @@ from edrp.heuristics.mapping.flood_memory import (
     FloodNetwork,
     FloodRules,
     FloodTask,
-    begun,
     delays_differ,
-    roomy,
+    initial_memory,
+    with_capacity,
 )
-from edrp.heuristics.mapping.rules import PruningName, Rules
+from edrp.heuristics.mapping.map_rules import PruningName, Rules
 from edrp.mapping.costs import COSTS, MapFacts, objective, ranked
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
 
 class FoundMap(NamedTuple):
-    """A complete map.
+    """A complete map of a task, found by a flood.
 
     Attributes
     ----------
@@ -113,12 +113,12 @@ class FloodResult(Sequence[FoundMap]):
         """Maps best first, as numbers of those found before them."""
         return ranked(self.cost, self.facts, self.max_links) if self.cost == "load-balance" else self.by_objective
 
-    def unrolled(self, found: int) -> FoundMap:
-        """Return the map that was found after so many others, followed from its last step back to its first."""
+    def unrolled(self, number: int) -> FoundMap:
+        """Return a complete map by its number in order of discovery, traced back from its last step."""
         nodes: list[int] = []
         routes: list[list[int]] = [[]]
         public: list[bool] = [False]
-        position = int(self.ends[found])
+        position = int(self.ends[number])
         while position >= 0:
             step = self.steps[position]
             node = int(step["node"])
@@ -133,20 +133,20 @@ class FloodResult(Sequence[FoundMap]):
             nodes=tuple(reversed(nodes)),
             routes=tuple(tuple(reversed(route)) for route in reversed(routes)),
             public=tuple(reversed(public)),
-            facts=MapFacts(*(column[found].item() for column in self.columns)),
+            facts=MapFacts(*(column[number].item() for column in self.columns)),
         )
 
 
 PRUNINGS: tuple[PruningName, ...] = ("none", "least-cost", "annealed", "random")
-"""In the order of the compiled code."""
+"""Names of the prunings, in the order of their numbers in compiled code."""
 
-CHUNK = 2_000
-"""Messages between two looks at the clock."""
+MESSAGES_PER_CHECK = 2_000
+"""Messages handled between two checks of the clock."""
 
-MESSAGE, COMPLETED = 6e-7, 2e-6
-"""Units of work per message, and per complete map."""
+MESSAGE_UNITS, COMPLETE_MAP_UNITS = 6e-7, 2e-6
+"""Units of work per message and per complete map."""
 
-MAX_MESSAGES = 1_000_000
+DEFAULT_MAX_MESSAGES = 1_000_000
 """Map messages after which no further one is sent, unless the rules say otherwise."""
 
 
@@ -161,7 +161,7 @@ class Flood:
     network
         Capacities and rates that are free, by server and arc.
     rules
-        Limits, cost and pruning. Where they do not limit the messages, `MAX_MESSAGES` does.
+        Limits, cost and pruning. Where they do not limit the messages, `DEFAULT_MAX_MESSAGES` does.
     jitter
         Share of each delay that is drawn for each message; 0: links pass messages first in, first out.
     public
@@ -178,7 +178,7 @@ class Flood:
             raise InvalidInstanceError([Fault("jitter", shown(jitter), "must be between 0 and 1")], "flood of maps")
         checked = read_parameters(Rules, asdict(rules or Rules()), "flood")
         fields = asdict(checked)
-        fields["max_messages"] = checked.max_messages or MAX_MESSAGES
+        fields["max_messages"] = checked.max_messages or DEFAULT_MAX_MESSAGES
         self.network = network
         self.cost = checked.cost
         self._rules = FloodRules(
@@ -192,7 +192,7 @@ class Flood:
         self._memory: FloodMemory | None = None
 
     def run(self, task: TaskArrays, seed: int = 0, until: float = inf) -> FloodResult:
-        """Map a task.
+        """Map a task by exchanging all messages.
 
         Parameters
         ----------
@@ -208,25 +208,25 @@ class Flood:
             seed=seed,
         )
         arrays, described = FloodNetwork.of(network), FloodTask.of(task)
-        memory = begun(self._memory, arrays, described, rules)
+        memory = initial_memory(self._memory, arrays, described, rules)
         counts = memory.counts
         while counts[HANDLED] < counts[SENT] and not budget.passed(until):
-            memory, before = roomy(memory, hops), int(counts[HANDLED])
-            advance(arrays, described, rules, memory, CHUNK)
-            budget.spend(MESSAGE * (int(counts[HANDLED]) - before))
+            memory, before = with_capacity(memory, hops), int(counts[HANDLED])
+            advance(arrays, described, rules, memory, MESSAGES_PER_CHECK)
+            budget.spend(MESSAGE_UNITS * (int(counts[HANDLED]) - before))
         self._memory = memory
         return self._result(memory, rules.max_links)
 
     def _result(self, memory: FloodMemory, max_links: int) -> FloodResult:
         """Copy the steps of complete maps; the memory is reused for the next task."""
         counts, ends = memory.counts, memory.complete[: memory.counts[COMPLETE]]
-        budget.spend(COMPLETED * len(ends))
+        budget.spend(COMPLETE_MAP_UNITS * len(ends))
         marked = np.zeros(counts[MAPS], np.bool_)
         mark_ancestors(memory.maps, ends, marked)
-        places = np.cumsum(marked) - 1
+        new_positions = np.cumsum(marked) - 1
         steps = memory.maps[: counts[MAPS]][marked]
-        steps["parent"] = np.where(steps["parent"] < 0, -1, places[steps["parent"]])
-        last = places[ends]
+        steps["parent"] = np.where(steps["parent"] < 0, -1, new_positions[steps["parent"]])
+        last = new_positions[ends]
         complete = steps[last]
         load = complete["load"] / np.maximum(complete["servers"], 1)
         columns = (complete["cost"], complete["links"], complete["public"], complete["dedicated"], load)

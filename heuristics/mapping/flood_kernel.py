@@ -31,7 +31,7 @@ from edrp.mapping.counter_random import uniform
 
 @inlined
 def send(
-    network: FloodNetwork, rules: FloodRules, memory: FloodMemory, position: int, source: int, arc: int, target: int, now: float
+    network: FloodNetwork, rules: FloodRules, memory: FloodMemory, position: int, source: int, arc: int, target: int, time: float
 ) -> bool:
     """Send the map at a position over an arc or the public network; false when the cap keeps the message back."""
     counts = memory.counts
@@ -39,14 +39,14 @@ def send(
     if number >= rules.max_messages:
         counts[CAPPED] = 1
         return False
-    informs = not memory.known[source, target]
-    memory.known[source, target] = True
+    informs = not memory.specified[source, target]
+    memory.specified[source, target] = True
     message = memory.messages[number]
     message["map"], message["arc"], message["target"], message["informs"] = position, arc, target, informs
     counts[SENT] += 1
     counts[SPECIFICATIONS] += informs
     if rules.timed:
-        push(memory, now + transfer(network, rules, number, source, arc, target), number)
+        push(memory, time + transfer(network, rules, number, source, arc, target), number)
     return True
 
 
@@ -70,42 +70,44 @@ def next_message(rules: FloodRules, memory: FloodMemory) -> tuple[int, float]:
 
 @inlined
 def push(memory: FloodMemory, time: float, number: int) -> None:
-    """Put a message into the heap."""
+    """Insert a message into the heap."""
     memory.counts[WAITING] += 1
     rise(memory, memory.counts[WAITING] - 1, time, number)
 
 
 @inlined
-def rise(memory: FloodMemory, place: int, time: float, number: int) -> None:
-    """Put a message at a free place of the heap, or above it."""
+def rise(memory: FloodMemory, position: int, time: float, number: int) -> None:
+    """Insert a message at a free position of the heap and sift it up."""
     heap = memory.heap
-    while place > 0:
-        above = heap[(place - 1) >> 1]
+    while position > 0:
+        above = heap[(position - 1) >> 1]
         if above["time"] < time or (above["time"] == time and above["number"] < number):
             break
-        heap[place] = above
-        place = (place - 1) >> 1
-    heap[place]["time"], heap[place]["number"] = time, number
+        heap[position] = above
+        position = (position - 1) >> 1
+    heap[position]["time"], heap[position]["number"] = time, number
 
 
 @inlined
 def pop(memory: FloodMemory) -> tuple[int, float]:
     """Take the message that arrives first out of the heap; of those that arrive together, the one sent first."""
     heap = memory.heap
-    first, now = heap[0]["number"], heap[0]["time"]
+    first, arrival = heap[0]["number"], heap[0]["time"]
     memory.counts[WAITING] -= 1
     size = memory.counts[WAITING]
-    place, child = 0, 1
+    position, child = 0, 1
     while child + 1 < size:
-        left, right = heap[child], heap[child + 1]
-        child += (right["time"] < left["time"]) | ((right["time"] == left["time"]) & (right["number"] < left["number"]))
-        heap[place] = heap[child]
-        place, child = child, 2 * child + 1
+        first_child, second_child = heap[child], heap[child + 1]
+        child += (second_child["time"] < first_child["time"]) | (
+            (second_child["time"] == first_child["time"]) & (second_child["number"] < first_child["number"])
+        )
+        heap[position] = heap[child]
+        position, child = child, 2 * child + 1
     if child < size:
-        heap[place] = heap[child]
-        place = child
-    rise(memory, place, heap[size]["time"], heap[size]["number"])
-    return first, now
+        heap[position] = heap[child]
+        position = child
+    rise(memory, position, heap[size]["time"], heap[size]["number"])
+    return first, arrival
 
 
 LIMIT_FACTOR = 1.0 + LIMIT_SLACK
@@ -126,7 +128,7 @@ def look_back(
 
     The rates on arcs are written to `FloodMemory.used`.
     """
-    maps, used = memory.maps, memory.used
+    maps, used = memory.maps, memory.used_rates
     for arc in range(network.first[v], network.first[v + 1]):
         used[arc] = 0.0
     capacity, uplink, downlink, hosting = 0.0, 0.0, 0.0, False
@@ -154,7 +156,7 @@ def look_back(
 
 @inlined
 def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extended: Any, parent: int, arc: int, v: int) -> None:
-    """Record a map that has arrived at a server and has nothing new there yet."""
+    """Record a map that has arrived at a server, before any component is placed there."""
     extended["parent"], extended["node"], extended["arc"], extended["placed"] = parent, v, arc, 0
     if arc == START:
         extended["prefix"] = extended["empty"] = extended["links"] = extended["public"] = extended["dedicated"] = extended[
@@ -175,15 +177,15 @@ def arrive(network: FloodNetwork, rules: FloodRules, memory: FloodMemory, extend
 
 @inlined
 def place(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, extended: Any, hosting: bool) -> None:
-    """Put the next component on the server of a map."""
+    """Place the next component of a map on the server that it has reached."""
     v, need = extended["node"], task.needs[extended["prefix"]]
     extended["prefix"] += 1
     extended["placed"] += 1
     parent = extended["parent"]
     extended["empty"] = memory.maps[parent]["empty"] if rules.total_hops and parent >= 0 else 0
-    taken = need if hosting else network.total[v] - network.capacity[v] + need
+    used_capacity = need if hosting else network.total[v] - network.capacity[v] + need
     if network.total[v] > 0.0:
-        extended["load"] += taken / network.total[v]
+        extended["load"] += used_capacity / network.total[v]
     extended["servers"] += not hosting
 
 
@@ -220,7 +222,7 @@ def send_on(
     position: int,
     uplink: float,
     number: int,
-    now: float,
+    time: float,
 ) -> bool:
     """Send a map to the neighbours that may extend it, or to some of them; return False when it goes nowhere."""
     extended = memory.maps[position]
@@ -236,9 +238,9 @@ def send_on(
         way = memory.ways[i]
         if way < 0:
             if connected:
-                sent |= send(network, rules, memory, position, v, PUBLIC, ~way, now)
-        elif memory.used[way] + rate <= network.bandwidth[way] * LIMIT_FACTOR:
-            sent |= send(network, rules, memory, position, v, way, network.target[way], now)
+                sent |= send(network, rules, memory, position, v, PUBLIC, ~way, time)
+        elif memory.used_rates[way] + rate <= network.bandwidth[way] * LIMIT_FACTOR:
+            sent |= send(network, rules, memory, position, v, way, network.target[way], time)
     return sent
 
 
@@ -280,19 +282,19 @@ def advance(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: F
             or counts[COMPLETE] == memory.complete.size
         ):
             return
-        number, now = next_message(rules, memory)
-        process_map(network, task, rules, memory, number, now)
+        number, time = next_message(rules, memory)
+        process_map(network, task, rules, memory, number, time)
 
 
 @inlined
-def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, number: int, now: float) -> None:
+def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memory: FloodMemory, number: int, time: float) -> None:
     """Extend the map of a message by none, one, two … components on the server that it reaches, and send each on."""
     counts, maps = memory.counts, memory.maps
     message = memory.messages[number]
     parent, arc, v = message["map"], message["arc"], message["target"]
-    if not memory.known[v, v]:
+    if not memory.specified[v, v]:
         counts[REQUESTED] += not message["informs"]
-        memory.known[v, v] = True
+        memory.specified[v, v] = True
     capacity, uplink, downlink, hosting = look_back(network, task, rules, memory, parent, v)
     extended = maps[counts[MAPS]]
     arrive(network, rules, memory, extended, parent, arc, v)
@@ -313,7 +315,7 @@ def process_map(network: FloodNetwork, task: FloodTask, rules: FloodRules, memor
             counts[COMPLETE] += 1
             keep = True
         elif (x > 0 or arc != PUBLIC) and passes(rules, memory, extended, m, number, x):
-            keep = send_on(network, task, rules, memory, counts[MAPS], uplink, number, now)
+            keep = send_on(network, task, rules, memory, counts[MAPS], uplink, number, time)
         if keep:
             counts[MAPS] += 1
             maps[counts[MAPS]] = extended

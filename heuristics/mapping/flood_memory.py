@@ -11,10 +11,10 @@ from edrp.core.arrays import Bools, Floats, Ints, Ints32
 from edrp.mapping.mapping_arrays import NetworkArrays, TaskArrays
 
 START, PUBLIC = -1, -2
-"""In place of an arc: the map comes from the user's portal, or over the public network."""
+"""Values that stand for an arc: the map comes from the user's portal, or over the public network."""
 
-FIRST_ROOM = 4096
-"""Messages and maps for which there is room at first."""
+INITIAL_CAPACITY = 4096
+"""Initial capacity of the arrays of messages and maps."""
 
 SENT, HANDLED, MAPS, COMPLETE, SPECIFICATIONS, REQUESTED, CAPPED, WAITING = range(8)
 """Indices into `FloodMemory.counts`: map messages sent and handled, maps kept, complete maps, specifications sent and requested,
@@ -36,13 +36,13 @@ MAP = np.dtype(
         ("load", np.float64),  # summed over the servers that host a component
     ]
 )
-"""A partial map, as the last step from the map that it extends."""
+"""Record type: a partial map, stored as its last step from the map that it extends."""
 
 MESSAGE = np.dtype([("map", np.int32), ("arc", np.int32), ("target", np.int32), ("informs", np.bool_)], align=True)
-"""A map on its way to a server, with the specification or without."""
+"""Record type: a map on its way to a server, with the specification or without."""
 
 WAITER = np.dtype([("time", np.float64), ("number", np.int64)])
-"""A message in the heap, and when it arrives."""
+"""Record type: a message in the heap and its time of arrival."""
 
 
 class FloodNetwork(NamedTuple):
@@ -67,7 +67,7 @@ class FloodNetwork(NamedTuple):
 
 
 class FloodTask(NamedTuple):
-    """A task (`TaskArrays`)."""
+    """A task as the kernels read it, see `TaskArrays`."""
 
     source: int
     delivery: int
@@ -106,8 +106,8 @@ class FloodMemory(NamedTuple):
 
     `maps` and `messages` grow (dtypes `MAP` and `MESSAGE`; a message's number is its place), `complete` holds places in `maps`.
     `heap` (`WAITER`) is empty where messages arrive in the order of sending. `table` (servers, prefixes, empty hops, 2) holds the
-    least keys so far, `known` (servers, servers) who sent the specification to whom, and on its diagonal who has it. `used`
-    (arcs,) and `ways` (arcs, or ~server over the public network) are scratch.
+    least keys so far, `specified` (servers, servers) who sent the specification to whom, and on its diagonal who has it.
+    `used_rates` (arcs,) and `ways` (arcs, or ~server over the public network) are scratch.
     """
 
     counts: Ints
@@ -116,32 +116,32 @@ class FloodMemory(NamedTuple):
     complete: Ints32
     heap: NDArray[Any]
     table: Floats
-    known: Bools
-    used: Floats
+    specified: Bools
+    used_rates: Floats
     ways: Ints32
 
 
-def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, rules: FloodRules) -> FloodMemory:
+def initial_memory(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, rules: FloodRules) -> FloodMemory:
     """Return the memory at the start of a mapping, when the portal has sent an empty map to the source; arrays are reused."""
     servers, arcs, m = len(network.first) - 1, len(network.target), len(task.needs)
     shape = (servers, m + 1, rules.max_empty_hops + 2 if rules.split_by_hops else 1, 2)
     if earlier is None:
         earlier = FloodMemory(
             counts=np.zeros(8, np.int64),
-            maps=np.empty(FIRST_ROOM, MAP),
-            messages=np.empty(FIRST_ROOM, MESSAGE),
-            complete=np.empty(FIRST_ROOM, np.int32),
+            maps=np.empty(INITIAL_CAPACITY, MAP),
+            messages=np.empty(INITIAL_CAPACITY, MESSAGE),
+            complete=np.empty(INITIAL_CAPACITY, np.int32),
             heap=np.empty(0, WAITER),
             table=np.empty(shape),
-            known=np.empty((servers, servers), np.bool_),
-            used=np.empty(arcs),
+            specified=np.empty((servers, servers), np.bool_),
+            used_rates=np.empty(arcs),
             ways=np.empty(arcs + servers, np.int32),
         )
     memory = earlier if earlier.table.shape == shape else earlier._replace(table=np.empty(shape))
     if rules.timed and memory.heap.size < memory.messages.size:
         memory = memory._replace(heap=np.empty(memory.messages.size, WAITER))
     memory.table.fill(np.inf)
-    memory.known.fill(False)
+    memory.specified.fill(False)
     memory.counts.fill(0)
     memory.counts[SENT] = memory.counts[SPECIFICATIONS] = memory.counts[WAITING] = 1
     memory.messages[0] = (-1, START, task.source, True)
@@ -150,23 +150,23 @@ def begun(earlier: FloodMemory | None, network: FloodNetwork, task: FloodTask, r
     return memory
 
 
-def roomy(memory: FloodMemory, hops: int) -> FloodMemory:
-    """Return the memory with room for all that one more message can cause."""
+def with_capacity(memory: FloodMemory, hops: int) -> FloodMemory:
+    """Return the memory with capacity for everything that one more message can add."""
     counts, changed = memory.counts, {}
     if counts[SENT] + memory.ways.size * hops > memory.messages.size:
         size = 2 * memory.messages.size + memory.ways.size * hops
-        changed["messages"] = enlarged(memory.messages, size)
+        changed["messages"] = enlarged_copy(memory.messages, size)
         if memory.heap.size:
-            changed["heap"] = enlarged(memory.heap, size)
+            changed["heap"] = enlarged_copy(memory.heap, size)
     if counts[MAPS] + hops + 1 > memory.maps.size:
-        changed["maps"] = enlarged(memory.maps, 2 * memory.maps.size + hops)
+        changed["maps"] = enlarged_copy(memory.maps, 2 * memory.maps.size + hops)
     if counts[COMPLETE] == memory.complete.size:
-        changed["complete"] = enlarged(memory.complete, 2 * memory.complete.size)
+        changed["complete"] = enlarged_copy(memory.complete, 2 * memory.complete.size)
     return memory._replace(**changed)
 
 
-def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return a copy with room for more."""
+def enlarged_copy(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return a copy of an array with a larger capacity."""
     copy = np.empty(size, array.dtype)
     copy[: array.size] = array
     return copy

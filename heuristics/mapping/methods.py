@@ -12,12 +12,12 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.mapping.flood import Flood, FloodResult, FoundMap
-from edrp.heuristics.mapping.rules import PruningName, Rules
+from edrp.heuristics.mapping.map_rules import PruningName, Rules
 from edrp.mapping.mapping_arrays import path_map
 from edrp.mapping.path_mapping import MappingProblem, mapping_arrays
 from edrp.mapping.path_tasks import PathMap
 
-TRIED = 3e-5
+TRIED_HOP_UNITS = 3e-5
 """Units of work per hop of a map that is tried."""
 
 Messages = Annotated[int, Field(ge=1, le=100_000_000)]
@@ -25,7 +25,7 @@ Messages = Annotated[int, Field(ge=1, le=100_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class ProcessMapParameters:
-    """`max_messages`: after so many map messages no further one is sent, and nothing is proven."""
+    """Parameters of "process-map"; `max_messages`: map messages after which no further one is sent, and nothing is proven."""
 
     max_messages: Messages = 1_000_000
 
@@ -46,7 +46,7 @@ class LeastCostParameters:
 
 @dataclass(frozen=True, slots=True)
 class AnnealedParameters:
-    """`cooling`: a map that is no better than others passes with probability exp(-cooling (prefix + 1))."""
+    """Parameters; `cooling`: a map no better than others passes with probability exp(-cooling (prefix + 1))."""
 
     cooling: Annotated[float, Field(ge=0)] = 0.5
     max_messages: Messages = 1_000_000
@@ -54,14 +54,14 @@ class AnnealedParameters:
 
 @dataclass(frozen=True, slots=True)
 class RandomNeighbourParameters:
-    """`neighbours`: to how many, drawn at random, a map is sent. From 2 on, only `max_messages` keeps maps from multiplying."""
+    """Parameters; `neighbours`: number of random neighbours that get a map; above 1, maps multiply up to `max_messages`."""
 
     neighbours: Annotated[int, Field(ge=1, le=64)] = 1
     max_messages: Messages = 1_000_000
 
 
 class MappingProtocol(Method):
-    """A way to prune the maps that servers send on, as a method.
+    """Base of the mapping protocol's methods, which differ in how servers prune the maps that they send on.
 
     The delivery server tries the maps that reach it in the order of the cost and takes the first that the network can carry.
     All servers' agents run in this process as one compiled program; `Answer.size` has the messages that they would exchange.
@@ -81,7 +81,7 @@ class MappingProtocol(Method):
         for rank, candidate in enumerate(self.candidates(result)):
             if rank and options.remaining <= 0:  # the first one is tried in any case
                 return replace(self.answer(result, None, None), stopped_because="time_limit")
-            spend(TRIED * len(candidate.routes))
+            spend(TRIED_HOP_UNITS * len(candidate.routes))
             decision = path_map(tables.network, candidate.nodes, candidate.routes, candidate.public)
             evaluation = problem.evaluate(decision)
             if evaluation.feasible:
@@ -119,7 +119,7 @@ class ProcessMap(MappingProtocol):
 
     def candidates(self, result: FloodResult) -> Iterable[FoundMap]:
         """Return complete maps by their objective alone, exactly."""
-        return (result.unrolled(found) for found in result.by_objective)
+        return (result.unrolled(number) for number in result.by_objective)
 
     def answer(self, result: FloodResult, decision: PathMap | None, value: float | None) -> Answer:
         """Add the proof where every message was sent and handled."""
@@ -159,4 +159,4 @@ class RandomNeighbor(MappingProtocol):
 
 
 METHODS = (ProcessMap(), LeastCostMap(), AnnealedLeastCostMap(), RandomNeighbor())
-"""For the registry."""
+"""Methods for problems of kind `mapping`."""

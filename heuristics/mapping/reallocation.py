@@ -11,11 +11,11 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.mapping.link_allocation import LinkAllocationProblem
 from edrp.mapping.mapping_arrays import FlowArrays, NetworkArrays, flow_arrays, network_arrays, route_limits, route_names
 
-FLOW, ARC = 4e-7, 1e-8
+FLOW_UNITS, SEARCHED_ARC_UNITS = 4e-7, 1e-8
 """Units of work per flow that may change its route, and per arc."""
 
 
@@ -29,7 +29,7 @@ class FreeArcs(NamedTuple):
 
 
 class RouteProbe(NamedTuple):
-    """Arrays for a search among n servers.
+    """Working arrays of a breadth-first search among n servers.
 
     `out` and `into` (n,) are at least the max_links that one arc out of or into each server has free. `seen` (n,) holds the
     number of the last search that came by, `depth` and `by` (n,) at which distance and over which arc it came first, and
@@ -142,7 +142,7 @@ def _take(
 
 @inlined
 def _note_free(arcs: FreeArcs, probe: RouteProbe, arc: int) -> None:
-    """Remember that so much is free on an arc."""
+    """Raise the bounds of an arc's servers by the bandwidth that is free on it."""
     probe.out[arcs.source[arc]] = max(probe.out[arcs.source[arc]], arcs.free[arc])
     probe.into[arcs.target[arc]] = max(probe.into[arcs.target[arc]], arcs.free[arc])
 
@@ -181,7 +181,7 @@ def reallocate(network: NetworkArrays, flows: FlowArrays, max_links: int, forwar
     if not movable.size or not network.bandwidth.size:
         return 0
     order = movable[np.lexsort((-(flows.price * flows.rate)[movable], flows.source[movable]))]
-    spend(FLOW * order.size + ARC * network.bandwidth.size)
+    spend(FLOW_UNITS * order.size + SEARCHED_ARC_UNITS * network.bandwidth.size)
     return int(
         improve_routes(
             FreeArcs(network.first, network.source, network.target, network.bandwidth),

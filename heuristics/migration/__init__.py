@@ -1,20 +1,26 @@
-"""Rules for changing the number of nodes that are in use today: what migrations of least state have to beat."""
+"""Rules for changing the number of nodes that systems use today, as baselines of migrations of least state."""
 
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ConsistentHashing, expected_hashing
-from edrp.heuristics.migration.rule import Change, Outcome, Reassignment, Rule, outcome
+from edrp.heuristics.migration.node_change import (
+    NodeCountChange,
+    Reassignment,
+    ReassignmentOutcome,
+    ReassignmentRule,
+    reassignment_outcome,
+)
 from edrp.heuristics.migration.sticky import Sticky, StickyByWork
 
 __all__ = [
     "BalancedPacking",
-    "Change",
     "ConsistentHashing",
     "EvenSplit",
-    "Outcome",
+    "NodeCountChange",
     "Reassignment",
-    "Rule",
+    "ReassignmentOutcome",
+    "ReassignmentRule",
     "Sticky",
     "StickyByWork",
     "expected_hashing",
-    "outcome",
+    "reassignment_outcome",
 ]

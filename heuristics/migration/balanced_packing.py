@@ -8,18 +8,18 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
-from edrp.heuristics.migration.rule import Change, Reassignment, matched, newest_leave
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, matched, newest_leave
 
-HALVINGS = 60
+LOAD_HALVINGS = 60
 """Halvings of the range of the least largest load: more than the precision of a float."""
 
-MAX_ROUNDS = 100
+MAX_BOUNDARY_ROUNDS = 100
 """Rounds in which every boundary is moved once."""
 
 
 @dataclass(frozen=True, slots=True)
 class BalancedPacking:
-    """Equal shares of the work first, then boundary after boundary goes to where most state stays.
+    """Splits the work into equal shares, then moves each boundary to where the most state stays.
 
     The start is the split of neighbouring tasks into equal shares of the work, boundaries moved as little as
     the load limit asks for; where no split keeps to the limit, the one with the least largest load is the
@@ -29,7 +29,7 @@ class BalancedPacking:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 0, 1, 1]), 2, 2, np.ones(6), np.ones(6), 0.4)
     >>> BalancedPacking()(change).node_of_task.tolist()
     [0, 0, 0, 0, 1, 1]
     """
@@ -43,22 +43,22 @@ class BalancedPacking:
         limit = least_largest_load(work, nodes) * (1 + EQUAL_LOADS)
         return _groups(_packed(work, nodes, limit, self._least(work, nodes)))
 
-    def __call__(self, change: Change) -> Reassignment:
+    def __call__(self, change: NodeCountChange) -> Reassignment:
         """Pack, match, move boundaries."""
-        least = self._least(change.work, change.nodes_after)
+        min_tasks = self._least(change.work, change.nodes_after)
         possible = least_largest_load(change.work, change.nodes_after) * (1 + EQUAL_LOADS)
-        boundaries = _packed(change.work, change.nodes_after, max(change.limit, possible), least)
+        boundaries = _packed(change.work, change.nodes_after, max(change.limit, possible), min_tasks)
         answer = matched(change, _groups(boundaries))
         if possible > change.limit:
             return answer
-        for _ in range(MAX_ROUNDS):
-            if not _improve(change, boundaries, answer.former, least):
+        for _ in range(MAX_BOUNDARY_ROUNDS):
+            if not _improve(change, boundaries, answer.former, min_tasks):
                 break
             answer = matched(change, _groups(boundaries))
         return answer
 
     def _least(self, work: Floats, nodes: int) -> int:
-        """Tasks that each node holds at least; more nodes than tasks leave some empty anyhow."""
+        """Minimum number of tasks of each node; 0 where there are more nodes than tasks."""
         return 0 if self.allow_empty or nodes > work.size else 1
 
 
@@ -66,15 +66,15 @@ def least_largest_load(work: Floats, nodes: int) -> float:
     """Work of the busiest node when neighbouring tasks are split among nodes as evenly as possible."""
     before = _before(work)
     low, high = max(float(work.max()), float(before[-1]) / nodes), float(before[-1])
-    for _ in range(HALVINGS):
+    for _ in range(LOAD_HALVINGS):
         middle = (low + high) / 2
         fits = _farthest(before, nodes, middle)[-1] == work.size
         low, high = (low, middle) if fits else (middle, high)
     return float(np.diff(before[_farthest(before, nodes, high)]).max())
 
 
-def _packed(work: Floats, nodes: int, limit: float, least: int) -> Ints:
-    """Boundaries as near to equal shares of the work as the limit allows, from left to right; `least` tasks each."""
+def _packed(work: Floats, nodes: int, limit: float, min_tasks: int) -> Ints:
+    """Boundaries as near to equal shares of the work as the limit allows, with at least `min_tasks` tasks each."""
     before = _before(work)
     tasks = work.size
     earliest = np.empty(nodes + 1, dtype=np.int64)
@@ -85,25 +85,25 @@ def _packed(work: Floats, nodes: int, limit: float, least: int) -> Ints:
     boundaries = np.full(nodes + 1, tasks, dtype=np.int64)
     boundaries[0] = 0
     for node in range(1, nodes):
-        first = max(earliest[node], boundaries[node - 1] + least)
-        last = min(_reach(before, boundaries[node - 1], limit), tasks - (nodes - node) * least)
+        first = max(earliest[node], boundaries[node - 1] + min_tasks)
+        last = min(_reach(before, boundaries[node - 1], limit), tasks - (nodes - node) * min_tasks)
         boundaries[node] = min(max(shares[node], first), last)
     return boundaries
 
 
-def _improve(change: Change, boundaries: Ints, former: Ints, least: int) -> bool:
-    """Put one boundary after the other where its two nodes keep the most state; False if none moved. Changes `boundaries`."""
+def _improve(change: NodeCountChange, boundaries: Ints, former: Ints, min_tasks: int) -> bool:
+    """Move each boundary in place to where its two nodes keep the most state; return whether any moved."""
     before = _before(change.work)
     moved = False
     for node in range(1, change.nodes_after):
-        left, here, right = boundaries[node - 1 : node + 2]
-        first = max(left + least, int(np.searchsorted(before, before[right] - change.limit, side="left")))
-        last = min(right - least, _reach(before, left, change.limit))
+        previous, boundary, following = boundaries[node - 1 : node + 2]
+        first = max(previous + min_tasks, int(np.searchsorted(before, before[following] - change.limit, side="left")))
+        last = min(following - min_tasks, _reach(before, previous, change.limit))
         owners = change.node_of_task[first:last]
         gain = change.state_size[first:last] * ((owners == former[node - 1]).astype(np.float64) - (owners == former[node]))
-        kept = _before(gain)
-        best = int(np.argmax(kept))
-        if kept[best] > kept[here - first] + EQUAL_GAINS * change.state_size.sum():
+        kept_before = _before(gain)
+        best = int(np.argmax(kept_before))
+        if kept_before[best] > kept_before[boundary - first] + EQUAL_GAINS * change.state_size.sum():
             boundaries[node] = first + best
             moved = True
     return moved
@@ -131,7 +131,7 @@ def _groups(boundaries: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class EvenSplit:
-    """Every node holds ⌊m/n′⌋ or ⌈m/n′⌉ neighbouring tasks, whatever their work and wherever they were.
+    """Gives each node ⌊m/n′⌋ or ⌈m/n′⌉ neighbouring tasks, whatever their work and old node.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class EvenSplit:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 1, 1, 1]), 2, 3, np.ones(6), np.ones(6), 0.2)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 1, 1, 1]), 2, 3, np.ones(6), np.ones(6), 0.2)
     >>> EvenSplit()(change).node_of_task.tolist()
     [0, 0, 1, 1, 2, 2]
     """
@@ -149,15 +149,15 @@ class EvenSplit:
 
     @property
     def name(self) -> str:
-        """For tables."""
+        """Name of the rule in tables."""
         return "even split, matched" if self.matching else "even split"
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
         return np.arange(work.size) * nodes // work.size
 
-    def __call__(self, change: Change) -> Reassignment:
-        """The same number of tasks to each."""
+    def __call__(self, change: NodeCountChange) -> Reassignment:
+        """Give the same number of tasks to each node."""
         groups = self.initial(change.work, change.nodes_after)
         if self.matching:
             return matched(change, groups)

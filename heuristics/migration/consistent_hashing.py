@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints, UInts
-from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave, outcome
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, newest_leave, reassignment_outcome
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 
@@ -52,7 +52,7 @@ def new_point(node: int, tasks: int, seed: int = 0) -> int:
 
 
 def _old_points(intervals: tuple[Interval, ...]) -> list[tuple[int, int]]:
-    """Point of each old node, with its number, along the ring; one that holds nothing stands with the node before it."""
+    """Points of the old nodes along the ring, with their numbers; an empty node shares the point of the one before it."""
     points = []
     reached = 0
     for (_, end), node in sorted((interval, node) for node, interval in enumerate(intervals)):
@@ -63,7 +63,7 @@ def _old_points(intervals: tuple[Interval, ...]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHashing:
-    """Every node stands at several places of a ring, every task goes to the node that follows it.
+    """Puts every node at several points of a ring; every task goes to the next node on it.
 
     Adding a node takes tasks from all others and moves nothing else; removing one (the newest) spreads its
     tasks among the others. Neither work nor state is looked at.
@@ -76,7 +76,7 @@ class ConsistentHashing:
     --------
     >>> rule = ConsistentHashing(seed=1)
     >>> before = rule.initial(np.ones(64), 8)
-    >>> answer = rule(Change(before, 8, 9, np.ones(64), np.ones(64), 0.2))
+    >>> answer = rule(NodeCountChange(before, 8, 9, np.ones(64), np.ones(64), 0.2))
     >>> set(answer.node_of_task[answer.node_of_task != before].tolist())
     {8}
     """
@@ -88,23 +88,23 @@ class ConsistentHashing:
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,)."""
-        places, owners = self._ring(nodes)
-        return owners[np.searchsorted(places, _hashes(np.arange(work.size), self.seed, 1)) % places.size]
+        points, owners = self._ring(nodes)
+        return owners[np.searchsorted(points, _hashes(np.arange(work.size), self.seed, 1)) % points.size]
 
-    def __call__(self, change: Change) -> Reassignment:
-        """The ring with another number of nodes; where the tasks were before plays no part."""
+    def __call__(self, change: NodeCountChange) -> Reassignment:
+        """Assign the tasks by the ring of the new number of nodes; their old nodes play no part."""
         return Reassignment(self.initial(change.work, change.nodes_after), newest_leave(change.nodes_before, change.nodes_after))
 
     def _ring(self, nodes: int) -> tuple[UInts, Ints]:
         owners = np.repeat(np.arange(nodes), self.virtual_nodes)
         copies = np.tile(np.arange(self.virtual_nodes), nodes)
-        places = _hashes((owners << 32) + copies, self.seed, 2)
-        order = np.argsort(places, kind="stable")
-        return places[order], owners[order]
+        points = _hashes((owners << 32) + copies, self.seed, 2)
+        order = np.argsort(points, kind="stable")
+        return points[order], owners[order]
 
 
 class Expectation(NamedTuple):
-    """Over the hash functions.
+    """Expected cost of consistent hashing over random hash functions.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Expectation(NamedTuple):
     broken_share: float
 
 
-def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, seed: int = 0) -> Expectation:
+def expected_hashing(change: NodeCountChange, runs: int = 100, virtual_nodes: int = 100, seed: int = 0) -> Expectation:
     """Mean cost of consistent hashing over `runs` hash functions, each of which begins with its own assignment.
 
     Parameters
@@ -129,7 +129,7 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
 
     Examples
     --------
-    >>> change = Change(np.zeros(64, np.int64), 8, 9, np.ones(64), np.ones(64), 0.2)
+    >>> change = NodeCountChange(np.zeros(64, np.int64), 8, 9, np.ones(64), np.ones(64), 0.2)
     >>> round(expected_hashing(change).moved_share, 2)
     0.11
     """
@@ -137,8 +137,10 @@ def expected_hashing(change: Change, runs: int = 100, virtual_nodes: int = 100, 
     for run in range(runs):
         rule = ConsistentHashing(virtual_nodes, seed + run)
         before = rule.initial(change.work, change.nodes_before)
-        started = Change(before, change.nodes_before, change.nodes_after, change.work, change.state_size, change.tolerance)
-        outcomes.append(outcome(started, rule(started)))
+        started = NodeCountChange(
+            before, change.nodes_before, change.nodes_after, change.work, change.state_size, change.tolerance
+        )
+        outcomes.append(reassignment_outcome(started, rule(started)))
     shares = np.array([outcome.moved_share for outcome in outcomes])
     broken = float(np.mean([outcome.breaks_limit for outcome in outcomes]))
     return Expectation(float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(runs)), broken)

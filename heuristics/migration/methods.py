@@ -1,4 +1,4 @@
-"""Today's rules as methods for problems of kind `migration`, where they give each node neighbouring tasks."""
+"""Rules that give each node neighbouring tasks, as methods for problems of kind `migration`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.balanced_packing import BalancedPacking, EvenSplit
 from edrp.heuristics.migration.consistent_hashing import ring_assignment
-from edrp.heuristics.migration.rule import NEW, Change, Reassignment, Rule
-from edrp.heuristics.notes import listed
+from edrp.heuristics.migration.node_change import NEW_NODE, NodeCountChange, Reassignment, ReassignmentRule
+from edrp.heuristics.note_wording import listed
 from edrp.migration.intervals import Assignment, Interval
 from edrp.migration.single_step import MigrationProblem
 
 
 class MigrationRule(Method):
-    """A method without parameters that follows a rule; it holds nothing where that breaks a limit, and says which."""
+    """Base of methods without parameters that follow a rule; no answer but a note where that breaks a limit."""
 
     kinds = ("migration",)
 
@@ -34,7 +34,7 @@ class MigrationRule(Method):
 
     @abstractmethod
     def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
-        """Interval that the rule gives to each node."""
+        """Return the interval that the rule gives to each node."""
 
 
 class ConsistentHashingMethod(MigrationRule):
@@ -44,7 +44,7 @@ class ConsistentHashingMethod(MigrationRule):
     summary = "a hash ring with one point per node: new nodes take from one neighbour each, load is not looked at"
 
     def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
-        """Hash the new nodes, let the newest leave."""
+        """Hash the new nodes to the ring, or remove the newest."""
         return ring_assignment(problem, seed)
 
 
@@ -55,7 +55,7 @@ class EvenSplitMethod(MigrationRule):
     summary = "the same number of neighbouring tasks to each node, as Storm does, matched with the old nodes"
 
     def decide(self, problem: MigrationProblem, seed: int) -> Assignment:
-        """Split."""
+        """Split the tasks evenly and match the shares with the old nodes."""
         return _followed(problem, EvenSplit(matching=True))
 
 
@@ -71,33 +71,33 @@ class BalancedMethod(MigrationRule):
 
 
 METHODS = (ConsistentHashingMethod(), EvenSplitMethod(), BalancedMethod())
-"""For the registry."""
+"""Methods for problems of kind `migration`."""
 
 
-def _followed(problem: MigrationProblem, rule: Rule) -> Assignment:
+def _followed(problem: MigrationProblem, rule: ReassignmentRule) -> Assignment:
     node_of_task = np.empty(len(problem.work), dtype=np.int64)
     for node, (first, end) in enumerate(problem.intervals):
         node_of_task[first:end] = node
     work, state_size = np.array(problem.work), np.array(problem.state_size)
     nodes_before = len(problem.intervals)
-    reassignment = rule(Change(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
+    reassignment = rule(NodeCountChange(node_of_task, nodes_before, problem.nodes, work, state_size, problem.tolerance))
     return _assignment(reassignment, nodes_before)
 
 
 def _assignment(reassignment: Reassignment, nodes_before: int) -> Assignment:
     """Interval of each old node, None where it is removed, then of the new ones."""
-    kept = np.sort(reassignment.former[reassignment.former != NEW])
+    kept_nodes = np.sort(reassignment.former[reassignment.former != NEW_NODE])
     assignment: list[Interval | None] = [None] * nodes_before
-    assignment += [(0, 0)] * (reassignment.former.size - kept.size)
+    assignment += [(0, 0)] * (reassignment.former.size - kept_nodes.size)
     new = nodes_before
     for node, former in enumerate(reassignment.former.tolist()):
-        place = former if former != NEW else new
-        new += former == NEW
-        assignment[place] = _interval(reassignment.node_of_task, node)
+        position = former if former != NEW_NODE else new
+        new += former == NEW_NODE
+        assignment[position] = _interval(reassignment.node_of_task, node)
     return tuple(assignment)
 
 
 def _interval(node_of_task: Ints, node: int) -> Interval:
-    """Tasks of a node that holds neighbours only."""
+    """Interval of a node, whose tasks are neighbours."""
     first, end = np.searchsorted(node_of_task, [node, node + 1])
     return int(first), int(end)

@@ -8,10 +8,10 @@ from heapq import heapify, heapreplace
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.migration.rule import Change, Reassignment, newest_leave
+from edrp.heuristics.migration.node_change import NodeCountChange, Reassignment, newest_leave
 
-FREE = -1
-"""In place of a node: its own node has given the task up."""
+UNASSIGNED = -1
+"""Value that stands for the node of a task that its old node has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Sticky:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 1, 1, 1, 1]), 2, 3, np.ones(7), np.ones(7), 0.2)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 1, 1, 1, 1]), 2, 3, np.ones(7), np.ones(7), 0.2)
     >>> Sticky()(change).node_of_task.tolist()
     [0, 0, 2, 1, 1, 1, 2]
     """
@@ -36,18 +36,18 @@ class Sticky:
         """Node of each task, shape (m,): as many neighbouring tasks for each."""
         return np.arange(work.size) * nodes // work.size
 
-    def __call__(self, change: Change) -> Reassignment:
-        """Keep, give up, fill."""
+    def __call__(self, change: NodeCountChange) -> Reassignment:
+        """Keep tasks up to the share of each node, and fill the nodes that have too few."""
         tasks, nodes = change.work.size, change.nodes_after
-        kept = np.where(change.node_of_task < nodes, change.node_of_task, FREE)
-        held = np.bincount(kept[kept != FREE], minlength=nodes)
+        assignment = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
+        counts = np.bincount(assignment[assignment != UNASSIGNED], minlength=nodes)
         share = np.full(nodes, tasks // nodes)
-        share[np.argsort(-held, kind="stable")[: tasks % nodes]] += 1
-        for node in np.flatnonzero(held > share):
-            kept[np.flatnonzero(kept == node)[share[node] :]] = FREE
-        missing = share - np.minimum(held, share)
-        kept[kept == FREE] = np.repeat(np.arange(nodes), missing)
-        return Reassignment(kept, newest_leave(change.nodes_before, nodes))
+        share[np.argsort(-counts, kind="stable")[: tasks % nodes]] += 1
+        for node in np.flatnonzero(counts > share):
+            assignment[np.flatnonzero(assignment == node)[share[node] :]] = UNASSIGNED
+        missing = share - np.minimum(counts, share)
+        assignment[assignment == UNASSIGNED] = np.repeat(np.arange(nodes), missing)
+        return Reassignment(assignment, newest_leave(change.nodes_before, nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StickyByWork:
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 0, 1]), 2, 2, np.ones(4), np.array([5.0, 1.0, 5.0, 1.0]), 0.2)
+    >>> change = NodeCountChange(np.array([0, 0, 0, 1]), 2, 2, np.ones(4), np.array([5.0, 1.0, 5.0, 1.0]), 0.2)
     >>> StickyByWork()(change).node_of_task.tolist()
     [0, 1, 0, 1]
     """
@@ -68,32 +68,32 @@ class StickyByWork:
 
     def initial(self, work: Floats, nodes: int) -> Ints:
         """Node of each task, shape (m,): heaviest first to the least loaded node."""
-        return _to_the_least_loaded(np.full(work.size, FREE), work, nodes)
+        return _to_the_least_loaded(np.full(work.size, UNASSIGNED), work, nodes)
 
-    def __call__(self, change: Change) -> Reassignment:
-        """Keep, give up, hand out."""
+    def __call__(self, change: NodeCountChange) -> Reassignment:
+        """Keep tasks up to the load limit, and give the rest to the least loaded nodes."""
         nodes, work = change.nodes_after, change.work
-        kept = np.where(change.node_of_task < nodes, change.node_of_task, FREE)
+        assignment = np.where(change.node_of_task < nodes, change.node_of_task, UNASSIGNED)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(work > 0, change.state_size / work, np.inf)
-        load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)
+        load = np.bincount(assignment[assignment != UNASSIGNED], work[assignment != UNASSIGNED], minlength=nodes)
         for node in np.flatnonzero(load > change.limit):
-            own = np.flatnonzero(kept == node)
-            own = own[np.argsort(worth[own], kind="stable")]
-            left = load[node] - np.cumsum(work[own])
-            kept[own[: int(np.argmax(left <= change.limit)) + 1]] = FREE
-        return Reassignment(_to_the_least_loaded(kept, work, nodes), newest_leave(change.nodes_before, nodes))
+            tasks = np.flatnonzero(assignment == node)
+            tasks = tasks[np.argsort(worth[tasks], kind="stable")]
+            remaining_work = load[node] - np.cumsum(work[tasks])
+            assignment[tasks[: int(np.argmax(remaining_work <= change.limit)) + 1]] = UNASSIGNED
+        return Reassignment(_to_the_least_loaded(assignment, work, nodes), newest_leave(change.nodes_before, nodes))
 
 
-def _to_the_least_loaded(kept: Ints, work: Floats, nodes: int) -> Ints:
-    """Free tasks, heaviest first, each to the node with the least work (the longest-processing-time rule)."""
-    owner = kept.copy()
-    load = np.bincount(kept[kept != FREE], work[kept != FREE], minlength=nodes)
+def _to_the_least_loaded(assignment: Ints, work: Floats, nodes: int) -> Ints:
+    """Assign free tasks, heaviest first, each to the least loaded node (longest-processing-time rule)."""
+    owner = assignment.copy()
+    load = np.bincount(assignment[assignment != UNASSIGNED], work[assignment != UNASSIGNED], minlength=nodes)
     queue = list(zip(load.tolist(), range(nodes), strict=True))
     heapify(queue)
-    free = np.flatnonzero(kept == FREE)
+    free = np.flatnonzero(assignment == UNASSIGNED)
     for task in free[np.argsort(-work[free], kind="stable")]:
-        least, node = queue[0]
+        smallest_load, node = queue[0]
         owner[task] = node
-        heapreplace(queue, (least + float(work[task]), node))
+        heapreplace(queue, (smallest_load + float(work[task]), node))
     return owner

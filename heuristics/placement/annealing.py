@@ -16,9 +16,10 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS, LIMIT_SLACK
 from edrp.heuristics.placement.annealing_moves import FEW_REPLICAS, MANY_REPLICAS, MoveMix, propose
-from edrp.heuristics.placement.deployment_metrics import BROKEN, energy
+from edrp.heuristics.placement.deployment_metrics import BROKEN_VALUE, energy
+from edrp.heuristics.placement.deployment_starts import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState, perform, refresh_all, settle, transfer
-from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.heuristics.placement.problem_arrays import (
     CHUNK_UNITS,
     PlacementArrays,
@@ -28,34 +29,33 @@ from edrp.heuristics.placement.problem_arrays import (
 )
 from edrp.heuristics.placement.quotient_annealing import cluster_start
 from edrp.heuristics.placement.replica_counts import random_stream, strain
-from edrp.heuristics.placement.start import best_start, first_fit, given_starts, random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
-EVALUATED = 0.5
+EVALUATED_SHARE = 0.5
 """Share of the steps that evaluate a change; the others draw none that fits. Measured on layered applications of 10 to 60
 operators, a cluster and a latency-aware topology: processor time over units 0.5 to 1.5."""
 
-INFEASIBLE = 1000.0
-"""Added to the energy of a deployment that breaks a limit, where the best one met is kept."""
+INFEASIBLE_ENERGY = 1000.0
+"""Energy added to a deployment that breaks a limit, in the comparison with the best one visited."""
 
 MANY_PAIRS = 1000
 """Pairs of replicas per operator, over its streams, from which batches of replicas are moved."""
 
-COOLER = 10.0
-"""By how much more than the replicas per operator temperatures are divided where there are many: one is a small share."""
+COOLING_DIVISOR = 10.0
+"""Factor by which temperatures fall, beyond the replicas per operator, where there are many: a single one is a small share."""
 
-ENOUGH = 1e-3
+MIN_RELATIVE_GAIN = 1e-3
 """Relative gain of a run below which there is no further one, where operators have many replicas."""
 
-SHORTER = 0.1
-"""The first run's share of the steps there; each further run is three times as long, so that an early end is cold, too."""
+FIRST_RUN_SHARE = 0.1
+"""Share of the steps of the first run; each further run is three times as long, so that an early end is cold, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnealingParameters:
-    """How long and how hot to anneal.
+    """Parameters of simulated annealing.
 
     Attributes
     ----------
@@ -77,34 +77,34 @@ class AnnealingParameters:
 
 
 class BestDeployment(NamedTuple):
-    """The best deployment met and its energy, with `INFEASIBLE` added where it breaks a limit.
+    """The best deployment visited and its energy, with `INFEASIBLE_ENERGY` added where it breaks a limit.
 
-    Operator i has `held[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
+    Operator i has `replicas[i, k]` replicas on node `hosts[i, k]`, for k below `number[i]`.
     """
 
     hosts: Ints
-    held: Ints
+    replicas: Ints
     number: Ints
     energy: Floats
 
     @classmethod
     def empty(cls, operators: int, nodes: int) -> BestDeployment:
-        """No deployment met yet."""
+        """Allocate the arrays before any deployment is visited."""
         shape = operators, nodes
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(operators, np.int64), np.full(1, np.inf))
 
     def counts(self) -> Ints:
-        """Replicas per operator and node."""
-        counts = np.zeros_like(self.held)
+        """Return the replicas per operator and node."""
+        counts = np.zeros_like(self.replicas)
         for i, number in enumerate(self.number):
-            counts[i, self.hosts[i, :number]] = self.held[i, :number]
+            counts[i, self.hosts[i, :number]] = self.replicas[i, :number]
         return counts
 
 
 @inlined
 def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: float) -> None:
-    """Remember a deployment of this energy if it is better than the best one met by more than a margin."""
-    c, rank = d.counts, value + INFEASIBLE * d.values[BROKEN]
+    """Copy a deployment of this energy to `best` if it is better by more than a margin."""
+    c, rank = d.counts, value + INFEASIBLE_ENERGY * d.values[BROKEN_VALUE]
     if rank >= best.energy[0] - margin:
         return
     best.energy[0] = rank
@@ -112,12 +112,12 @@ def _keep_best(d: DeploymentState, best: BestDeployment, value: float, margin: f
         best.number[i] = c.number[i]
         for k in range(c.number[i]):
             best.hosts[i, k] = c.hosts[i, k]
-            best.held[i, k] = c.held[i, c.hosts[i, k]]
+            best.replicas[i, k] = c.replicas[i, c.hosts[i, k]]
 
 
 @inlined
 def _planned_excess(t: PlacementArrays, d: DeploymentState, changes: int) -> float:
-    """The excess of the nodes of the planned change; its parts share one node at least."""
+    """Compute the excess over capacity on the nodes of the planned change, whose parts share at least one node."""
     total = 0.0
     for k in range(changes):
         for side in range(1, 3):
@@ -138,7 +138,7 @@ def anneal(
     temperature: float,
     cooling: float,
 ) -> None:
-    """Anneal for `steps` changes from `d`; the best deployment met goes to `best`."""
+    """Anneal for `steps` changes from `d`; the best deployment visited is copied to `best`."""
     refresh_all(t, d)
     overload, value, changes, more = 0.0, np.inf, 0, 0.0
     for u in range(d.counts.used.shape[0]):
@@ -152,11 +152,11 @@ def anneal(
             before = _planned_excess(t, d, changes)
             perform(t, d, changes)
             more = _planned_excess(t, d, changes) - before
-        left = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
-        new = energy(t, d, left) if more <= EQUAL_VIOLATIONS else np.inf
+        new_overload = max(0.0, overload + more) if overload > EQUAL_VIOLATIONS else 0.0
+        new = energy(t, d, new_overload) if more <= EQUAL_VIOLATIONS else np.inf
         stays = new <= value or uniform(random) < np.exp((value - new) / temperature)
         if stays:
-            value, overload = new, left
+            value, overload = new, new_overload
             _keep_best(d, best, value, 1e-12 if step > 0 else 0.0)
         else:
             transfer(t, d, changes, True)
@@ -164,8 +164,8 @@ def anneal(
             settle(t, d, d.plan[k, 0], stays)
 
 
-class Schedule(NamedTuple):
-    """How runs follow each other.
+class AnnealingSchedule(NamedTuple):
+    """Schedule of the runs of annealing.
 
     Attributes
     ----------
@@ -183,47 +183,49 @@ class Schedule(NamedTuple):
     enough: float | None = None
 
 
-def schedule(compiled: Compiled, parameters: AnnealingParameters) -> Schedule:
-    """The schedule for a problem: batches where there are many replicas, or a cluster, and nothing that runs yet or may fail.
+def annealing_schedule(compiled: Compiled, parameters: AnnealingParameters) -> AnnealingSchedule:
+    """Choose the schedule: batches of replicas where there are many, or a cluster without current deployment or failures.
 
     Examples
     --------
     >>> from edrp.datasets import layered
-    >>> schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
+    >>> annealing_schedule(compile_problem(layered(10, seed=0)), AnnealingParameters()).steps
     300000
     """
     first = compiled.current is None and not (compiled.contended or compiled.node_loss.any() or compiled.links.lossy)
     if first and (compiled.problem.network.classes or pairs_per_operator(compiled) > MANY_PAIRS):
-        return Schedule(MANY_REPLICAS, parameters.steps or 100_000, SHORTER, 1 / COOLER, ENOUGH)
-    return Schedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)))
+        return AnnealingSchedule(
+            MANY_REPLICAS, parameters.steps or 100_000, FIRST_RUN_SHARE, 1 / COOLING_DIVISOR, MIN_RELATIVE_GAIN
+        )
+    return AnnealingSchedule(FEW_REPLICAS, parameters.steps or max(300_000, 30_000 * len(compiled.operators)))
 
 
 class AnnealingRun:
-    """Runs of annealing on one problem, and the best deployment that they have met."""
+    """Runs of annealing on one problem, and the best deployment that they have visited."""
 
     def __init__(self, compiled: Compiled, arrays: PlacementArrays, options: Options) -> None:
         self.compiled = compiled
         self.arrays = arrays
         self.options = options
         self.best = BestDeployment.empty(*compiled.candidate.shape)
-        self.units = EVALUATED * evaluation_units(compiled)
+        self.units = EVALUATED_SHARE * evaluation_units(compiled)
 
     def consider(self, start: Ints) -> None:
-        """Evaluate a deployment to start from."""
+        """Evaluate a deployment as a start."""
         self._anneal(start, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
 
     def run(self, parameters: AnnealingParameters) -> StoppedBecause:
-        """Anneal from the best start, then from its own results, until done or out of time.
+        """Anneal from the best start, then from its own results, until all runs are done or the limit is reached.
 
         While nothing feasible is known, each run starts from another random placement, and there are up to three
         times as many.
         """
-        plan, best = schedule(self.compiled, parameters), self.best.energy
-        replicas = float(self.best.held.sum()) / len(self.compiled.operators)
+        plan, best = annealing_schedule(self.compiled, parameters), self.best.energy
+        replicas = float(self.best.replicas.sum()) / len(self.compiled.operators)
         hot = parameters.hot if plan.enough is None else plan.scale / replicas * parameters.hot
         for run in range(3 * parameters.anneals):
             before, seeds = float(best[0]), [self.options.seed, run]
-            feasible = before < INFEASIBLE
+            feasible = before < INFEASIBLE_ENERGY
             if feasible and run >= parameters.anneals:
                 break
             fresh = not feasible and run > 0
@@ -239,22 +241,22 @@ class AnnealingRun:
         return "finished"
 
     def _anneal(self, counts: Ints, mix: MoveMix, random: np.ndarray, steps: int, hot: float, cooling: float) -> bool:
-        """Anneal from a deployment; whether all steps were taken."""
+        """Anneal from a deployment; return whether all steps were taken."""
         state = DeploymentState.from_matrix(self.arrays, counts)
         chunk = max(1, int(CHUNK_UNITS / self.units))
-        for done in range(0, max(1, steps), chunk):
+        for steps_done in range(0, max(1, steps), chunk):
             if steps > 0 and self.options.remaining <= 0:
                 return False
-            number = min(chunk, steps - done)
-            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**done, cooling)
+            number = min(chunk, steps - steps_done)
+            anneal(self.arrays, state, self.best, mix, random, number, hot * cooling**steps_done, cooling)
             budget.spend((1 + number) * self.units)
-            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE:
+            if self.options.progress is not None and self.best.energy[0] < INFEASIBLE_ENERGY:
                 self.options.progress(self.options.seconds, float(self.best.energy[0]) * self.arrays.scale, None)
         return True
 
 
 class Annealing(Method):
-    """The scalable heuristic: answers in a fraction of a second, proves nothing."""
+    """Simulated annealing, the scalable heuristic: answers in a fraction of a second, proves nothing."""
 
     name = "annealing"
     kinds = ("edrp", "latency-aware")
@@ -265,7 +267,7 @@ class Annealing(Method):
         """Anneal from first fit and from the current deployment; where links are described by zones, also from each zone."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         starts = [first_fit(compiled), *given_starts(compiled, options)]
         try:
@@ -287,12 +289,12 @@ class Annealing(Method):
 
 
 def energies(compiled: Compiled, counts: Ints) -> Floats:
-    """The five metrics of a deployment as the kernels see them (availability as −ln); for tests and methods."""
+    """Compute the five metrics of a deployment by the kernels (availability as −ln), for tests and other methods."""
     arrays = placement_arrays(compiled)
     state, best = DeploymentState.from_matrix(arrays, counts), BestDeployment.empty(*counts.shape)
     anneal(arrays, state, best, FEW_REPLICAS, np.zeros(1, np.uint64), 0, 1.0, 1.0)
-    return state.values[:BROKEN]
+    return state.values[:BROKEN_VALUE]
 
 
 METHODS = (Annealing(),)
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

@@ -13,19 +13,19 @@ from edrp.heuristics.placement.deployment_state import DeploymentState, plan
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 
-TRIES = 4
-"""Operators that are drawn for one to trade places with, and nodes for a near one."""
+PARTNER_TRIES = 4
+"""Number of draws of a partner operator for a trade, and of a near node."""
 
 
 class MoveMix(NamedTuple):
-    """How likely changes and nodes are, as cumulated shares.
+    """Probabilities of changes and nodes, as cumulated shares.
 
     Attributes
     ----------
-    exchange, replicate, retire, move : kinds of changes; what is left are trades of two operators.
+    exchange, replicate, retire, move : kinds of changes; the rest are trades of two operators.
     gather : share of the moves that take all of an operator's replicas.
-    neighbour, own, near, nearer : nodes of a neighbour operator, of the operator itself, near the node left by the list
-        of near nodes, and the nearest of some; what is left are any nodes.
+    neighbour_nodes, own_nodes, near_nodes, nearest_nodes : nodes of a neighbour operator, of the operator itself, of the list
+        of near nodes, and the nearest of several draws; the rest are any nodes.
     """
 
     exchange: float
@@ -33,10 +33,10 @@ class MoveMix(NamedTuple):
     retire: float
     move: float
     gather: float
-    neighbour: float
-    own: float
-    near: float
-    nearer: float
+    neighbour_nodes: float
+    own_nodes: float
+    near_nodes: float
+    nearest_nodes: float
 
 
 FEW_REPLICAS = MoveMix(0.05, 0.15, 0.25, 0.75, 0.25, 0.3, 0.3, 0.55, 0.55)
@@ -48,23 +48,23 @@ MANY_REPLICAS = MoveMix(0.08, 0.13, 0.18, 0.7, 0.0, 0.35, 0.6, 0.6, 0.85)
 
 @inlined
 def pick_node(t: PlacementArrays, c: ReplicaCounts, mix: MoveMix, random: np.ndarray, i: int, u: int) -> int:
-    """A node for operator i, now on u, drawn by the shares of the mix; u itself where what is drawn is no candidate."""
+    """Draw a node for operator i, now on u, by the shares of the mix; u itself where the drawn node is no candidate."""
     start, end = t.candidate_start[i], t.candidate_start[i + 1]
     choice = uniform(random)
     v = t.candidate_list[start + below(random, end - start)]
-    if choice < mix.neighbour:
+    if choice < mix.neighbour_nodes:
         streams = t.adjacent_start[i + 1] - t.adjacent_start[i]
         if streams > 0:
             e = t.adjacent[t.adjacent_start[i] + below(random, streams)]
             j = t.source[e] + t.target[e] - i
             v = c.hosts[j, below(random, c.number[j])]
-    elif choice < mix.own:
+    elif choice < mix.own_nodes:
         v = c.hosts[i, below(random, c.number[i])]
-    elif choice < mix.near:
+    elif choice < mix.near_nodes:
         if t.near.shape[1] > 1:
             v = t.near[u, 1 + below(random, t.near.shape[1] - 1)]
-    elif choice < mix.nearer:
-        for _ in range(TRIES):
+    elif choice < mix.nearest_nodes:
+        for _ in range(PARTNER_TRIES):
             w = t.candidate_list[start + below(random, end - start)]
             if t.delay[u, w] < t.delay[u, v] or v == u:
                 v = w
@@ -73,7 +73,7 @@ def pick_node(t: PlacementArrays, c: ReplicaCounts, mix: MoveMix, random: np.nda
 
 @inlined
 def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.ndarray) -> int:
-    """Plan a change; the number of its parts, 0 where there is none."""
+    """Draw and plan a change; return the number of its parts, 0 where none fits."""
     c = d.counts
     i = below(random, c.degree.size)
     u = c.hosts[i, below(random, c.number[i])]
@@ -91,10 +91,10 @@ def propose(t: PlacementArrays, d: DeploymentState, mix: MoveMix, random: np.nda
     if v == u or not t.candidate[i, v]:
         return 0
     if kind < mix.move and c.degree[i] > 1 and uniform(random) < mix.gather:
-        others = c.degree[i] - c.held[i, v]
+        others = c.degree[i] - c.replicas[i, v]
         fit = others > 0 and room(t.demand, t.capacity, c.used, i, v, others, LIMIT_SLACK) == others
         return plan_gathering(d, i, v) if fit else 0
-    q = c.held[i, u]
+    q = c.replicas[i, u]
     if q > 1 and uniform(random) < 0.5:
         q = 1 + below(random, q)
     if kind < mix.move:
@@ -119,7 +119,7 @@ def may_retire(t: PlacementArrays, c: ReplicaCounts, i: int) -> bool:
 
 @inlined
 def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, more: bool) -> int:
-    """Operator i gets one replica more, on node v or u, or one less on node u."""
+    """Plan one more replica of operator i, on node v or u, or one less on node u."""
     c, first, none, one = d.counts, variable(0), variable(-1), variable(1)
     if more:
         w = u if uniform(random) < 0.5 else v
@@ -135,12 +135,12 @@ def _replicate_or_retire(t: PlacementArrays, d: DeploymentState, random: np.ndar
 
 @inlined
 def plan_gathering(d: DeploymentState, i: int, v: int) -> int:
-    """All replicas of operator i go to node v; the number of parts."""
+    """Plan to move all replicas of operator i to node v; return the number of parts."""
     parts = 0
     for k in range(d.counts.number[i]):
         u = d.counts.hosts[i, k]
         if u != v:
-            plan(d, parts, i, u, v, d.counts.held[i, u])
+            plan(d, parts, i, u, v, d.counts.replicas[i, u])
             parts += 1
     return parts
 
@@ -159,17 +159,17 @@ def trade_fits(t: PlacementArrays, c: ReplicaCounts, i: int, u: int, q: int, j: 
 
 @inlined
 def _plan_swap(t: PlacementArrays, d: DeploymentState, random: np.ndarray, i: int, u: int, v: int, q: int) -> int:
-    """q replicas of operator i go from u to v, and about as much of another operator comes back, if both fit."""
+    """Plan a trade: q replicas of operator i go from u to v, about as much of another comes back, if both fit."""
     c = d.counts
-    for _ in range(TRIES):
+    for _ in range(PARTNER_TRIES):
         j = below(random, c.degree.size)
-        if j == i or c.held[j, v] == 0 or not t.candidate[j, u]:
+        if j == i or c.replicas[j, v] == 0 or not t.candidate[j, u]:
             continue
         back = 1.0
         for m in range(t.demand.shape[1]):
             if t.demand[j, m] > 0:
                 back = max(back, np.ceil(q * t.demand[i, m] / t.demand[j, m] - WHOLE_NUMBER_SLACK))
-        returning = min(c.held[j, v], int(min(back, 1e9)))
+        returning = min(c.replicas[j, v], int(min(back, 1e9)))
         if not trade_fits(t, c, i, u, q, j, v, returning):
             return 0
         plan(d, variable(0), i, u, v, q)
@@ -185,21 +185,21 @@ def may_exchange(t: PlacementArrays, c: ReplicaCounts, u: int, v: int) -> bool:
         if c.used[u, m] > t.capacity[v, m] * (1 + LIMIT_SLACK) or c.used[v, m] > t.capacity[u, m] * (1 + LIMIT_SLACK):
             return False
     for i in range(c.degree.size):
-        if (c.held[i, u] > 0 and not t.candidate[i, v]) or (c.held[i, v] > 0 and not t.candidate[i, u]):
+        if (c.replicas[i, u] > 0 and not t.candidate[i, v]) or (c.replicas[i, v] > 0 and not t.candidate[i, u]):
             return False
     return True
 
 
 @inlined
 def plan_node(t: PlacementArrays, d: DeploymentState, u: int, v: int, back: bool) -> int:
-    """Everything that may goes from node u to node v, and with `back` from v to u; the number of parts."""
+    """Plan to move everything allowed from node u to node v, and with `back` from v to u; return the number of parts."""
     parts = 0
     for i in range(d.counts.degree.size):
-        there, here = d.counts.held[i, u], d.counts.held[i, v] if back else 0
-        if there > here and t.candidate[i, v]:
-            plan(d, parts, i, u, v, there - here)
+        replicas_on_u, replicas_on_v = d.counts.replicas[i, u], d.counts.replicas[i, v] if back else 0
+        if replicas_on_u > replicas_on_v and t.candidate[i, v]:
+            plan(d, parts, i, u, v, replicas_on_u - replicas_on_v)
             parts += 1
-        elif here > there and t.candidate[i, u]:
-            plan(d, parts, i, v, u, here - there)
+        elif replicas_on_v > replicas_on_u and t.candidate[i, u]:
+            plan(d, parts, i, v, u, replicas_on_v - replicas_on_u)
             parts += 1
     return parts

@@ -17,7 +17,7 @@ from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.core.wording import suggestion
 from edrp.heuristics.placement.caps_search import placements_within
-from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.placement.compilation import compile_problem
 from edrp.placement.edrp import EdrpProblem
 from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fixed_tasks
@@ -25,7 +25,7 @@ from edrp.placement.fixed_tasks import FixedTasks, fixed_tasks_refusal, read_fix
 
 @dataclass(frozen=True, slots=True)
 class CapsParameters:
-    """Settings of CAPS.
+    """Parameters of CAPS.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CapsParameters:
 
 
 class Caps(Method):
-    """The first placements below thresholds of contention, which are tuned.
+    """Finds the first placements below thresholds of contention, which are tuned.
 
     CAPS looks at the fullest node. Its load of a shared resource may be at most L_min + α (L_max - L_min): L_min is the mean
     load of a node as far as it is the same for every placement (0 for what streams send), L_max what a node would be asked for
@@ -90,19 +90,19 @@ class Caps(Method):
     parameters = CapsParameters
 
     def refusal(self, problem: EdrpProblem) -> str | None:
-        """Numbers of replicas that are open, nodes that differ, other metrics: what `fixed-tasks` refuses too."""
+        """Refuse open numbers of replicas, unequal nodes and other metrics, as `fixed-tasks` does."""
         return fixed_tasks_refusal(problem, self.name)
 
     def run(self, problem: EdrpProblem, options: Options) -> Answer:
         """Tune the thresholds, unless they are given, and take a placement below them."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         resources = compiled.contention.resources
-        first, given = _read_names(parameters, resources)
+        first, fixed_thresholds = _read_names(parameters, resources)
         search = CapsSearch(read_fixed_tasks(problem), parameters, first, options.seed)
-        stopped = search.run(given)
+        stopped = search.run(fixed_thresholds)
         if search.counts is None:
             return Answer("none", stopped, notes=(f"CAPS found no placement below {_named(resources, search.alpha)}",))
         notes = (f"CAPS took {_named(resources, search.alpha)}",)
@@ -110,7 +110,7 @@ class Caps(Method):
 
 
 class CapsSearch:
-    """Searches below rising thresholds.
+    """A series of searches below rising thresholds.
 
     Parameters
     ----------
@@ -135,10 +135,10 @@ class CapsSearch:
         self.counts: Ints | None = None
         self.alpha = np.ones(tasks.shared)
 
-    def run(self, given: Floats | None = None) -> StoppedBecause:
+    def run(self, fixed_thresholds: Floats | None = None) -> StoppedBecause:
         """Take a placement below given or tuned thresholds; returns why it ended."""
         try:
-            for alpha in [given] if given is not None else self._rising(self._least()):
+            for alpha in [fixed_thresholds] if fixed_thresholds is not None else self._rising(self._least()):
                 if self._take(alpha, self.parameters.plans):
                     break
         except OutOfTimeError:
@@ -152,18 +152,18 @@ class CapsSearch:
         return np.asarray(self.lowest + alpha * (self.highest - self.lowest))
 
     def _take(self, alpha: Floats, plans: int) -> bool:
-        """Search once, and keep a placement if there is one."""
+        """Search once, keep a placement if there is one, and return whether there is."""
         look("a placement by CAPS")
         self.alpha = alpha
-        found = placements_within(self.tasks, self.order, self.thresholds(alpha), plans, self.parameters.steps)
-        if len(found):
-            loads = np.array([self.tasks.loads(counts).max(axis=0) for counts in found])
+        placements = placements_within(self.tasks, self.order, self.thresholds(alpha), plans, self.parameters.steps)
+        if len(placements):
+            loads = np.array([self.tasks.loads(counts).max(axis=0) for counts in placements])
             best = undominated(loads)
-            self.counts = found[best[np.random.default_rng(self.seed).integers(best.size)]]
-        return len(found) > 0
+            self.counts = placements[best[np.random.default_rng(self.seed).integers(best.size)]]
+        return len(placements) > 0
 
     def _least(self) -> Floats:
-        """The least α of each resource with no other threshold, to the granularity."""
+        """Find the least α of each resource without other thresholds, to the granularity."""
         alpha = np.ones(self.tasks.shared)
         for k in range(alpha.size):
             low, high = 0.0, 1.0
@@ -175,7 +175,7 @@ class CapsSearch:
         return alpha
 
     def _rising(self, alpha: Floats) -> Iterator[Floats]:
-        """All α together, until none can be raised any more."""
+        """Yield all α raised together, until none can be raised any more."""
         yield alpha
         while (alpha < 1).any():
             alpha = np.minimum(1.0, alpha * (1 + self.parameters.relaxation))
@@ -183,7 +183,7 @@ class CapsSearch:
 
 
 def load_range(tasks: FixedTasks) -> tuple[Floats, Floats]:
-    """L_min and L_max of each shared resource, as shares of a node's capacity.
+    """Compute L_min and L_max of each shared resource, as shares of a node's capacity.
 
     L_max is that of a node which takes tasks by decreasing use as long as they fit, and sends all of their tuples away.
     """
@@ -192,13 +192,13 @@ def load_range(tasks: FixedTasks) -> tuple[Floats, Floats]:
     np.add.at(per_task, arrays.source, arrays.sent / arrays.totals[arrays.source][:, None])
     lowest, highest = tasks.totals / tasks.nodes, np.zeros(tasks.shared)
     for k in range(tasks.shared):
-        left = tasks.room * (1 + LIMIT_SLACK)
+        free = tasks.room * (1 + LIMIT_SLACK)
         for i in np.argsort(-per_task[:, k], kind="stable"):
             needed = arrays.demand[i] > 0
-            fits = (left[needed] / arrays.demand[i][needed]).min(initial=np.inf)
-            taken = min(int(arrays.totals[i]), int(min(fits, 1e9)))
-            highest[k] += taken * per_task[i, k]
-            left = left - taken * arrays.demand[i]
+            fits = (free[needed] / arrays.demand[i][needed]).min(initial=np.inf)
+            count = min(int(arrays.totals[i]), int(min(fits, 1e9)))
+            highest[k] += count * per_task[i, k]
+            free = free - count * arrays.demand[i]
     return lowest, np.maximum(lowest, highest)
 
 
@@ -210,21 +210,21 @@ def undominated(loads: Floats) -> Ints:
     >>> undominated(np.array([[1.0, 3.0], [2.0, 3.0], [3.0, 1.0]])).tolist()
     [0, 2]
     """
-    left = np.lexsort(loads.T[::-1])
-    kept = []
-    while left.size:
-        first = loads[left[0]]
-        same = (loads[left] == first).all(axis=1)
-        kept.extend(left[same].tolist())
-        left = left[~(loads[left] >= first).all(axis=1)]
-    return np.array(kept, np.int64)
+    candidates = np.lexsort(loads.T[::-1])
+    chosen = []
+    while candidates.size:
+        first = loads[candidates[0]]
+        same = (loads[candidates] == first).all(axis=1)
+        chosen.extend(candidates[same].tolist())
+        candidates = candidates[~(loads[candidates] >= first).all(axis=1)]
+    return np.array(chosen, np.int64)
 
 
 def _read_names(parameters: CapsParameters, resources: tuple[str, ...]) -> tuple[int, Floats | None]:
     """The resource that decides the order of operators, and α of each resource; None if they are to be tuned."""
     named = parameters.named_thresholds
-    wanted = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
-    unknown = [(field, name) for field, name in wanted if name not in resources]
+    mentioned = [*(("thresholds", name) for name in named), *(("by", name) for name in (parameters.by,) if name)]
+    unknown = [(field, name) for field, name in mentioned if name not in resources]
     faults = [Fault(*u, f"names no shared resource of this problem{suggestion(u[1], resources)}") for u in unknown]
     if faults:
         raise InvalidInstanceError(faults, "parameters of method caps")
@@ -237,4 +237,4 @@ def _named(resources: tuple[str, ...], alpha: Floats) -> str:
 
 
 METHODS = (Caps(),)
-"""For the registry."""
+"""Methods for problems of kind `edrp`."""

@@ -14,8 +14,8 @@ from edrp.core.kernels import inlined, kernel
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays, leaving
 
-STEP = 1e-7
-"""Units of work for a number of tasks that a node is given."""
+CAPS_STEP_UNITS = 1e-7
+"""Units of work per decision how many tasks a node gets."""
 
 
 def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans: int, steps: int) -> Ints:
@@ -39,26 +39,26 @@ def placements_within(tasks: FixedTasks, order: Ints, thresholds: Floats, plans:
     Ints
         Shape (placements, nodes, operators).
     """
-    found = np.zeros((plans, tasks.nodes, tasks.operators), np.int64)
+    placements = np.zeros((plans, tasks.nodes, tasks.operators), np.int64)
     upper = thresholds * (1 + LIMIT_SLACK) + 1e-15
-    number, left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, found)
-    spend(STEP * (steps - left))
-    return found[:number].copy()
+    number, steps_left = _search(tasks.arrays, order.astype(np.int64), tasks.room * (1 + LIMIT_SLACK), upper, steps, placements)
+    spend(CAPS_STEP_UNITS * (steps - steps_left))
+    return placements[:number].copy()
 
 
 @inlined
-def _fits(left: np.ndarray, demand: np.ndarray, most: int) -> int:
-    """How many tasks of an operator there is room for on a node, at most `most`."""
-    count = most
-    for m in range(left.size):
-        if demand[m] > 0 and left[m] < count * demand[m]:
-            count = max(0, int(left[m] / demand[m]))
+def _fits(free: np.ndarray, demand: np.ndarray, limit: int) -> int:
+    """Number of tasks of an operator that fit on a node, at most `limit`."""
+    count = limit
+    for m in range(free.size):
+        if demand[m] > 0 and free[m] < count * demand[m]:
+            count = max(0, int(free[m] / demand[m]))
     return count
 
 
 @inlined
 def _exceeds(pattern: np.ndarray, placed: np.ndarray, arrays: LoadArrays, upper: np.ndarray) -> bool:
-    """Whether what is placed on a node asks for more than a threshold; streams count once both of their ends are placed."""
+    """Whether the load of a node exceeds a threshold; streams count once both of their ends are placed."""
     for k in range(upper.size):
         load = 0.0
         for i in range(pattern.size):
@@ -75,7 +75,7 @@ def _exceeds(pattern: np.ndarray, placed: np.ndarray, arrays: LoadArrays, upper:
 
 @inlined
 def _alike(counts: np.ndarray, w: int, i: int, placed: np.ndarray) -> bool:
-    """Whether a node and the one before it hold the same, operator i aside."""
+    """Whether a node and the one before it hold the same tasks, except for operator i."""
     for j in range(placed.size):
         if placed[j] and j != i and counts[w, j] != counts[w - 1, j]:
             return False
@@ -84,21 +84,21 @@ def _alike(counts: np.ndarray, w: int, i: int, placed: np.ndarray) -> bool:
 
 @kernel
 def _search(
-    arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.ndarray, steps: int, found: np.ndarray
+    arrays: LoadArrays, order: np.ndarray, room: np.ndarray, upper: np.ndarray, steps: int, placements: np.ndarray
 ) -> tuple[int, int]:
     """Depth first over operators, and for each over nodes; returns the number of placements found, and of steps left."""
-    plans, nodes, operators = found.shape
+    plans, nodes, operators = placements.shape
     depth = nodes * operators
     counts = np.zeros((nodes, operators), np.int64)
-    left = np.empty((nodes, room.size))
+    free = np.empty((nodes, room.size))
     for w in range(nodes):
-        left[w] = room
+        free[w] = room
     placed = np.zeros(operators, np.bool_)
     number, level, entering = 0, 0, True
     highest = np.zeros(depth, np.int64)
     while level >= 0:
         if level == depth:
-            found[number] = counts
+            placements[number] = counts
             number += 1
             if number == plans:
                 return number, steps
@@ -113,20 +113,20 @@ def _search(
                 if v < w:
                     missing -= counts[v, i]
                 elif v > w:
-                    later += _fits(left[v], arrays.demand[i], arrays.totals[i])
-            least = max(0, missing - later)
+                    later += _fits(free[v], arrays.demand[i], arrays.totals[i])
+            fewest = max(0, missing - later)
             if w > 0 and _alike(counts, w, i, placed):
-                least = max(least, counts[w - 1, i])
-            highest[level] = min(missing, _fits(left[w], arrays.demand[i], missing))
-            change = least
+                fewest = max(fewest, counts[w - 1, i])
+            highest[level] = min(missing, _fits(free[w], arrays.demand[i], missing))
+            change = fewest
         else:
             change = 1
         counts[w, i] += change
         for m in range(room.size):
-            left[w, m] -= change * arrays.demand[i, m]
+            free[w, m] -= change * arrays.demand[i, m]
         if counts[w, i] > highest[level]:
             for m in range(room.size):
-                left[w, m] += counts[w, i] * arrays.demand[i, m]
+                free[w, m] += counts[w, i] * arrays.demand[i, m]
             counts[w, i] = 0
             if w == 0:
                 placed[i] = False

@@ -7,37 +7,37 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.kernels import inlined
 from edrp.core.tolerances import LIMIT_SLACK, TIE_MOVE
-from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState
+from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState
 from edrp.heuristics.placement.problem_arrays import PlacementArrays, SharedUse
 from edrp.heuristics.placement.replica_counts import ReplicaCounts
 
-PENALTY = 2.0
+EXCESS_PENALTY = 2.0
 """Objective per unit of relative excess over a limit or capacity: soft enough for the search to pass through."""
 
-BREACH = 0.01
-"""Objective of breaking a limit at all, so that the search does not settle just beyond one."""
+BREACH_PENALTY = 0.01
+"""Penalty for breaking any limit, in units of the objective, so that the search does not settle just beyond one."""
 
-BROKEN = 5
-"""Index in `DeploymentState.values` of what is 1 where a limit or capacity is broken."""
+BROKEN_VALUE = 5
+"""Index into `DeploymentState.values` of the flag that is 1 where a limit or capacity is broken."""
 
 
 @inlined
 def _response(t: PlacementArrays, d: DeploymentState) -> float:
-    """When the last tuples have passed, every stream taking as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
+    """Compute the response time: every stream takes as long as its slowest pair of replicas (EDRP, eqs. 5–7)."""
     response = 0.0
     for i in range(d.counts.degree.size):
         ready = 0.0
         for k in range(t.incoming_start[i], t.incoming_start[i + 1]):
             e = t.incoming[k]
-            ready = max(ready, d.finish[t.source[e], 0] + d.pairs[e, 0])
-        d.finish[i, 0] = ready + d.own[i, 0]
+            ready = max(ready, d.finish[t.source[e], 0] + d.per_stream[e, 0])
+        d.finish[i, 0] = ready + d.per_operator[i, 0]
         response = max(response, d.finish[i, 0])
     return response
 
 
 @inlined
 def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
-    """When the last tuples have passed on the slowest path through replicas."""
+    """Compute the response time of the slowest path through replicas."""
     c, response = d.counts, 0.0
     for i in range(c.degree.size):
         for b in range(c.number[i]):
@@ -46,14 +46,14 @@ def _instance_response(t: PlacementArrays, d: DeploymentState) -> float:
                 j = t.source[t.incoming[k]]
                 for a in range(c.number[j]):
                     ready = max(ready, d.finish[j, a] + t.delay[c.hosts[j, a], v])
-            d.finish[i, b] = ready + d.own[i, 0]
+            d.finish[i, b] = ready + d.per_operator[i, 0]
             response = max(response, d.finish[i, b])
     return response
 
 
 @inlined
 def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
-    """−ln of the availability of the nodes and links in use."""
+    """Compute −ln of the availability of the nodes and links in use."""
     c, total = d.counts, 0.0
     for clear in range(2):
         for i in range(c.degree.size):
@@ -70,10 +70,10 @@ def _unavailability(t: PlacementArrays, d: DeploymentState) -> float:
 
 
 @inlined
-def _count_once(seen: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
-    """The loss of (u, v) when it is met first; with `clear` only the mark is removed."""
-    first = not seen[u, v]
-    seen[u, v] = clear == 0
+def _count_once(counted: np.ndarray, u: int, v: int, loss: float, clear: int) -> float:
+    """Return the loss of (u, v) the first time it is counted, else 0; with `clear` only remove the mark."""
+    first = not counted[u, v]
+    counted[u, v] = clear == 0
     return loss if first and clear == 0 else 0.0
 
 
@@ -91,17 +91,17 @@ def _measure_peaks(t: PlacementArrays, d: DeploymentState) -> None:
         for a in range(c.number[i]):
             u = c.hosts[i, a]
             for k in range(demand.shape[1]):
-                demand[u, k] += c.held[i, u] * use.replica_use[i, c.degree[i], k]
+                demand[u, k] += c.replicas[i, u] * use.replica_use[i, c.degree[i], k]
     for e in range(t.source.size):
         if _is_charged(use, e):
             _add_stream(t, c, demand, e)
     for k in range(1 + demand.shape[1]):
-        d.values[PEAKS + k] = 0.0
+        d.values[FIRST_PEAK_VALUE + k] = 0.0
     for u in range(demand.shape[0]):
         for k in range(demand.shape[1]):
             share = demand[u, k] / use.capacity[u, k]
-            d.values[PEAKS + 1 + k] = max(d.values[PEAKS + 1 + k], share)
-            d.values[PEAKS] = max(d.values[PEAKS], share)
+            d.values[FIRST_PEAK_VALUE + 1 + k] = max(d.values[FIRST_PEAK_VALUE + 1 + k], share)
+            d.values[FIRST_PEAK_VALUE] = max(d.values[FIRST_PEAK_VALUE], share)
 
 
 @inlined
@@ -115,31 +115,31 @@ def _is_charged(use: SharedUse, e: int) -> bool:
 
 @inlined
 def _add_stream(t: PlacementArrays, c: ReplicaCounts, demand: Floats, e: int) -> None:
-    """Add what stream e sends away from the nodes of its senders."""
+    """Add to `demand` the traffic that stream e sends to other nodes."""
     use, i, j = t.shared, t.source[e], t.target[e]
     for a in range(c.number[i]):
         u = c.hosts[i, a]
-        here, near = c.held[i, u], c.held[j, u]
-        away = float(max(0, here - near)) if use.one_to_one[e] else here * (1.0 - near / c.degree[j])
+        senders, receivers = c.replicas[i, u], c.replicas[j, u]
+        away = float(max(0, senders - receivers)) if use.one_to_one[e] else senders * (1.0 - receivers / c.degree[j])
         for k in range(demand.shape[1]):
             demand[u, k] += use.stream_use[e, k] * away / c.degree[i]
 
 
 @inlined
 def measure(t: PlacementArrays, d: DeploymentState) -> float:
-    """Write the metrics to `d.values`; returns the terms that break ties."""
+    """Write the metrics to `d.values`; return the terms that break ties."""
     c = d.counts
     response = _instance_response(t, d) if t.instance_paths else _response(t, d)
     cost, usage, downtime, moved = 0.0, 0.0, 0.0, 0.0
     for i in range(c.degree.size):
         cost += t.replica_cost[i] * c.degree[i]
-        downtime = max(downtime, d.own[i, 1])
-        moved += d.own[i, 2]
+        downtime = max(downtime, d.per_operator[i, 1])
+        moved += d.per_operator[i, 2]
     for e in range(t.source.size):
-        cost += d.pairs[e, 3] * d.pairs[e, 1]
-        usage += d.pairs[e, 3] * d.pairs[e, 2]
+        cost += d.per_stream[e, 3] * d.per_stream[e, 1]
+        usage += d.per_stream[e, 3] * d.per_stream[e, 2]
     if moved > 0:
-        downtime = max(downtime, t.floor)
+        downtime = max(downtime, t.downtime_floor)
     d.values[0], d.values[1], d.values[2], d.values[3] = response, cost, downtime, usage
     d.values[4] = _unavailability(t, d) if t.has_loss else 0.0
     if t.shared.weights.size > 0:
@@ -149,14 +149,14 @@ def measure(t: PlacementArrays, d: DeploymentState) -> float:
 
 @inlined
 def energy(t: PlacementArrays, d: DeploymentState, overload: float) -> float:
-    """Objective plus penalties for broken limits; writes the metrics to `d.values`."""
-    total = measure(t, d) + PENALTY * overload
-    d.values[BROKEN] = 1.0 if overload > 0 else 0.0
+    """Compute the objective plus penalties for broken limits; write the metrics to `d.values`."""
+    total = measure(t, d) + EXCESS_PENALTY * overload
+    d.values[BROKEN_VALUE] = 1.0 if overload > 0 else 0.0
     for k in range(5 + t.shared.weights.size):
-        value = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
+        value = d.values[k] if k < 5 else d.values[FIRST_PEAK_VALUE + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
         total += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * value
         if value > limit * (1 + LIMIT_SLACK):
-            total += PENALTY * (value / limit - 1) + BREACH
-            d.values[BROKEN] = 1.0
+            total += EXCESS_PENALTY * (value / limit - 1) + BREACH_PENALTY
+            d.values[BROKEN_VALUE] = 1.0
     return total

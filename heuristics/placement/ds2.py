@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edrp.core.arrays import Ints
 from edrp.core.tolerances import REPLICAS_SLACK
-from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, stable_degrees
+from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, stable_degrees
 from edrp.placement.application import Operator
 from edrp.placement.compiled import Compiled
 from edrp.placement.latency import CapacityCurveLatency
@@ -45,21 +45,21 @@ class Ds2(PlacementRule):
     parameters = Ds2Parameters
 
     def fill(self, compiled: Compiled, parameters: Any) -> Filling:
-        """Keep what runs as far as it is wanted, then add what is missing."""
-        needed = [_needed(compiled, operator, parameters.utilisation) for operator in compiled.operators]
-        wanted = _possible(compiled, needed)
-        filling = Filling.of(compiled, _kept(compiled, wanted))
+        """Keep current replicas up to the targets, then add the missing ones."""
+        needed = [_needed_replicas(compiled, operator, parameters.utilisation) for operator in compiled.operators]
+        targets = _possible_replicas(compiled, needed)
+        filling = Filling.of(compiled, _current_kept(compiled, targets))
         for operator, name in enumerate(compiled.operators):
-            if needed[operator] > wanted[operator]:
+            if needed[operator] > targets[operator]:
                 more = f"{needed[operator]} replicas" if isfinite(needed[operator]) else "more than its curve ever reaches"
-                filling.notes.append(f"{name} would need {more}, may have {wanted[operator]}")
-        held = filling.counts.sum(axis=0)
-        for operator, missing in enumerate((wanted - filling.counts.sum(axis=1)).tolist()):
+                filling.notes.append(f"{name} would need {more}, may have {targets[operator]}")
+        per_node = filling.counts.sum(axis=0)
+        for operator, missing in enumerate((targets - filling.counts.sum(axis=1)).tolist()):
             if missing:
                 nodes = compiled.candidates(operator)
-                shares = dealt(held[nodes], filling.room(operator, nodes), missing)
-                filling.add(operator, nodes, shares, int(wanted[operator]))
-                held[nodes] += shares
+                shares = even_shares(per_node[nodes], filling.room(operator, nodes), missing)
+                filling.add(operator, nodes, shares, int(targets[operator]))
+                per_node[nodes] += shares
         return filling
 
 
@@ -78,8 +78,8 @@ def true_rate(operator: Operator, replicas: int = 1) -> float:
     return inf if operator.latency is None else operator.latency.true_rate(replicas)
 
 
-def _needed(compiled: Compiled, name: str, utilisation: float) -> float:
-    """Replicas that the rule asks for; infinite where no number of them is enough."""
+def _needed_replicas(compiled: Compiled, name: str, utilisation: float) -> float:
+    """Number of replicas that the rule asks for; infinite where no number is enough."""
     application = compiled.problem.application
     load, operator = application.load(name), application.by_name[name]
     if load == 0:
@@ -89,20 +89,22 @@ def _needed(compiled: Compiled, name: str, utilisation: float) -> float:
     return max(1, ceil(load / (true_rate(operator) * utilisation) * (1 - REPLICAS_SLACK)))
 
 
-def _possible(compiled: Compiled, needed: list[float]) -> Ints:
-    """The wanted numbers of replicas within those that each operator may have and that keep it stable."""
+def _possible_replicas(compiled: Compiled, needed: list[float]) -> Ints:
+    """Limit the numbers of replicas to those that each operator may have and that keep it stable."""
     stable = stable_degrees(compiled)
     max_stable = stable.shape[1] - 1 - stable[:, ::-1].argmax(axis=1)
     return np.clip(np.minimum(needed, stable.shape[1]).astype(np.int64), stable.argmax(axis=1), max_stable)
 
 
-def _kept(compiled: Compiled, wanted: Ints) -> Ints:
-    """Present replicas per operator and node that are still wanted, as evenly spread as the present ones allow."""
+def _current_kept(compiled: Compiled, targets: Ints) -> Ints:
+    """Current replicas per operator and node that stay, as evenly spread as the current ones allow."""
     if compiled.current is None:
         return np.zeros(compiled.candidate.shape, np.int64)
     none = np.zeros(len(compiled.nodes), np.int64)
-    return np.array([dealt(none, now, number) for now, number in zip(compiled.current, wanted.tolist(), strict=True)])
+    return np.array(
+        [even_shares(none, current, number) for current, number in zip(compiled.current, targets.tolist(), strict=True)]
+    )
 
 
 METHODS = (Ds2(),)
-"""For the registry."""
+"""Methods for problems of kind `edrp`."""

@@ -12,14 +12,14 @@ from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed, shortened
+from edrp.heuristics.note_wording import listed, shortened
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
 
 def stable_degrees(compiled: Compiled) -> Bools:
-    """Which numbers of replicas keep each operator stable, shape (operators, 1 + maximum replicas)."""
+    """Whether each number of replicas keeps each operator stable, shape (operators, 1 + maximum replicas)."""
     return np.isfinite(compiled.latency)
 
 
@@ -28,8 +28,8 @@ def least_stable(compiled: Compiled) -> Ints:
     return stable_degrees(compiled).argmax(axis=1)
 
 
-def overloaded(compiled: Compiled) -> Answer | None:
-    """A heuristic's answer when some operator is unstable with all its replicas; None when all can be stable."""
+def overload_answer(compiled: Compiled) -> Answer | None:
+    """Return the answer for a problem in which some operator cannot be stable; None if all can."""
     unstable = np.flatnonzero(~stable_degrees(compiled).any(axis=1))
     if not unstable.size:
         return None
@@ -44,7 +44,7 @@ def checked_answer(
     notes: tuple[str, ...] = (),
     name: str = "the best deployment met",
 ) -> Answer:
-    """A heuristic's answer with these replicas: feasible if the evaluator says so, else none, with what `name` breaks."""
+    """Build a heuristic's answer: feasible if the evaluator confirms it, else none, with the limits that `name` breaks."""
     deployment = compiled.deployment(counts)
     evaluation = compiled.problem.evaluate(deployment)
     if evaluation.feasible:
@@ -75,12 +75,12 @@ class Filling:
 
     @classmethod
     def of(cls, compiled: Compiled, counts: Ints | None = None) -> Self:
-        """A partial deployment of these replicas, or of none."""
+        """Create a partial deployment with these replicas, or without any."""
         counts = np.zeros(compiled.candidate.shape, np.int64) if counts is None else counts
         return cls(compiled, counts, compiled.capacity - counts.T @ compiled.demand)
 
     def room(self, operator: int, nodes: Ints) -> Ints:
-        """How many more replicas of an operator each of these nodes can take, at most all that it may have."""
+        """Number of further replicas of an operator that each of these nodes can take, at most its maximum."""
         demand = self.compiled.demand[operator]
         limit = int(self.compiled.max_replicas[operator])
         with np.errstate(over="ignore"):
@@ -88,28 +88,28 @@ class Filling:
         fewest = np.floor(fitting + LIMIT_SLACK).min(axis=1, initial=limit)
         return np.maximum(fewest, 0).astype(np.int64)
 
-    def add(self, operator: int, nodes: Ints, shares: Ints, wanted: int) -> None:
-        """Put `shares` more replicas of an operator on these nodes; note what is then missing to `wanted`."""
+    def add(self, operator: int, nodes: Ints, shares: Ints, replicas: int) -> None:
+        """Add `shares` replicas of an operator to these nodes; note how many of `replicas` find no node."""
         self.counts[operator, nodes] += shares
         self.free[nodes] -= shares[:, None] * self.compiled.demand[operator]
-        missing = wanted - int(self.counts[operator].sum())
+        missing = replicas - int(self.counts[operator].sum())
         if missing:
-            self.notes.append(f"{missing} of {wanted} replicas of {self.compiled.operators[operator]} find no node")
+            self.notes.append(f"{missing} of {replicas} replicas of {self.compiled.operators[operator]} find no node")
 
 
-def filled(room: Ints, replicas: int) -> Ints:
-    """How many replicas each node gets when each goes to the first node that has room.
+def first_fit_shares(room: Ints, replicas: int) -> Ints:
+    """Distribute replicas over nodes, each to the first node that has room.
 
     Examples
     --------
-    >>> filled(np.array([2, 0, 3, 4]), 4).tolist()
+    >>> first_fit_shares(np.array([2, 0, 3, 4]), 4).tolist()
     [2, 0, 2, 0]
     """
     return np.diff(np.minimum(np.cumsum(room), replicas), prepend=0)
 
 
-def dealt(held: Ints, room: Ints, replicas: int) -> Ints:
-    """How many replicas each node gets when each goes to the node that holds the fewest and has room, ties to the first.
+def even_shares(counts: Ints, room: Ints, replicas: int) -> Ints:
+    """Distribute replicas over nodes, each to the node with room that holds the fewest; ties go to the first.
 
     Parameters
     ----------
@@ -120,25 +120,25 @@ def dealt(held: Ints, room: Ints, replicas: int) -> Ints:
 
     Examples
     --------
-    >>> dealt(np.array([0, 2, 0]), np.array([9, 9, 9]), 5).tolist()
+    >>> even_shares(np.array([0, 2, 0]), np.array([9, 9, 9]), 5).tolist()
     [3, 0, 2]
-    >>> dealt(np.zeros(3, np.int64), np.array([1, 9, 0]), 3).tolist()
+    >>> even_shares(np.zeros(3, np.int64), np.array([1, 9, 0]), 3).tolist()
     [1, 2, 0]
     """
     if int(room.sum()) <= replicas:
         return room.copy()
-    low, high = int(held.min()), int(held.max()) + replicas + 1
+    low, high = int(counts.min()), int(counts.max()) + replicas + 1
     while high - low > 1:  # up to `low` all can be filled, up to `high` not
         middle = (low + high) // 2
-        low, high = (middle, high) if _raised(held, room, middle).sum() <= replicas else (low, middle)
-    shares = _raised(held, room, low)
-    next_in_line = np.flatnonzero((held <= low) & (shares < room))
+        low, high = (middle, high) if _shares_up_to(counts, room, middle).sum() <= replicas else (low, middle)
+    shares = _shares_up_to(counts, room, low)
+    next_in_line = np.flatnonzero((counts <= low) & (shares < room))
     shares[next_in_line[: replicas - int(shares.sum())]] += 1
     return shares
 
 
-def _raised(held: Ints, room: Ints, level: int) -> Ints:
-    return np.minimum(np.maximum(level - held, 0), room)
+def _shares_up_to(counts: Ints, room: Ints, level: int) -> Ints:
+    return np.minimum(np.maximum(level - counts, 0), room)
 
 
 class PlacementRule(Method):
@@ -156,7 +156,7 @@ class PlacementRule(Method):
         """Apply the rule once."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         filling = self.fill(compiled, parameters)
         notes = shortened(filling.notes)

@@ -13,9 +13,9 @@ from edrp.core.methods import Method, Options
 from edrp.core.problem import Evaluation
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.core.tolerances import LIMIT_SLACK
-from edrp.heuristics.notes import listed
-from edrp.heuristics.placement.filling import overloaded
-from edrp.heuristics.placement.start import first_fit, random_fit
+from edrp.heuristics.note_wording import listed
+from edrp.heuristics.placement.deployment_starts import first_fit, random_fit
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
@@ -33,7 +33,7 @@ class Greedy(Method):
         """Build one deployment; keep the current one where that is as good."""
         self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         best = _Best(problem, options)
         if problem.current is not None:
@@ -53,7 +53,7 @@ class Greedy(Method):
 
 
 def _replicate_bottleneck(compiled: Compiled, counts: np.ndarray) -> bool:
-    """One more replica for the operator with the largest latency that can take one, on the nearest node that fits."""
+    """Add a replica to the operator with the largest latency that can take one, on the nearest node that fits."""
     degree = counts.sum(axis=1)
     latency = compiled.latency[np.arange(degree.size), degree]
     more = compiled.latency[np.arange(degree.size), np.minimum(degree + 1, compiled.max_replicas)]
@@ -90,7 +90,7 @@ class Random(Method):
         """Draw placements, evaluate them, and keep the best."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
         generator = np.random.default_rng(options.seed)
         best = _Best(problem, options)
@@ -105,7 +105,7 @@ class Random(Method):
 
 
 class _Best:
-    """The best deployment met; improvements are reported."""
+    """The best deployment found so far; improvements are reported."""
 
     def __init__(self, problem: PlacementProblem, options: Options) -> None:
         self.problem = problem
@@ -115,7 +115,7 @@ class _Best:
         self.evaluation: Evaluation | None = None
 
     def offer(self, deployment: Deployment) -> tuple[int, float]:
-        """Evaluate a deployment, and keep it if it is better; its broken limits and objective."""
+        """Evaluate a deployment and keep it if it is better; return its broken limits and objective."""
         evaluation = self.problem.evaluate(deployment)
         rank = len(evaluation.broken), evaluation.objective
         if rank < self.rank:
@@ -125,7 +125,7 @@ class _Best:
         return rank
 
     def answer(self, stopped: StoppedBecause) -> Answer:
-        """The answer: feasible if the evaluator says so, else none."""
+        """Build the answer: feasible if the evaluator confirms it, else none."""
         assert self.evaluation is not None, "something is offered before the answer is asked for"
         if self.evaluation.feasible:
             return Answer("feasible", stopped, self.deployment, self.evaluation.objective)
@@ -133,4 +133,4 @@ class _Best:
 
 
 METHODS = (Greedy(), Random())
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

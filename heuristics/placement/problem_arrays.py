@@ -14,17 +14,17 @@ from edrp.placement.compiled import INSTEAD, Compiled, change_by_blocks
 from edrp.placement.reconfiguration import downtime_floor
 from edrp.placement.scales import cost_scale, max_objective
 
-NEAR = 6
+NEAR_NEIGHBOURS = 6
 """Number of neighbours of a node that count as near."""
 
-SQUARES = 5
-"""Tables over pairs of nodes that are held at once: three of the links, and two for the kernels."""
+PAIR_TABLES = 5
+"""Number of tables over pairs of nodes in memory at once: three of the links, and two for the kernels."""
 
 CHUNK_UNITS = 0.02
-"""Units of work between two looks at the clock."""
+"""Units of work between two checks of the clock."""
 
 STEP_UNITS, PART_UNITS, PAIR_UNITS = 1.5e-7, 3e-9, 1.5e-9
-"""Units of work for a change: in any case, per operator and stream, and per pair of nodes that is looked at.
+"""Units of work of a change: fixed, per operator and stream, and per pair of nodes examined.
 Fitted to iterated local search on layered applications of 10, 20 and 60 operators, processor time over units 0.8 to 1.0."""
 
 
@@ -43,7 +43,7 @@ class SharedUse(NamedTuple):
 
 
 def shared_use(compiled: Compiled, scale: float) -> SharedUse:
-    """The arrays for an objective that is divided by `scale`."""
+    """Arrays of shared resources, for an objective that is divided by `scale`."""
     contention, metrics = compiled.contention, compiled.contention.metrics
     if not compiled.contended:
         none = np.zeros((0, 0))
@@ -94,10 +94,10 @@ class PlacementArrays(NamedTuple):
     has_link_loss: bool
     has_current: bool
     current: Ints
-    synchronisation: float
-    floor: float
-    state: Floats
-    code: Floats
+    synchronisation_time: float
+    downtime_floor: float
+    state_size: Floats
+    code_size: Floats
     store: Floats
     storm: bool
     weights: Floats
@@ -109,16 +109,16 @@ class PlacementArrays(NamedTuple):
 
 
 def placement_arrays(compiled: Compiled) -> PlacementArrays:
-    """Arrays for the kernels."""
+    """Convert a compiled problem into the arrays of the kernels."""
     n, nodes = compiled.candidate.shape
     streams = len(compiled.stream_rate)
     forward = np.flatnonzero(compiled.forward)
     incoming, incoming_start = grouped(compiled.stream_target[forward], forward, n)
     both = np.concatenate([compiled.stream_source, compiled.stream_target])
     adjacent, adjacent_start = grouped(both, np.tile(np.arange(streams), 2), n)
-    allowed, places = np.nonzero(compiled.candidate)
-    candidate_list, candidate_start = grouped(allowed, places, n)
-    refuse_beyond_memory(SQUARES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
+    allowed, candidate_nodes = np.nonzero(compiled.candidate)
+    candidate_list, candidate_start = grouped(allowed, candidate_nodes, n)
+    refuse_beyond_memory(PAIR_TABLES * 8 * nodes**2, f"tables over the pairs of {nodes} nodes", INSTEAD)
     finite = change_by_blocks(compiled.delay, lambda delay: np.where(np.isfinite(delay), delay, 1e9))
     metrics = ("response_time", "cost", "downtime", "network_usage", "availability")
     scale = max(1.0, round(max_objective(compiled), 9))
@@ -149,10 +149,10 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
         has_link_loss=compiled.links.lossy,
         has_current=compiled.current is not None,
         current=current,
-        synchronisation=compiled.synchronisation_time,
-        floor=downtime_floor(compiled),
-        state=compiled.state_size,
-        code=compiled.code_size,
+        synchronisation_time=compiled.synchronisation_time,
+        downtime_floor=downtime_floor(compiled),
+        state_size=compiled.state_size,
+        code_size=compiled.code_size,
         store=np.array([2 * compiled.store_delay, compiled.store_bandwidth, compiled.spawn_time]),
         storm=compiled.storm,
         weights=np.array([compiled.weight[name] for name in metrics]) / scale,
@@ -166,11 +166,11 @@ def placement_arrays(compiled: Compiled) -> PlacementArrays:
 
 def _nearest(delay: Floats) -> Ints:
     """The nearest nodes of each node, the first of equally near ones, shape (nodes, at most 1 + NEAR)."""
-    left, rows = delay.copy(), np.arange(len(delay))
+    remaining, rows = delay.copy(), np.arange(len(delay))
     columns = []
-    for _ in range(min(1 + NEAR, delay.shape[1])):
-        columns.append(left.argmin(axis=1))
-        left[rows, columns[-1]] = np.inf
+    for _ in range(min(1 + NEAR_NEIGHBOURS, delay.shape[1])):
+        columns.append(remaining.argmin(axis=1))
+        remaining[rows, columns[-1]] = np.inf
     return np.column_stack(columns).astype(np.int64)
 
 

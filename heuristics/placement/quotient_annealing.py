@@ -1,4 +1,4 @@
-"""A start for searches on clusters: annealing over classes of equal nodes, where exchanging two nodes is no move.
+"""A start for searches on clusters: annealing over classes of equal nodes, so that exchanging equal nodes is no move.
 
 An operator has a number of replicas, a set of classes of nodes on which they run, and perhaps a *block*: operators that are
 wholly on one node together. That fixes latencies and delays, so that a step costs no more than a look at all streams. The best
@@ -22,26 +22,26 @@ from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
-MIN_NODES, MIN_REPLICAS, MAX_NODES = 4, 30, 512
-"""Clusters on which this pays: of so many nodes, for operators with that many replicas together; others are searched at once."""
+MIN_CLUSTER_NODES, MIN_CLUSTER_REPLICAS, MAX_CLUSTER_NODES = 4, 30, 512
+"""Sizes of clusters on which this start pays: at least and at most so many nodes, and at least so many replicas."""
 
-STEPS = 10_000
+STEPS_PER_OPERATOR = 10_000
 """Steps per operator."""
 
-STEP_UNITS = 2.5e-8
+CLASS_STEP_UNITS = 2.5e-8
 """Units of work of a step, per operator and stream. Measured on clusters of 8 operators."""
 
-HOT, COLD = 0.05, 1e-5
+HOT_TEMPERATURE, COLD_TEMPERATURE = 0.05, 1e-5
 """Temperatures at both ends, relative to the objective of the first placement."""
 
-PENALTY = 10.0
-"""Objective of exceeding a limit or a capacity by all of it."""
+CLASS_EXCESS_PENALTY = 10.0
+"""Penalty for exceeding a limit or a capacity by 100 %, in units of the objective."""
 
-SMALL, LARGE = 1e-200, 1e200
-"""Stand for no capacity and for one without end, where shares of capacities are computed."""
+NO_CAPACITY, ENDLESS_CAPACITY = 1e-200, 1e200
+"""Numbers that stand for no and for unlimited capacity, where shares of capacities are computed."""
 
 CAPACITY_SHARES = (1.0, 0.94, 0.85)
-"""Shares of all capacities that are used, one after the other until what is found can be put on nodes."""
+"""Shares of all capacities that are tried in turn, until the result can be placed on nodes."""
 
 
 class ClassArrays(NamedTuple):
@@ -74,7 +74,7 @@ class ClassArrays(NamedTuple):
 
 
 class ClassState(NamedTuple):
-    """A placement over classes, and scratch.
+    """A placement over classes, and working arrays.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def _class_number(mask: int) -> int:
 
 @inlined
 def _excess(t: ClassArrays, s: ClassState) -> float:
-    """How far capacities of classes and of the nodes of blocks are exceeded, relative to them."""
+    """Relative excess over the capacities of classes and of the nodes of blocks."""
     s.load[:] = 0.0
     s.used[:] = 0.0
     for i in range(s.replicas.size):
@@ -127,7 +127,7 @@ def _excess(t: ClassArrays, s: ClassState) -> float:
 
 @inlined
 def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
-    """The objective with penalties, and how far limits and capacities are exceeded."""
+    """Compute the objective with penalties, and the excess over limits and capacities."""
     excess = _excess(t, s)
     cost = 0.0
     for i in range(s.replicas.size):
@@ -144,7 +144,7 @@ def _energy(t: ClassArrays, s: ClassState) -> tuple[float, float]:
         s.finish[j] += t.latency[j, s.replicas[j]] * t.slowness[s.classes[j]]
         response = max(response, s.finish[j])
     excess += max(0.0, response / t.scalars[2] - 1.0 - LIMIT_SLACK) + max(0.0, cost / t.scalars[3] - 1.0 - LIMIT_SLACK)
-    return t.scalars[0] * response + t.scalars[1] * cost + PENALTY * excess, excess
+    return t.scalars[0] * response + t.scalars[1] * cost + CLASS_EXCESS_PENALTY * excess, excess
 
 
 @inlined
@@ -157,19 +157,19 @@ def _change_count(t: ClassArrays, s: ClassState, i: int, by: int) -> None:
 
 @inlined
 def _own_block(s: ClassState, i: int) -> int:
-    """A number that no other operator's block has."""
+    """Return a block number that no other operator uses."""
     for number in range(s.block.size):
-        taken = False
+        in_use = False
         for j in range(s.block.size):
-            taken = taken or (j != i and s.block[j] == number)
-        if not taken:
+            in_use = in_use or (j != i and s.block[j] == number)
+        if not in_use:
             return number
     return -1
 
 
 @inlined
 def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> None:
-    """Another set of classes, in no block."""
+    """Give operator i another set of classes, outside of blocks."""
     classes = 1 + below(random, t.room.shape[0] - 1)
     if t.allowed[i, classes] and s.replicas[i] >= _bits(classes):
         s.classes[i] = classes
@@ -178,7 +178,7 @@ def _change_place(t: ClassArrays, s: ClassState, random: np.ndarray, i: int) -> 
 
 @inlined
 def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
-    """Operator i joins the block of j, which is made where there is none."""
+    """Let operator i join the block of j, which is created if there is none."""
     if _bits(s.classes[j]) != 1 or not t.allowed[i, s.classes[j]]:
         return
     if s.block[j] < 0:
@@ -189,7 +189,7 @@ def _join(t: ClassArrays, s: ClassState, i: int, j: int) -> None:
 
 @inlined
 def _propose(t: ClassArrays, s: ClassState, random: np.ndarray) -> None:
-    """A random change in place."""
+    """Apply a random change in place."""
     i, kind = below(random, s.replicas.size), uniform(random)
     if kind < 0.4:
         _change_count(t, s, i, 1 - 2 * below(random, 2))
@@ -220,38 +220,38 @@ def _copy(source: ClassState, target: ClassState) -> None:
 
 @inner_loop
 def anneal_classes(
-    t: ClassArrays, now: ClassState, old: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
+    t: ClassArrays, state: ClassState, accepted: ClassState, best: ClassState, random: np.ndarray, values: Floats, steps: int
 ) -> None:
     """Anneal for some steps; `values` are the temperature, the cooling per step, and the objective of the best placement."""
     energy = np.inf
     for step in range(steps + 1):  # the first one only evaluates: one place in the code, because each takes seconds to compile
         if step > 0:
             values[0] *= values[1]
-            _propose(t, now, random)
-        new, excess = _energy(t, now)
+            _propose(t, state, random)
+        new, excess = _energy(t, state)
         if new <= energy or uniform(random) < np.exp((energy - new) / values[0]):
             energy = new
-            _copy(now, old)
+            _copy(state, accepted)
             if excess <= 0.0 and new < values[2]:
                 values[2] = new
-                _copy(now, best)
+                _copy(state, best)
         else:
-            _copy(old, now)
+            _copy(accepted, state)
 
 
 def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]) -> Ints | None:
-    """Replicas per operator and node that are good over classes of equal nodes; None where that is not worth while.
+    """Find a start by annealing over classes of equal nodes; None where that does not pay.
 
     The prices of downtime, traffic and availability play no part. `out_of_time` is asked between chunks of steps.
     """
-    if not MIN_NODES <= len(compiled.nodes) <= MAX_NODES or compiled.max_replicas.sum() < MIN_REPLICAS:
+    if not MIN_CLUSTER_NODES <= len(compiled.nodes) <= MAX_CLUSTER_NODES or compiled.max_replicas.sum() < MIN_CLUSTER_REPLICAS:
         return None
     number = few_classes(compiled, MAX_CLASSES)
     if number is None or compiled.problem.kind != "edrp":
         return None
     for room in CAPACITY_SHARES:
         arrays = _class_arrays(compiled, number, room)
-        best = _annealed(arrays, seed, out_of_time)
+        best = _annealed_placement(arrays, seed, out_of_time)
         counts = None if best is None else _on_nodes(compiled, number, best)
         if counts is not None:
             return counts
@@ -260,26 +260,26 @@ def cluster_start(compiled: Compiled, seed: int, out_of_time: Callable[[], bool]
     return None
 
 
-def _annealed(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
-    now, old, best = (_first(t) for _ in range(3))
-    if not t.allowed[np.arange(now.classes.size), now.classes].all():
+def _annealed_placement(t: ClassArrays, seed: int, out_of_time: Callable[[], bool]) -> ClassState | None:
+    state, accepted, best = (_first_placement(t) for _ in range(3))
+    if not t.allowed[np.arange(state.classes.size), state.classes].all():
         return None
     random = random_stream(seed)
-    steps = STEPS * now.replicas.size
+    steps = STEPS_PER_OPERATOR * state.replicas.size
     scale = t.scalars[0] * min(t.scalars[2], 1e9) + t.scalars[1] * min(t.scalars[3], 1e9) or 1.0
-    values = np.array([HOT * scale, (COLD / HOT) ** (1.0 / steps), np.inf])
-    units = STEP_UNITS * (now.replicas.size + t.source.size)
+    values = np.array([HOT_TEMPERATURE * scale, (COLD_TEMPERATURE / HOT_TEMPERATURE) ** (1.0 / steps), np.inf])
+    units = CLASS_STEP_UNITS * (state.replicas.size + t.source.size)
     chunk = max(1, int(CHUNK_UNITS / units))
-    for done in range(0, steps, chunk):
+    for steps_done in range(0, steps, chunk):
         if out_of_time():
             break
-        anneal_classes(t, now, old, best, random, values, min(chunk, steps - done))
-        budget.spend(units * min(chunk, steps - done))
+        anneal_classes(t, state, accepted, best, random, values, min(chunk, steps - steps_done))
+        budget.spend(units * min(chunk, steps - steps_done))
     return best if np.isfinite(values[2]) else None
 
 
-def _first(t: ClassArrays) -> ClassState:
-    """Fewest replicas of every operator, on any of the classes that it may use."""
+def _first_placement(t: ClassArrays) -> ClassState:
+    """Start with the fewest replicas of every operator, on all classes that it may use."""
     operators, resources = t.demand.shape
     sizes = np.array([int(mask).bit_count() for mask in range(t.room.shape[0])])
     classes = np.where(t.allowed, sizes, np.iinfo(np.int64).max).argmin(axis=1)
@@ -303,7 +303,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
     allowed = np.array([(fits | ~sets).all(axis=1) for sets in inside]).T
     allowed[:, 0] = False
     sizes = np.array([nodes.size for nodes in members])
-    total = np.minimum(capacity, LARGE) * sizes[:, None] * share
+    total = np.minimum(capacity, ENDLESS_CAPACITY) * sizes[:, None] * share
     streams = np.lexsort((compiled.stream_source, compiled.stream_target))
     streams = streams[compiled.forward[streams]]
     limits = [compiled.limit[name] for name in ("response_time", "cost")]
@@ -313,8 +313,8 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
         delay=delays_between_sets(np.where(np.isfinite(compiled.delay), compiled.delay, 0.0), members),
         allowed=allowed,
         demand=compiled.demand,
-        capacity=np.clip(capacity, SMALL, LARGE),
-        room=np.maximum([total[sets].sum(axis=0) for sets in inside], SMALL).reshape(len(inside), -1),
+        capacity=np.clip(capacity, NO_CAPACITY, ENDLESS_CAPACITY),
+        room=np.maximum([total[sets].sum(axis=0) for sets in inside], NO_CAPACITY).reshape(len(inside), -1),
         price=compiled.replica_cost,
         source=compiled.stream_source[streams],
         target=compiled.stream_target[streams],
@@ -323,7 +323,7 @@ def _class_arrays(compiled: Compiled, number: Ints, share: float) -> ClassArrays
 
 
 def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | None:
-    """Replicas per operator and node; None where something finds no room."""
+    """Place replicas of classes on nodes; None where some find no room."""
     blocks = [np.flatnonzero(state.block == block) for block in np.unique(state.block[state.block >= 0])]
     loads = [(state.replicas[block, None] * compiled.demand[block]).sum(axis=0) for block in blocks]
     items = [(load, int(state.classes[block[0]]), block, True) for load, block in zip(loads, blocks, strict=True)]
@@ -336,8 +336,8 @@ def _on_nodes(compiled: Compiled, number: Ints, state: ClassState) -> Ints | Non
         nodes = np.flatnonzero((load <= free * (1 + LIMIT_SLACK)).all(axis=1) & ((classes >> number & 1) == 1))
         if not nodes.size:
             return None
-        left = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)
-        node = nodes[np.argmin(left)]
+        free_after = np.where(np.isfinite(free[nodes]), free[nodes], 0.0).sum(axis=1)
+        node = nodes[np.argmin(free_after)]
         free[node] -= load
         counts[operators, node] += state.replicas[operators] if whole else 1
     return counts

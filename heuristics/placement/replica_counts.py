@@ -1,4 +1,4 @@
-"""Replicas counted per operator and node: what annealing over counts and the search over counts both work on.
+"""Replicas counted per operator and node, the representation that annealing and the searches share.
 
 A stream between 4,000 and 3,000 replicas has 12 million pairs. Kept as counts per node, moving any number of replicas
 from one node to another is one change.
@@ -18,12 +18,12 @@ from edrp.core.tolerances import EQUAL_VIOLATIONS
 
 @inlined
 def variable(value: int) -> int:
-    """A constant with the type of a variable; as a constant it has a type of its own, for which callees are compiled again."""
+    """Return a constant with the type of a variable; Numba compiles callees again for the type of a constant."""
     return int(np.int64(value))
 
 
 def random_stream(seed: int | Sequence[int]) -> UInts:
-    """State of a stream of random numbers inside kernels.
+    """Initial state of a stream of random numbers in kernels.
 
     Examples
     --------
@@ -34,14 +34,14 @@ def random_stream(seed: int | Sequence[int]) -> UInts:
 
 
 class ReplicaCounts(NamedTuple):
-    """How many replicas of each operator every node runs, and what follows from that for any objective.
+    """Number of replicas of each operator on every node, and sums that any objective needs.
 
-    `held` (operators, nodes) are the replicas, `degree` (operators,) those of each operator, `used` (nodes, resources) what
+    `replicas` (operators, nodes) are the replicas, `degree` (operators,) those of each operator, `used` (nodes, resources) what
     they take. `hosts[i, :number[i]]` are the nodes that operator i uses, and `slot` (operators, nodes) is where each node
     stands among them, -1 for one that is not.
     """
 
-    held: Ints
+    replicas: Ints
     degree: Ints
     used: Floats
     hosts: Ints
@@ -50,7 +50,7 @@ class ReplicaCounts(NamedTuple):
 
     @classmethod
     def from_matrix(cls, demand: Floats, counts: Ints) -> Self:
-        """Replicas per operator and node as a matrix has them."""
+        """Create counts from a matrix of replicas per operator and node."""
         hosts, slot = np.zeros(counts.shape, np.int64), np.full(counts.shape, -1)
         for i, row in enumerate(counts):
             used = np.flatnonzero(row)
@@ -63,16 +63,16 @@ class ReplicaCounts(NamedTuple):
 @inlined
 def add(c: ReplicaCounts, demand: np.ndarray, i: int, u: int, q: int) -> None:
     """Put q more replicas of operator i on node u; a negative q takes some away."""
-    held = c.held[i, u]
-    c.held[i, u] = held + q
+    before = c.replicas[i, u]
+    c.replicas[i, u] = before + q
     c.degree[i] += q
     for m in range(demand.shape[1]):
         c.used[u, m] += q * demand[i, m]
-    if held == 0 and q > 0:
+    if before == 0 and q > 0:
         c.slot[i, u] = c.number[i]
         c.hosts[i, c.number[i]] = u
         c.number[i] += 1
-    elif held > 0 and held + q == 0:
+    elif before > 0 and before + q == 0:
         last = c.hosts[i, c.number[i] - 1]
         c.hosts[i, c.slot[i, u]] = last
         c.slot[i, last] = c.slot[i, u]
@@ -82,17 +82,17 @@ def add(c: ReplicaCounts, demand: np.ndarray, i: int, u: int, q: int) -> None:
 
 @inlined
 def recompute_used(c: ReplicaCounts, demand: np.ndarray, u: int) -> None:
-    """Recompute what node u's replicas take, which removes what rounding has added up."""
+    """Recompute the resources used on node u, which removes accumulated rounding."""
     for m in range(demand.shape[1]):
         total = 0.0
         for i in range(c.degree.size):
-            total += c.held[i, u] * demand[i, m]
+            total += c.replicas[i, u] * demand[i, m]
         c.used[u, m] = total
 
 
 @inlined
 def strain(capacity: np.ndarray, used: np.ndarray, u: int, slack: float) -> tuple[int, float]:
-    """How many resources node u has too little of, beyond a relative `slack`, and by how much in all, relative to capacity."""
+    """Number of overloaded resources of node u, beyond a relative `slack`, and their total relative excess."""
     violations, overload = 0, 0.0
     for m in range(used.shape[1]):
         over = used[u, m] - capacity[u, m]
@@ -104,7 +104,7 @@ def strain(capacity: np.ndarray, used: np.ndarray, u: int, slack: float) -> tupl
 
 @inlined
 def room(demand: np.ndarray, capacity: np.ndarray, used: np.ndarray, i: int, u: int, limit: int, slack: float) -> int:
-    """How many more replicas of operator i fit on node u, at most `limit`; `slack` is the relative overload allowed."""
+    """Number of further replicas of operator i that fit on node u, at most `limit`; `slack` is the allowed overload."""
     for m in range(demand.shape[1]):
         if demand[i, m] > 0:
             free = (capacity[u, m] * (1 + slack) - used[u, m]) / demand[i, m]

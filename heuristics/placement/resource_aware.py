@@ -1,4 +1,4 @@
-"""Storm's resource-aware scheduler."""
+"""Storm's resource-aware scheduler as a method."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from edrp.core.arrays import Ints
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
 from edrp.heuristics.placement.filling import Filling, PlacementRule, least_stable
-from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
+from edrp.heuristics.placement.resource_aware_order import TopologyComponents, by_connections, by_proximity
 from edrp.heuristics.placement.resource_aware_search import ExecutorQueue
 from edrp.placement.compiled import Compiled
 from edrp.placement.problem import PlacementProblem
 
-COMMON = ("cpu", "memory", "resources")
+COMMON_RESOURCES = ("cpu", "memory", "resources")
 """Resources that every node has; a node ranks lower for any other that an executor does not ask for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceAwareParameters:
-    """Settings of Storm, with its own defaults.
+    """Parameters of Storm's resource-aware scheduler, with its defaults.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ResourceAware(PlacementRule):
             capacity=compiled.capacity[nodes],
             candidate=np.ascontiguousarray(compiled.candidate[:, nodes]),
             rack=rack,
-            rare=np.array([name not in COMMON for name in compiled.resources], np.bool_),
+            rare=np.array([name not in COMMON_RESOURCES for name in compiled.resources], np.bool_),
         )
         ended = turns.place(parameters.max_states, budget.now() + parameters.max_seconds)
         if len(turns.nodes) == total:
@@ -102,14 +102,14 @@ class ResourceAware(PlacementRule):
 
 
 def _order(compiled: Compiled, executors: Ints, order: str) -> Ints:
-    """Operator of each executor in turn."""
+    """List the operator of each executor in the order of placement."""
     index = {name: i for i, name in enumerate(compiled.operators)}
     described = [index[operator.name] for operator in compiled.problem.application.operators]
-    place = np.argsort(described)
-    components = Components(
+    position = np.argsort(described)
+    components = TopologyComponents(
         [compiled.operators[i] for i in described],
         [int(executors[i]) for i in described],
-        [(int(place[i]), int(place[j])) for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)],
+        [(int(position[i]), int(position[j])) for i, j in zip(compiled.stream_source, compiled.stream_target, strict=True)],
     )
     turns = by_proximity(components) if order == "proximity" else by_connections(components)
     return np.array(described, np.int64)[turns]
@@ -124,4 +124,4 @@ def _ranked(compiled: Compiled) -> tuple[Ints, Ints]:
 
 
 METHODS = (ResourceAware(),)
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Components:
+class TopologyComponents:
     """The components of a topology, their executors and streams.
 
     Attributes
@@ -31,8 +31,8 @@ class Components:
         object.__setattr__(self, "neighbours", [below[i] | above[i] for i in everyone])
 
 
-def by_proximity(components: Components) -> list[int]:
-    """Component of each executor in turn, so that what exchanges tuples comes close together.
+def by_proximity(components: TopologyComponents) -> list[int]:
+    """Order executors by proximity: components that exchange tuples come close together.
 
     Components are taken in topological order, those on cycles last, in the order of the document. An executor is
     followed by its share of each child's executors (as many as the child has waiting per waiting executor of this
@@ -40,37 +40,37 @@ def by_proximity(components: Components) -> list[int]:
 
     Examples
     --------
-    >>> by_proximity(Components(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
+    >>> by_proximity(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [0, 1, 2, 2, 1, 2, 2]
     """
-    left, order = list(components.executors), []
+    waiting, order = list(components.executors), []
     for component in _topological(components):
-        for _ in range(left[component]):
-            order += _with_children(component, left, components.children)
+        for _ in range(waiting[component]):
+            order += _with_children(component, waiting, components.children)
     return order
 
 
-def _with_children(component: int, left: list[int], children: list[list[int]]) -> list[int]:
-    """One executor and what follows it; a stack instead of recursion, which on cycles is as deep as there are executors."""
+def _with_children(component: int, waiting: list[int], children: list[list[int]]) -> list[int]:
+    """List an executor and those that follow it, with a stack: recursion would be as deep as there are executors."""
     order: list[int] = []
-    stack: list[_Turn] = []
-    _enter(component, left, children, order, stack)
+    stack: list[_OpenExecutor] = []
+    _enter(component, waiting, children, order, stack)
     while stack:
         turn = stack[-1]
         if turn.repeats:
             turn.repeats -= 1
-            _enter(turn.children[turn.position], left, children, order, stack)
+            _enter(turn.children[turn.position], waiting, children, order, stack)
         elif turn.position + 1 < len(turn.children):
             turn.position += 1
-            waiting = left[turn.children[turn.position]]
-            turn.repeats = max(1, waiting // turn.waiting) if waiting else 0
+            child_waiting = waiting[turn.children[turn.position]]
+            turn.repeats = max(1, child_waiting // turn.waiting) if child_waiting else 0
         else:
             stack.pop()
     return order
 
 
 @dataclass(slots=True)
-class _Turn:
+class _OpenExecutor:
     """An executor whose children are being placed."""
 
     waiting: int
@@ -79,15 +79,15 @@ class _Turn:
     repeats: int = 0
 
 
-def _enter(component: int, left: list[int], children: list[list[int]], order: list[int], stack: list[_Turn]) -> None:
-    if left[component]:
-        stack.append(_Turn(left[component], children[component]))
+def _enter(component: int, waiting: list[int], children: list[list[int]], order: list[int], stack: list[_OpenExecutor]) -> None:
+    if waiting[component]:
+        stack.append(_OpenExecutor(waiting[component], children[component]))
         order.append(component)
-        left[component] -= 1
+        waiting[component] -= 1
 
 
-def _topological(components: Components) -> list[int]:
-    """Components such that children come later; those that have no such place come last."""
+def _topological(components: TopologyComponents) -> list[int]:
+    """Sort components topologically; those on cycles come last."""
     waiting = [0] * len(components.names)
     for children in components.children:
         for child in children:
@@ -100,8 +100,8 @@ def _topological(components: Components) -> list[int]:
     return order + [i for i in range(len(waiting)) if i not in order]
 
 
-def by_connections(components: Components) -> list[int]:
-    """Component of each executor in turn, the best connected component first.
+def by_connections(components: TopologyComponents) -> list[int]:
+    """Order executors by connections: the best connected component comes first.
 
     A component has as many connections as there are pairs of its executors and those of its neighbours. Each
     component in turn gives one executor, then one of each neighbour, those with the fewest connections to it first,
@@ -109,21 +109,21 @@ def by_connections(components: Components) -> list[int]:
 
     Examples
     --------
-    >>> by_connections(Components(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
+    >>> by_connections(TopologyComponents(["read", "split", "count"], [1, 2, 4], [(0, 1), (1, 2)]))
     [1, 0, 2, 1, 2, 2, 2]
     """
-    left, order = list(components.executors), []
+    waiting, order = list(components.executors), []
 
     def connections(component: int) -> int:
         return components.executors[component] * sum(components.executors[other] for other in components.neighbours[component])
 
-    for component in sorted(range(len(left)), key=lambda i: (-connections(i), components.names[i])):
+    for component in sorted(range(len(waiting)), key=lambda i: (-connections(i), components.names[i])):
         # The number of connections to this component differs by the neighbour's own executors only.
         around = sorted(components.neighbours[component], key=lambda i: (components.executors[i], components.names[i]))
         turns = [component, *around]
-        while any(left[i] for i in turns):
+        while any(waiting[i] for i in turns):
             for i in turns:
-                if left[i]:
+                if waiting[i]:
                     order.append(i)
-                    left[i] -= 1
+                    waiting[i] -= 1
     return order

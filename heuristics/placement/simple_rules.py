@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.placement.filling import Filling, PlacementRule, dealt, filled, least_stable
+from edrp.heuristics.placement.filling import Filling, PlacementRule, even_shares, first_fit_shares, least_stable
 from edrp.placement.compiled import Compiled
 
 
@@ -43,8 +43,8 @@ class FirstFit(PlacementRule):
         demand = (compiled.demand[:, total > 0] / total[total > 0]).max(axis=1, initial=0.0)
         keys = (-demand, -compiled.load) if parameters.by == "load" else (-compiled.load, -demand)
         for operator in np.lexsort(keys).tolist():
-            nodes, wanted = compiled.candidates(operator), int(replicas[operator])
-            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+            nodes, count = compiled.candidates(operator), int(replicas[operator])
+            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
         return filling
 
 
@@ -64,13 +64,13 @@ class LargestNode(PlacementRule):
         filling, replicas = Filling.of(compiled), least_stable(compiled)
         order = np.lexsort((-compiled.speedup, -sizes(compiled, replicas)))
         for operator in np.argsort(compiled.candidate.sum(axis=1), kind="stable").tolist():
-            nodes, wanted = order[compiled.candidate[operator, order]], int(replicas[operator])
-            filling.add(operator, nodes, filled(filling.room(operator, nodes), wanted), wanted)
+            nodes, count = order[compiled.candidate[operator, order]], int(replicas[operator])
+            filling.add(operator, nodes, first_fit_shares(filling.room(operator, nodes), count), count)
         return filling
 
 
 def sizes(compiled: Compiled, replicas: Ints) -> Floats:
-    """How often each node could hold the whole application, shape (nodes,); infinite for a node without limits.
+    """Size of each node, in copies of the whole application that it can hold, shape (nodes,); infinite without limits.
 
     The scarcest of several resources counts. Among nodes of equal size the fastest is taken, and of those the
     first in the document.
@@ -88,7 +88,7 @@ def sizes(compiled: Compiled, replicas: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class EvenParameters:
-    """Settings of Storm.
+    """Parameters of Storm's even scheduler.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class EvenParameters:
 
 
 class Even(PlacementRule):
-    """The scheduler that Storm uses unless told otherwise (`org.apache.storm.scheduler.EvenScheduler`).
+    """Storm's default scheduler (`org.apache.storm.scheduler.EvenScheduler`).
 
     Storm sorts free slots by port within each node, nodes by name and then by their number of free slots, and
     interleaves the nodes, so that the first slot of every node comes before the second of any. It uses as many slots
@@ -124,12 +124,12 @@ class Even(PlacementRule):
         slots = np.array(_by_name(compiled.nodes)[: parameters.workers])
         position = 0
         for operator in _by_name(compiled.operators):
-            wanted = int(replicas[operator])
+            count = int(replicas[operator])
             turn = np.roll(np.arange(slots.size), -position)
             turn = turn[compiled.candidate[operator, slots[turn]]]
-            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, wanted)
-            shares = dealt(np.zeros(turn.size, np.int64), room, wanted)
-            filling.add(operator, slots[turn], shares, wanted)
+            room = filling.room(operator, slots[turn]) if parameters.skip_full else np.full(turn.size, count)
+            shares = even_shares(np.zeros(turn.size, np.int64), room, count)
+            filling.add(operator, slots[turn], shares, count)
             if shares.any():
                 position = int(turn[np.flatnonzero(shares == shares.max())[-1]]) + 1
         return filling
@@ -140,4 +140,4 @@ def _by_name(names: tuple[str, ...]) -> list[int]:
 
 
 METHODS = (FirstFit(), LargestNode(), Even())
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

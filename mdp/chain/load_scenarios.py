@@ -46,15 +46,15 @@ def load_scenarios(
         raise InvalidInstanceError(faults)
     loads, level = load_levels(observed, load, levels)
     matrix = TransitionMatrix.estimate(level, migrations_only=False)
-    known = matrix.node_counts.tolist()
-    mean = np.array([loads[level == number].mean() for number in known])
-    here = known[int(np.argmin(np.abs(mean - load)))]
-    share = np.mean([matrix.after(here, step) for step in range(1, steps + 1)], axis=0)
-    kept = np.flatnonzero((share >= least) & (mean > 0))
-    if not kept.size:
+    numbers = matrix.node_counts.tolist()
+    mean = np.array([loads[level == number].mean() for number in numbers])
+    present = numbers[int(np.argmin(np.abs(mean - load)))]
+    share = np.mean([matrix.after(present, step) for step in range(1, steps + 1)], axis=0)
+    probable = np.flatnonzero((share >= least) & (mean > 0))
+    if not probable.size:
         raise InvalidInstanceError([Fault("least", f"{least:g}", "leaves no scenario; give a smaller probability")])
-    total = share[kept].sum()
-    return tuple(LoadScenario(factor=float(mean[k] / load), probability=float(share[k] / total)) for k in kept)
+    total = share[probable].sum()
+    return tuple(LoadScenario(factor=float(mean[k] / load), probability=float(share[k] / total)) for k in probable)
 
 
 def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, Ints]:

@@ -16,8 +16,8 @@ def recurrent_classes(probabilities: Floats) -> list[Ints]:
     linked = probabilities > 0
     classes, label = connected_components(linked, connection="strong")
     source, target = np.nonzero(linked)
-    left = set(label[source[label[source] != label[target]]].tolist())
-    members = [np.flatnonzero(label == component) for component in range(classes) if component not in left]
+    transient = set(label[source[label[source] != label[target]]].tolist())
+    members = [np.flatnonzero(label == component) for component in range(classes) if component not in transient]
     return sorted(members, key=lambda states: int(states[0]))
 
 

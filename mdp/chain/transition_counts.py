@@ -31,18 +31,18 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
         raise InvalidInstanceError(faults)
     integers = [array.astype(np.int64) for array in arrays]
     occurring = np.unique(np.concatenate([*integers, np.empty(0, dtype=np.int64)]))
-    known = occurring if node_counts is None else np.asarray(node_counts, dtype=np.int64)
-    if not known.size:
+    counts_known = occurring if node_counts is None else np.asarray(node_counts, dtype=np.int64)
+    if not counts_known.size:
         raise InvalidInstanceError([Fault("series", "", "is empty; give at least one number of nodes")])
-    if unknown := np.setdiff1d(occurring, known).tolist():
-        why = f"occurs in the series, but node_counts is {known.tolist()}; name it there"
+    if unknown := np.setdiff1d(occurring, counts_known).tolist():
+        why = f"occurs in the series, but node_counts is {counts_known.tolist()}; name it there"
         raise InvalidInstanceError([Fault("series", str(count), why) for count in unknown])
-    order = np.argsort(known)
-    transitions = np.zeros((known.size, known.size), dtype=np.int64)
+    order = np.argsort(counts_known)
+    transitions = np.zeros((counts_known.size, counts_known.size), dtype=np.int64)
     for counts in integers:
-        rows = order[np.searchsorted(known, counts, sorter=order)]
+        rows = order[np.searchsorted(counts_known, counts, sorter=order)]
         np.add.at(transitions, (rows[:-1], rows[1:]), 1)
-    return known, transitions
+    return counts_known, transitions
 
 
 def checked_transitions(transitions: ArrayLike, size: int) -> Ints:

@@ -94,8 +94,8 @@ class TransitionMatrix:
         >>> matrix.probabilities[0].round(3).tolist()
         [0.0, 0.667, 0.333]
         """
-        known, transitions = count_transitions(*series, node_counts=node_counts)
-        return cls.from_counts(known, transitions, smoothing=smoothing, migrations_only=migrations_only)
+        counts, transitions = count_transitions(*series, node_counts=node_counts)
+        return cls.from_counts(counts, transitions, smoothing=smoothing, migrations_only=migrations_only)
 
     @classmethod
     def from_counts(
@@ -249,10 +249,10 @@ class TransitionMatrix:
         _, transitions = count_transitions(*series, node_counts=self.node_counts)
         if migrations_only:
             np.fill_diagonal(transitions, 0)
-        seen = transitions > 0
-        if (self.probabilities[seen] == 0).any():
+        observed = transitions > 0
+        if (self.probabilities[observed] == 0).any():
             return -math.inf
-        return float((transitions[seen] * np.log(self.probabilities[seen])).sum())
+        return float((transitions[observed] * np.log(self.probabilities[observed])).sum())
 
     def standard_errors(self) -> Floats:
         """Standard error of each probability of an estimated matrix, shape (k, k): √(p(1 − p)/observations of the row).
@@ -269,10 +269,10 @@ class TransitionMatrix:
         return np.sqrt(np.where(observed > 0, variance / np.maximum(observed, 1), np.inf))
 
     def _rows(self, sequence: Sequence[int] | Ints, place: str) -> list[int]:
-        known = ", ".join(map(str, self._row_of))
+        counts = ", ".join(map(str, self._row_of))
         unknown = [(index, n) for index, n in enumerate(sequence) if n not in self._row_of]
         if unknown:
-            why = f"the matrix speaks of {known} nodes only"
+            why = f"the matrix speaks of {counts} nodes only"
             raise InvalidInstanceError([Fault(f"{place}[{index}]", str(n), why) for index, n in unknown])
         return [self._row_of[int(n)] for n in sequence]
 

@@ -9,19 +9,19 @@ from scipy.linalg import solve
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look, spend
-from edrp.mdp.fitted.priced import arc_intervals
+from edrp.mdp.fitted.priced_class import arc_intervals
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.trie import Trie
 
 LOAD_BINS = 12
 """Intervals are told apart by twelfths of the load limit."""
 
-SMOOTHING = (0.3, 3.0, 30.0, 300.0)
+SMOOTHING_STRENGTHS = (0.3, 3.0, 30.0, 300.0)
 """How strongly neighbouring boundaries are held to similar prices; chosen by cross-validation."""
 
-FOLDS = 4
+CROSS_VALIDATION_FOLDS = 4
 
-FIT = 1.4e-9
+REGRESSION_UNITS = 1.4e-9
 """Units of work per two columns, and row or column, of a regression with cross-validation."""
 
 
@@ -75,18 +75,18 @@ class Features:
             Shape (count,).
         """
         look("the fitted costs")
-        spend(FIT * self.count**2 * (len(targets) + self.count))
+        spend(REGRESSION_UNITS * self.count**2 * (len(targets) + self.count))
         design, centre = self.of(partitions), float(targets.mean())
-        fold = np.arange(len(targets)) % FOLDS
+        fold = np.arange(len(targets)) % CROSS_VALIDATION_FOLDS
         errors = []
-        for smoothing in SMOOTHING:
+        for smoothing in SMOOTHING_STRENGTHS:
             missed = 0.0
-            for held_out in range(FOLDS):
+            for held_out in range(CROSS_VALIDATION_FOLDS):
                 train = fold != held_out
                 weights = self._ridge(design[train], targets[train] - centre, smoothing)
                 missed += float(((design[~train] @ weights - targets[~train] + centre) ** 2).sum())
             errors.append(missed)
-        weights = self._ridge(design, targets - centre, SMOOTHING[int(np.argmin(errors))])
+        weights = self._ridge(design, targets - centre, SMOOTHING_STRENGTHS[int(np.argmin(errors))])
         weights[0] += centre
         return weights
 

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import stdtrit
 
 from edrp.core.arrays import Floats
-from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStepPolicy
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow, single_step_start
 from edrp.mdp.policy.process import PolicyModel
 
-RUNS = 12
-STEPS = 80
-WARM_UP = 10
-CONFIDENCE = 0.95
+GUARD_RUNS = 12
+GUARD_STEPS = 80
+GUARD_WARM_UP = 10
+GUARD_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardedPolicy:
     """The policy that simulation recommends.
 
     Attributes
@@ -54,9 +54,9 @@ class Guarded:
     savings: dict[str, Saving]
 
 
-def guard(
-    model: PolicyModel, candidates: Mapping[str, PartitionPolicy], seed: int, *, runs: int = RUNS, steps: int = STEPS
-) -> Guarded:
+def choose_policy(
+    model: PolicyModel, candidates: Mapping[str, PartitionPolicy], seed: int, *, runs: int = GUARD_RUNS, steps: int = GUARD_STEPS
+) -> GuardedPolicy:
     """Simulate candidates and SSM on the same random migrations; take the best if it is surely better than SSM.
 
     Parameters
@@ -66,20 +66,20 @@ def guard(
     runs, steps
         Independent runs, and migrations that count in each of them.
     """
-    ssm = SingleStep(model)
+    ssm = SingleStepPolicy(model)
     costs: dict[str, Floats] = {name: np.empty(runs) for name in ("ssm", *candidates)}
     for run, child in enumerate(np.random.SeedSequence(seed).spawn(runs)):
         generator = np.random.default_rng(child)
         source = int(generator.integers(len(model.counts)))
         start = single_step_start(model, source, generator)
-        classes = draw_node_counts(model, source, WARM_UP + steps, generator)
+        classes = draw_node_counts(model, source, GUARD_WARM_UP + steps, generator)
         for name, policy in {"ssm": ssm, **candidates}.items():
-            costs[name][run] = follow(policy, model, start, classes)[1][WARM_UP:].mean()
+            costs[name][run] = follow(policy, model, start, classes)[1][GUARD_WARM_UP:].mean()
     savings = {name: _saving(costs["ssm"], costs[name]) for name in candidates}
     best = min(savings, key=lambda name: savings[name].cost, default="ssm")
     if best == "ssm" or savings[best].low <= 0:
-        return Guarded("ssm", ssm, savings)
-    return Guarded(best, candidates[best], savings)
+        return GuardedPolicy("ssm", ssm, savings)
+    return GuardedPolicy(best, candidates[best], savings)
 
 
 def _saving(single_step: Floats, costs: Floats) -> Saving:
@@ -89,5 +89,5 @@ def _saving(single_step: Floats, costs: Floats) -> Saving:
     shares = (single_step - costs) / base
     mean, runs = float(shares.mean()), len(shares)
     error = float(shares.std(ddof=1)) / np.sqrt(runs) if runs > 1 else np.inf
-    width = error * float(stdtrit(runs - 1, (1 + CONFIDENCE) / 2)) if runs > 1 else np.inf
+    width = error * float(stdtrit(runs - 1, (1 + GUARD_CONFIDENCE) / 2)) if runs > 1 else np.inf
     return Saving(mean, mean - width, mean + width, float(costs.mean()), base)

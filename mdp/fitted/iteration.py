@@ -16,27 +16,29 @@ from edrp.core.budget import look, spend
 from edrp.core.kernels import kernel
 from edrp.core.tolerances import STATE_RESOLUTION
 from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.policies import GAIN, Fitted, Restricted, gains_to
+from edrp.mdp.fitted.policies import KEPT_STATE_UNITS, FittedPolicy, RestrictedPolicy, gains_to
 from edrp.mdp.fitted.trajectories import distinct, visit
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
 
-ROUNDS = 15
-SAMPLES = 200
+FITTING_ROUNDS = 15
+FITTING_SAMPLES = 200
 """Partitions of each node count at which a round computes backups."""
 
-NOISE = 0.3
+RANDOM_VISIT_SHARE = 0.3
 """Share of random partitions among those a round visits."""
 
-CHOICE = 1e-9
+BACKUP_PAIR_UNITS = 1e-9
 """Units of work per pair of partitions of a backup in the restricted process."""
 
-RESTRICTED_NOISE = 0.05
-KEPT = 1500
+RESTRICTED_VISIT_SHARE = 0.05
+RESTRICTED_PARTITIONS = 1500
 """Partitions of each node count in the restricted process."""
 
 
-def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROUNDS, samples: int = SAMPLES) -> Fitted:
+def fit(
+    model: PolicyModel, generator: np.random.Generator, *, rounds: int = FITTING_ROUNDS, samples: int = FITTING_SAMPLES
+) -> FittedPolicy:
     """Fit projected costs by value iteration on samples.
 
     Parameters
@@ -45,18 +47,18 @@ def fit(model: PolicyModel, generator: np.random.Generator, *, rounds: int = ROU
         The process; there must be a partition for each node count.
     """
     features = [Features(model.tasks.work_before, model.limit(nodes)) for nodes in model.counts]
-    policy = Fitted(model, tuple(np.zeros(feature.count) for feature in features))
+    policy = FittedPolicy(model, tuple(np.zeros(feature.count) for feature in features))
     # The systems are small: threads of BLAS that wait for each other would cost many times the work.
     with threadpool_limits(1, user_api="blas"):
         for _ in range(rounds):
-            visited = visit(policy, model, samples, NOISE, generator)
+            visited = visit(policy, model, samples, RANDOM_VISIT_SHARE, generator)
             targets = [policy.backups(source, rows) for source, rows in enumerate(visited)]
             weights = [feature.fit(rows, y) for feature, rows, y in zip(features, visited, targets, strict=True)]
-            policy = Fitted(model, tuple(weights))
+            policy = FittedPolicy(model, tuple(weights))
     return policy
 
 
-def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT) -> Restricted:
+def restrict(policy: FittedPolicy, generator: np.random.Generator, *, kept: int = RESTRICTED_PARTITIONS) -> RestrictedPolicy:
     """Solve the process restricted to partitions that a fitted policy visits.
 
     Parameters
@@ -68,24 +70,24 @@ def restrict(policy: Fitted, generator: np.random.Generator, *, kept: int = KEPT
     if max(model.size.states) <= kept:
         partitions = tuple(rows.astype(np.int64) for rows in model.partitions)
     else:
-        partitions = tuple(distinct(rows) for rows in visit(policy, model, kept, RESTRICTED_NOISE, generator))
+        partitions = tuple(distinct(rows) for rows in visit(policy, model, kept, RESTRICTED_VISIT_SHARE, generator))
     costs = [[_costs(model, a, b) for b in partitions] for a in partitions]
     values = [np.zeros(len(rows)) for rows in partitions]
     error = np.inf
     while error > STATE_RESOLUTION * model.total_state:
         look("the restricted process")
         new = [_backup(model, costs[source], values, source) for source in range(len(values))]
-        least = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
-        most = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
+        smallest_change = min(float((b - a).min()) for a, b in zip(values, new, strict=True))
+        largest_change = max(float((b - a).max()) for a, b in zip(values, new, strict=True))
         reach = model.discount / (1 - model.discount)
-        error = reach * (most - least) / 2
-        values = [value + reach * (least + most) / 2 for value in new]
-    return Restricted(model, partitions, tuple(values))
+        error = reach * (largest_change - smallest_change) / 2
+        values = [value + reach * (smallest_change + largest_change) / 2 for value in new]
+    return RestrictedPolicy(model, partitions, tuple(values))
 
 
 def _costs(model: PolicyModel, before: Boundaries, after: Boundaries) -> Floats:
     look("the restricted process")
-    spend(GAIN * (before.size * len(after) + len(before) * after.size))
+    spend(KEPT_STATE_UNITS * (before.size * len(after) + len(before) * after.size))
     gains = np.empty((len(before), len(after)))
     _all_gains(model.tasks.state_before, before, after, gains)
     return model.total_state - gains
@@ -100,6 +102,6 @@ def _all_gains(state_before: np.ndarray, before: np.ndarray, after: np.ndarray, 
 def _backup(model: PolicyModel, costs: list[Floats], values: list[Floats], source: int) -> Floats:
     new = np.zeros(len(values[source]))
     for target in model.successors(source):
-        spend(CHOICE * costs[target].size)
+        spend(BACKUP_PAIR_UNITS * costs[target].size)
         new += model.transitions[source, target] * (costs[target] + model.discount * values[target]).min(axis=1)
     return new

@@ -13,10 +13,10 @@ from edrp.core.budget import deadline, now
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mdp.fitted.estimates import ESTIMATED, PREPARATION, projected_cost, single_step_answer
-from edrp.mdp.fitted.guard import Guarded, guard
-from edrp.mdp.fitted.iteration import KEPT, ROUNDS, SAMPLES, fit, restrict
-from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE, POLICY_TIME_SHARE, projected_cost, single_step_answer
+from edrp.mdp.fitted.guard import GuardedPolicy, choose_policy
+from edrp.mdp.fitted.iteration import FITTING_ROUNDS, FITTING_SAMPLES, RESTRICTED_PARTITIONS, fit, restrict
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStepPolicy
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import OldNodes
 from edrp.mdp.policy.process import PolicyModel
@@ -27,9 +27,9 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 class FittedParameters:
     """`rounds` and `samples` of the fit, `kept` partitions per node count of the restricted process."""
 
-    rounds: Annotated[int, Field(ge=1)] = ROUNDS
-    samples: Annotated[int, Field(ge=1)] = SAMPLES
-    kept: Annotated[int, Field(ge=1)] = KEPT
+    rounds: Annotated[int, Field(ge=1)] = FITTING_ROUNDS
+    samples: Annotated[int, Field(ge=1)] = FITTING_SAMPLES
+    kept: Annotated[int, Field(ge=1)] = RESTRICTED_PARTITIONS
 
 
 class FittedMethod(Method):
@@ -44,7 +44,7 @@ class FittedMethod(Method):
         """Fit, restrict, simulate, decide, and estimate what that will cost; SSM decides where there is no time for it."""
         self.read_parameters(options)
         try:
-            with deadline(now() + PREPARATION * options.remaining):
+            with deadline(now() + POLICY_TIME_SHARE * options.remaining):
                 return self._run(problem, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
@@ -66,20 +66,20 @@ class FittedMethod(Method):
         decision = PolicyDecision(
             assign(old, len(problem.intervals), chosen, matched, problem.nodes), projected, moved + model.discount * projected
         )
-        least = SingleStep(model).action(old.boundaries, target)
+        single_step = SingleStepPolicy(model).action(old.boundaries, target)
         return Answer(
             "feasible",
             "finished",
             decision,
             decision.objective,
-            max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, least)),
+            max(0.0, model.total_state - gain_between(model.tasks.state_before, old.boundaries, single_step)),
             {"states": sum(model.size.states)},
             build,
-            notes=(*_notes(recommended), ESTIMATED),
+            notes=(*_notes(recommended), ESTIMATE_NOTE),
         )
 
 
-def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
+def recommend(model: PolicyModel, seed: int, **parameters: int) -> GuardedPolicy:
     """Fit, restrict, and let simulation decide between the two and SSM.
 
     Parameters
@@ -94,10 +94,10 @@ def recommend(model: PolicyModel, seed: int, **parameters: int) -> Guarded:
     fitted = fit(model, generator, **{name: parameters[name] for name in ("rounds", "samples") if name in parameters})
     restricted = restrict(fitted, generator, **{name: parameters[name] for name in ("kept",) if name in parameters})
     candidates: dict[str, PartitionPolicy] = {"fitted": fitted, "restricted": restricted}
-    return guard(model, candidates, int(simulation.generate_state(1)[0]))
+    return choose_policy(model, candidates, int(simulation.generate_state(1)[0]))
 
 
-def _notes(recommended: Guarded) -> tuple[str, ...]:
+def _notes(recommended: GuardedPolicy) -> tuple[str, ...]:
     notes = [f"saving of {name} against ssm per migration: {saving}" for name, saving in recommended.savings.items()]
     return (*notes, f"used: {recommended.name}")
 

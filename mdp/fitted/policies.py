@@ -11,15 +11,15 @@ import numpy as np
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
 from edrp.core.kernels import kernel
-from edrp.mdp.best_response import PRICED_ARC
+from edrp.mdp.best_response import PRICED_ARC_UNITS
 from edrp.mdp.fitted.features import Features
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import CELL, STEP, settle
+from edrp.mdp.single_step.tie_breaking import CELL_UNITS, SINGLE_STEP_UNITS, break_ties
 
-GAIN = 3e-9
+KEPT_STATE_UNITS = 3e-9
 """Units of work per interval of two partitions, for the state that stays between them."""
 
 
@@ -31,7 +31,7 @@ class PartitionPolicy(Protocol):
 
 
 @dataclass(frozen=True)
-class SingleStep:
+class SingleStepPolicy:
     """SSM: the least state now, whatever comes later."""
 
     model: PolicyModel
@@ -40,8 +40,8 @@ class SingleStep:
         """The optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
         chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-        spend(STEP + CELL * tasks.work.size * nodes)
-        settle(
+        spend(SINGLE_STEP_UNITS + CELL_UNITS * tasks.work.size * nodes)
+        break_ties(
             tasks.work_before,
             tasks.state_before,
             np.unique(before),
@@ -55,7 +55,7 @@ class SingleStep:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPolicy:
     """Least state now plus γ times a fitted, additive projected cost.
 
     Attributes
@@ -78,21 +78,21 @@ class Fitted:
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """Exact for the fitted cost."""
-        spend(PRICED_ARC * self.model.graphs[target].arc_target.size)
+        spend(PRICED_ARC_UNITS * self.model.graphs[target].arc_target.size)
         return np.asarray(self.classes[target].best_responses(self.model.tasks.state_before, before[np.newaxis])[1][0])
 
     def backups(self, source: int, partitions: Boundaries) -> Floats:
         """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
         values = np.zeros(len(partitions))
         for target in self.model.successors(source):
-            spend(PRICED_ARC * len(partitions) * self.model.graphs[target].arc_target.size)
+            spend(PRICED_ARC_UNITS * len(partitions) * self.model.graphs[target].arc_target.size)
             costs, _ = self.classes[target].best_responses(self.model.tasks.state_before, partitions)
             values += self.model.transitions[source, target] * costs
         return values
 
 
 @dataclass(frozen=True)
-class Restricted:
+class RestrictedPolicy:
     """The best of a few good partitions of each node count, with their projected costs among each other.
 
     Attributes
@@ -108,7 +108,7 @@ class Restricted:
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
         """The best of those kept."""
-        spend(GAIN * (before.size * len(self.partitions[target]) + self.partitions[target].size))
+        spend(KEPT_STATE_UNITS * (before.size * len(self.partitions[target]) + self.partitions[target].size))
         gains = np.empty(len(self.partitions[target]))
         gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)
         return self.partitions[target][int(np.argmin(self.model.discount * self.values[target] - gains))]

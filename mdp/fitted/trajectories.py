@@ -6,7 +6,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look
-from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStepPolicy
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, sample_partitions
 from edrp.mdp.policy.process import PolicyModel
@@ -15,11 +15,11 @@ from edrp.mdp.policy.process import PolicyModel
 def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:
     """A random sequence of classes after `start`, shape (steps,)."""
     cumulative = np.cumsum(model.transitions, axis=1)
-    drawn, now = np.empty(steps, np.int64), start
+    drawn, state = np.empty(steps, np.int64), start
     for step, chance in enumerate(generator.random(steps)):
         # Rounding may leave the last sum below 1: the last class that can follow takes what is left.
-        now = min(int(np.searchsorted(cumulative[now], chance, side="right")), int(model.successors(now)[-1]))
-        drawn[step] = now
+        state = min(int(np.searchsorted(cumulative[state], chance, side="right")), int(model.successors(state)[-1]))
+        drawn[step] = state
     return drawn
 
 
@@ -48,19 +48,19 @@ def visit(
     reserve = [iter(random_partitions(model, target, per_count, generator)) for target in range(len(model.counts))]
     before = next(reserve[0], None)
     assert before is not None, "a node count without partitions has no policy"
-    now = 0
+    current = 0
     while min(map(len, visited)) < per_count:
         look("the samples of partitions")
-        short = [target for target in model.successors(now) if len(visited[target]) < per_count]
-        weights = model.transitions[now, short] if short else np.zeros(0)
+        short = [target for target in model.successors(current) if len(visited[target]) < per_count]
+        weights = model.transitions[current, short] if short else np.zeros(0)
         if weights.sum() <= 0:  # all that may follow are full: go on from a node count that is not
-            now = int(np.argmin([len(rows) for rows in visited]))
-            before = random_partitions(model, now, 1, generator)[0]
+            current = int(np.argmin([len(rows) for rows in visited]))
+            before = random_partitions(model, current, 1, generator)[0]
         else:
-            now = int(generator.choice(short, p=weights / weights.sum()))
-            drawn = next(reserve[now], None) if generator.random() < noise else None
-            before = policy.action(before, now) if drawn is None else drawn
-        visited[now].append(before)
+            current = int(generator.choice(short, p=weights / weights.sum()))
+            drawn = next(reserve[current], None) if generator.random() < noise else None
+            before = policy.action(before, current) if drawn is None else drawn
+        visited[current].append(before)
     return tuple(np.array(rows[:per_count]) for rows in visited)
 
 
@@ -75,7 +75,7 @@ def single_step_start(model: PolicyModel, source: int, generator: np.random.Gene
     """A partition of class `source` that SSM reaches from a random one after a few migrations."""
     before = random_partitions(model, source, 1, generator)[0]
     classes = draw_node_counts(model, source, 5, generator)
-    return follow(SingleStep(model), model, before, np.append(classes, source))[0][-1]
+    return follow(SingleStepPolicy(model), model, before, np.append(classes, source))[0][-1]
 
 
 def distinct(partitions: Boundaries) -> Boundaries:

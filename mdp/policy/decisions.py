@@ -84,8 +84,8 @@ class MigrationPolicy:
 
     def _index(self, nodes: int) -> int:
         if nodes not in self.model.counts:
-            known = ", ".join(map(str, self.model.counts))
-            raise InvalidInstanceError([Fault("nodes", str(nodes), f"is not among the counts of the policy, {known}")])
+            counts = ", ".join(map(str, self.model.counts))
+            raise InvalidInstanceError([Fault("nodes", str(nodes), f"is not among the counts of the policy, {counts}")])
         return self.model.counts.index(nodes)
 
     def _discounted(self, target: int) -> PreparedValues:

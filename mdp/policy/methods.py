@@ -15,17 +15,17 @@ from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, within_gap
 from edrp.core.tolerances import CLOSED_GAP, PROJECTED_COST_ACCURACY
-from edrp.mdp.fitted.estimates import PREPARATION, single_step_answer
+from edrp.mdp.fitted.cost_estimates import POLICY_TIME_SHARE, single_step_answer
 from edrp.mdp.policy.decisions import MigrationPolicy
 from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Iteration, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel, model_parameters
 from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
-ENUMERATED = 2.5e-6
+ENUMERATED_STATE_UNITS = 2.5e-6
 """Units of work per state to enumerate and order them, generously; neither can be interrupted."""
 
-OPENED = 1e-6
+OPENED_STATE_UNITS = 1e-6
 """Units of work per state of a policy that is opened."""
 
 
@@ -57,13 +57,13 @@ class Pmc(Method):
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
             return Answer("infeasible", "finished", size=_size(model))
-        work = ENUMERATED * sum(model.size.states)
+        work = ENUMERATED_STATE_UNITS * sum(model.size.states)
         if work > options.remaining:
-            return single_step_answer(problem, options, _too_long(model, work))
+            return single_step_answer(problem, options, _work_refusal(model, work))
         began = perf_counter()
         try:
-            with deadline(now() + PREPARATION * options.remaining):
-                iteration = _iterated(problem, model, parameters.max_sweeps, options)
+            with deadline(now() + POLICY_TIME_SHARE * options.remaining):
+                iteration = _project_costs(problem, model, parameters.max_sweeps, options)
         except OutOfTimeError as error:
             return single_step_answer(problem, options, str(error))
         build = perf_counter() - began
@@ -74,7 +74,7 @@ class Pmc(Method):
         return replace(answer, build_seconds=build)
 
 
-def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, options: Options) -> Iteration:
+def _project_costs(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, options: Options) -> Iteration:
     """Projected costs, to `PROJECTED_COST_ACCURACY` or what the gap asks for, within so many sweeps and before the deadline."""
     engine = Threads(options.many_threads)
     iteration = iterate(model, engine, max_sweeps=max_sweeps)
@@ -87,8 +87,8 @@ def _iterated(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: i
         return iteration
     # What is at stake here is little relative to all state.
     accuracy = 0.25 * options.gap * objective / model.total_state
-    most = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
-    return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=most)
+    last_sweep = min(max_sweeps, iteration.sweeps + MAX_FURTHER_SWEEPS)
+    return iterate(model, engine, state=iteration, accuracy=accuracy, max_sweeps=last_sweep)
 
 
 def _size(model: PolicyModel) -> dict[str, int]:
@@ -130,7 +130,7 @@ def too_many_states(model: PolicyModel) -> str:
     )
 
 
-def _too_long(model: PolicyModel, work: float) -> str:
+def _work_refusal(model: PolicyModel, work: float) -> str:
     """Why nothing was begun that could not end within the limit."""
     states = sum(model.size.states)
     expected = f"to enumerate {states:,} partitions takes about {work:.2g} units of work"
@@ -171,13 +171,13 @@ class StoredPolicy(Method):
             When no folder is named, or it holds no policy, a damaged one, or one for other parameters.
         """
         folder = Path(self.read_parameters(options).policy)
-        wanted = PolicyModel.of(problem, problem.reachable_counts)
-        if 0 in wanted.size.states:
-            return Answer("infeasible", "finished", size={"states": sum(wanted.size.states)})
+        model = PolicyModel.of(problem, problem.reachable_counts)
+        if 0 in model.size.states:
+            return Answer("infeasible", "finished", size={"states": sum(model.size.states)})
         began = perf_counter()
-        with counted_as(OPENED * sum(wanted.size.states)):
-            policy = _opened(folder)
-            refuse_other_problem(folder, model_parameters(policy.model), wanted)
+        with counted_as(OPENED_STATE_UNITS * sum(model.size.states)):
+            policy = _open_policy(folder)
+            refuse_other_problem(folder, model_parameters(policy.model), model)
             policy.decide(problem.intervals, problem.nodes)  # prepares the search, once for each number of nodes
             opened = perf_counter()
             decision = policy.decide(problem.intervals, problem.nodes)
@@ -193,14 +193,14 @@ class StoredPolicy(Method):
         )
 
 
-def _opened(folder: Path) -> MigrationPolicy:
+def _open_policy(folder: Path) -> MigrationPolicy:
     """The policy in a folder, read again only where its manifest, which names the checksum of the costs, has changed."""
     manifest = folder / MANIFEST
-    return _kept(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
+    return _read_policy(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
 
 
 @lru_cache(maxsize=1)
-def _kept(folder: Path, manifest: bytes) -> MigrationPolicy:
+def _read_policy(folder: Path, manifest: bytes) -> MigrationPolicy:
     return load_policy(folder)
 
 

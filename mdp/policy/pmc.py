@@ -37,19 +37,19 @@ from edrp.migration.projected_costs import ProjectedCosts
 
 ByNodeCount = list[Floats]
 
-EVALUATIONS = 400
+MAX_EVALUATIONS = 400
 """Look-up passes between two sweeps, at most."""
 
 MAX_FURTHER_SWEEPS = 10
 """Sweeps after projected costs are known to `PROJECTED_COST_ACCURACY`, where little state moves and the gap asks for more."""
 
-CHUNK = 4096
+STATES_PER_CALL = 4096
 """States per call of the kernel, at most."""
 
-BATCH = 8
+CALLS_PER_CHECK = 8
 """Calls of the kernel between two looks at the clock."""
 
-LOOK_UP = 5e-9
+LOOK_UP_UNITS = 5e-9
 """Units of work per pair of a state and a node count that may follow, for one look-up."""
 
 log = logging.getLogger("edrp.pmc")
@@ -86,7 +86,7 @@ class Threads:
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
         work = [state_work(model, source) for source in range(len(model.counts))]
-        lengths = [chunk_length(units, CHUNK) for units in work]
+        lengths = [chunk_length(units, STATES_PER_CALL) for units in work]
         jobs = [
             (source, order[first : first + lengths[source]])
             for source, order in enumerate(model.orders)
@@ -99,8 +99,8 @@ class Threads:
             sweep_rows(model, discounted, source, rows, before, result.costs[source], result.actions[source])
 
         with ThreadPoolExecutor(self.count) as pool:
-            for first in range(0, len(jobs), BATCH):  # only this thread looks at the clock, however many there are
-                batch = jobs[first : first + BATCH]
+            for first in range(0, len(jobs), CALLS_PER_CHECK):  # only this thread looks at the clock, however many there are
+                batch = jobs[first : first + CALLS_PER_CHECK]
                 spend(sum(work[source] * rows.size for source, rows in batch))
                 for _ in pool.map(carried(run), batch):
                     pass
@@ -169,11 +169,11 @@ def sweep_rows(
 
 def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
     """Backed-up values: C of each state when it takes the action of the sweep and its successors are worth `values`."""
-    spend(LOOK_UP * model.size.pairs)
-    return [_one_step(model, sweep, values, source) for source in range(len(model.counts))]
+    spend(LOOK_UP_UNITS * model.size.pairs)
+    return [_backed_up_values(model, sweep, values, source) for source in range(len(model.counts))]
 
 
-def _one_step(model: PolicyModel, sweep: Sweep, values: ByNodeCount, source: int) -> Floats:
+def _backed_up_values(model: PolicyModel, sweep: Sweep, values: ByNodeCount, source: int) -> Floats:
     new = np.zeros(model.size.states[source])
     for column, target in enumerate(model.successors(source)):
         chance = model.transitions[source, target]
@@ -255,32 +255,32 @@ def iterate(
     VerificationError
         A projected cost is NaN or infinite: nothing of it is passed on or written.
     """
-    now = Iteration.start(model) if state is None else state
+    iteration = Iteration.start(model) if state is None else state
     target = accuracy * model.total_state
-    while now.error_bound > target and now.sweeps < max_sweeps:
+    while iteration.error_bound > target and iteration.sweeps < max_sweeps:
         began = perf_counter()
         try:
-            sweep = engine.sweep(model, now.values, now.actions)
+            sweep = engine.sweep(model, iteration.values, iteration.actions)
         except OutOfTimeError:
-            if now.sweeps == 0:
+            if iteration.sweeps == 0:
                 raise
             break
-        swept = apply_sweep(model, sweep, now.values)
-        values, error = _centred(model, now.values, swept)
+        swept = apply_sweep(model, sweep, iteration.values)
+        values, error = _middle_of_bounds(model, iteration.values, swept)
         if error > target:
-            values = _evaluated(model, sweep, values, error)
+            values = _evaluate_policy(model, sweep, values, error)
         if not math.isfinite(error) or not all(np.isfinite(costs).all() for costs in values):
-            raise VerificationError(f"projected costs are no finite numbers after sweep {now.sweeps + 1}")
-        now = Iteration(values, sweep.actions, now.sweeps + 1, error, [*now.seconds, perf_counter() - began])
-        log.info("sweep %d: C known to %.3g bytes, %.1f s", now.sweeps, error, now.seconds[-1])
+            raise VerificationError(f"projected costs are no finite numbers after sweep {iteration.sweeps + 1}")
+        iteration = Iteration(values, sweep.actions, iteration.sweeps + 1, error, [*iteration.seconds, perf_counter() - began])
+        log.info("sweep %d: C known to %.3g bytes, %.1f s", iteration.sweeps, error, iteration.seconds[-1])
         if after_sweep is not None:
-            after_sweep(now)
+            after_sweep(iteration)
         if units_left() <= 0:
             break
-    return now
+    return iteration
 
 
-def _centred(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tuple[ByNodeCount, float]:
+def _middle_of_bounds(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tuple[ByNodeCount, float]:
     """The middle of the proven bounds, and half their distance."""
     low = min(float((b - a).min()) for a, b in zip(before, after, strict=True))
     high = max(float((b - a).max()) for a, b in zip(before, after, strict=True))
@@ -289,11 +289,11 @@ def _centred(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tup
     return [costs + middle for costs in after], reach * (high - low) / 2
 
 
-def _evaluated(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
+def _evaluate_policy(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
     """C under the policy of a sweep, to a small share of the error before, or to rounding where that is less."""
     goal = max(error * 1e-4, 1e-13 * model.total_state)
-    for _ in range(EVALUATIONS):
-        values, left = _centred(model, values, apply_sweep(model, sweep, values))
-        if left <= goal or units_left() <= 0:
+    for _ in range(MAX_EVALUATIONS):
+        values, distance = _middle_of_bounds(model, values, apply_sweep(model, sweep, values))
+        if distance <= goal or units_left() <= 0:
             break
     return values

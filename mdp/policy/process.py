@@ -18,14 +18,14 @@ from edrp.mdp.partitions import Partitions, Tasks, count_partitions, enumerate_p
 from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 
-ORDERED = 5e-8
+ORDERED_PARTITION_UNITS = 5e-8
 """Units of work per partition that is put in order."""
 
 if TYPE_CHECKING:
     from edrp.migration.policy import MigrationPolicyProblem
 
 
-class Size(NamedTuple):
+class ModelSize(NamedTuple):
     """Numbers of states and memory, known before any state is enumerated.
 
     Attributes
@@ -74,11 +74,11 @@ class PolicyModel:
     @classmethod
     def of(cls, problem: MigrationPolicyProblem, counts: Sequence[int] | None = None) -> PolicyModel:
         """The model of a problem, over all of its node counts or over some that nothing leaves."""
-        kept = tuple(sorted(problem.node_counts if counts is None else counts))
-        index = [problem.node_counts.index(count) for count in kept]
+        chosen = tuple(sorted(problem.node_counts if counts is None else counts))
+        index = [problem.node_counts.index(count) for count in chosen]
         transitions = np.asarray(problem.transitions, dtype=np.float64)[np.ix_(index, index)]
         tasks = Tasks.of(problem.work, problem.state_size)
-        return cls(tasks, kept, problem.tolerance, problem.allow_empty, transitions, problem.discount)
+        return cls(tasks, chosen, problem.tolerance, problem.allow_empty, transitions, problem.discount)
 
     @property
     def total_state(self) -> float:
@@ -90,7 +90,7 @@ class PolicyModel:
         return load_limit(float(self.tasks.work_before[-1]), nodes, self.tolerance)
 
     @cached_property
-    def size(self) -> Size:
+    def size(self) -> ModelSize:
         """Numbers of states, by a dynamic program on boundaries, before anything is enumerated."""
         m = self.tasks.work.size
         states = tuple(count_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
@@ -98,7 +98,7 @@ class PolicyModel:
         pairs = sum(int(count) * int(follow) for count, follow in zip(states, successors, strict=True))
         # Partitions and their order; a value and two temporaries a state; cost and action a pair; a residue per prefix.
         memory = sum(partition_bytes(m, n, count) for n, count in zip(self.counts, states, strict=True))
-        return Size(states, pairs, memory + sum(states) * (8 + 3 * 8 + 2 * 8) + 2 * 8 * pairs)
+        return ModelSize(states, pairs, memory + sum(states) * (8 + 3 * 8 + 2 * 8) + 2 * 8 * pairs)
 
     @cached_property
     def partitions(self) -> tuple[Partitions, ...]:
@@ -114,7 +114,7 @@ class PolicyModel:
         orders = []
         for partitions in self.partitions:
             look("the order of the partitions")
-            spend(ORDERED * len(partitions))
+            spend(ORDERED_PARTITION_UNITS * len(partitions))
             orders.append(colexicographic(partitions))
         return tuple(orders)
 
@@ -179,6 +179,6 @@ def fingerprint(parameters: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
 
 
-def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+def differences(stored: dict[str, Any], required: dict[str, Any]) -> list[str]:
     """Names of the parameters that differ."""
-    return sorted(name for name in {*stored, *wanted} if stored.get(name) != wanted.get(name))
+    return sorted(name for name in {*stored, *required} if stored.get(name) != required.get(name))

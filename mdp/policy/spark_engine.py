@@ -22,24 +22,24 @@ from edrp.core.arrays import Ints, Ints32
 from edrp.core.budget import look, spend
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import cancelled_with_us
-from edrp.mdp.policy.pmc import CHUNK, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows, sweep_work
+from edrp.mdp.policy.pmc import STATES_PER_CALL, ByNodeCount, Sweep, allocate_sweep, discounted_values, sweep_rows, sweep_work
 from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 from edrp.mdp.trie import PreparedValues
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ACTION = np.int32
-ANSWERS = pyarrow.schema(
+ACTION_TYPE = np.int32
+ANSWER_SCHEMA = pyarrow.schema(
     [("source", pyarrow.int32()), ("first", pyarrow.int64()), ("costs", pyarrow.binary()), ("actions", pyarrow.binary())]
 )
 ANSWER_COLUMNS = "source int, first long, costs binary, actions binary"
 WorkerFunction = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
 
-COLLECTED_AT_ONCE = 2**28
+MAX_COLLECTED_BYTES = 2**28
 """Bytes of answers that one job brings to the driver; Spark refuses results above its limit, 1 GiB by default."""
 
-ANSWER_BYTES = 8 + np.dtype(ACTION).itemsize
+ANSWER_BYTES = 8 + np.dtype(ACTION_TYPE).itemsize
 """Bytes of the answer for one state and one node count that may follow: a cost and an action."""
 
 MIN_STATES_PER_TASK = 2048
@@ -106,7 +106,7 @@ class Spark:
         spend(sweep_work(model))
         look("the first sweep")
         result, name = allocate_sweep(model), uuid4().hex
-        rounds = -(-model.size.pairs * ANSWER_BYTES // COLLECTED_AT_ONCE)
+        rounds = -(-model.size.pairs * ANSWER_BYTES // MAX_COLLECTED_BYTES)
         tasks = self._tasks(sum(model.size.states) // rounds)
         # Node counts alternate: the searches of one take longer than those of another.
         ranges = sorted(_chunks(model), key=lambda chunk: (chunk[1], chunk[0]))
@@ -136,15 +136,15 @@ class Spark:
 def _chunks(model: PolicyModel) -> Iterator[tuple[int, int, int]]:
     """Index of the node count, first and end of chunks of states in the search order of their node count."""
     for source, count in enumerate(model.size.states):
-        for first in range(0, count, CHUNK):
-            yield source, first, min(first + CHUNK, count)
+        for first in range(0, count, STATES_PER_CALL):
+            yield source, first, min(first + STATES_PER_CALL, count)
 
 
 def _chunk(model: PolicyModel, source: int, first: int, end: int, actions: list[Ints] | None) -> StateChunk:
     rows = model.orders[source][first:end]
     if actions is None:
-        return StateChunk(source, first, np.full((rows.size, model.successors(source).size), -1, ACTION))
-    return StateChunk(source, first, actions[source][rows].astype(ACTION))
+        return StateChunk(source, first, np.full((rows.size, model.successors(source).size), -1, ACTION_TYPE))
+    return StateChunk(source, first, actions[source][rows].astype(ACTION_TYPE))
 
 
 def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
@@ -153,7 +153,7 @@ def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
     costs = np.frombuffer(answer["costs"]).reshape(-1, width)
     rows = model.orders[source][first : first + len(costs)]
     result.costs[source][rows] = costs
-    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION).reshape(-1, width)
+    result.actions[source][rows] = np.frombuffer(answer["actions"], ACTION_TYPE).reshape(-1, width)
 
 
 def _search(job: SweepJob, tasks: int) -> WorkerFunction:
@@ -176,7 +176,7 @@ def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
     Returns
     -------
     pyarrow.RecordBatch
-        One row of `ANSWERS`.
+        One row of `ANSWER_SCHEMA`.
     """
     model, discounted = _prepared(job)
     shape = (model.size.states[chunk.source], chunk.before.shape[1])
@@ -184,9 +184,9 @@ def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
     before, actions, costs = np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
     before[rows] = chunk.before
     sweep_rows(model, discounted, chunk.source, rows, before, costs, actions)
-    columns = [[chunk.source], [chunk.first], [costs[rows].tobytes()], [actions[rows].astype(ACTION).tobytes()]]
-    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, ANSWERS, strict=True)]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=ANSWERS)
+    columns = [[chunk.source], [chunk.first], [costs[rows].tobytes()], [actions[rows].astype(ACTION_TYPE).tobytes()]]
+    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, ANSWER_SCHEMA, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=ANSWER_SCHEMA)
 
 
 @dataclass

@@ -32,15 +32,15 @@ from edrp.core.files import (
 from edrp.core.folders import refuse_folder
 from edrp.core.tolerances import PROJECTED_COST_ACCURACY
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.pmc import Iteration, SweepEngine, iterate
+from edrp.mdp.policy.policy_files import Checkpoints, refuse_changed, to_lists, to_rows, write_classes
 from edrp.mdp.policy.process import PolicyModel, build_model, differences, fingerprint, model_parameters
 from edrp.migration.policy import MigrationPolicyProblem
 from edrp.migration.projected_costs import ProjectedCosts
 
 PARAMETERS, COSTS, MANIFEST, SWEEPS = "parameters.json", "costs.parquet", "manifest.json", "sweeps"
-OWN = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
-FORMAT = 2
+POLICY_FILES = (PARAMETERS, COSTS, MANIFEST, SWEEPS, SET_ASIDE)
+POLICY_FORMAT = 2
 
 
 def precompute_policy(
@@ -89,24 +89,24 @@ def precompute_policy(
     ...     round(load_policy(folder).costs.cost((0, 3, 6)), 6)
     2.0
     """
-    place = Path(folder)
+    path = Path(folder)
     parameters = model_parameters(model)
-    _claim(place, parameters)
-    finished = _finished(place, accuracy * model.total_state)
+    _claim_folder(path, parameters)
+    finished = _finished_iteration(path, accuracy * model.total_state)
     if finished is not None:
         return finished
-    write_whole(place / PARAMETERS, sealed(parameters) + "\n")
-    checkpoints = Checkpoints(place / SWEEPS, model)
+    write_whole(path / PARAMETERS, sealed(parameters) + "\n")
+    checkpoints = Checkpoints(path / SWEEPS, model)
     limits: dict[str, Any] = {"accuracy": accuracy, "max_sweeps": max_sweeps}
     with running(time_limit, work_limit):
-        iteration = _iterated(model, engine, checkpoints, after_sweep, limits)
+        iteration = _iterate_with_checkpoints(model, engine, checkpoints, after_sweep, limits)
     if iteration.error_bound <= accuracy * model.total_state:
-        save_policy(model, iteration, place)
+        save_policy(model, iteration, path)
         checkpoints.remove()
     return iteration
 
 
-def _iterated(
+def _iterate_with_checkpoints(
     model: PolicyModel,
     engine: SweepEngine,
     checkpoints: Checkpoints,
@@ -115,10 +115,10 @@ def _iterated(
 ) -> Iteration:
     """Go on from the last checkpoint, and write one after each sweep."""
 
-    def keep(now: Iteration) -> None:
-        checkpoints.save(now)
+    def keep(iteration: Iteration) -> None:
+        checkpoints.save(iteration)
         if after_sweep is not None:
-            after_sweep(now)
+            after_sweep(iteration)
 
     try:
         return iterate(model, engine, state=checkpoints.latest(), after_sweep=keep, **limits)
@@ -126,33 +126,33 @@ def _iterated(
         return Iteration.start(model)
 
 
-def _claim(place: Path, parameters: dict[str, Any]) -> None:
+def _claim_folder(path: Path, parameters: dict[str, Any]) -> None:
     """Take a folder that is new or empty, or holds a policy of these parameters; damaged parameters are set aside."""
-    refuse_folder(place)
-    with naming_errors(place):
-        place.mkdir(parents=True, exist_ok=True)
-        others = sorted(path.name for path in place.iterdir() if path.name not in OWN and path.suffix != ".partial")
-    found = place / PARAMETERS
+    refuse_folder(path)
+    with naming_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+        others = sorted(entry.name for entry in path.iterdir() if entry.name not in POLICY_FILES and entry.suffix != ".partial")
+    parameters_file = path / PARAMETERS
     try:
-        stored = read_sealed(found) if os.path.lexists(found) else None
+        stored = read_sealed(parameters_file) if os.path.lexists(parameters_file) else None
     except DamagedFileError as error:
         if not others:
-            warn_user(f"{error}; it is set aside as {set_aside(found)}, and the policy is computed again")
+            warn_user(f"{error}; it is set aside as {set_aside(parameters_file)}, and the policy is computed again")
             return
         stored = None
     if stored is not None:
-        _refuse_others(place, stored, parameters)
+        _refuse_others(path, stored, parameters)
     elif others:
         why = f"holds {others[0]} and no policy; choose a new or an empty folder"
-        raise InvalidInstanceError([Fault("policy", str(place), why)])
+        raise InvalidInstanceError([Fault("policy", str(path), why)])
 
 
-def _finished(place: Path, error: float) -> Iteration | None:
+def _finished_iteration(folder: Path, error: float) -> Iteration | None:
     """Result of a policy that is finished, sound and sufficiently exact, or None; what is damaged is set aside."""
-    if not (place / MANIFEST).exists():
+    if not (folder / MANIFEST).exists():
         return None
     try:
-        policy, manifest = load_policy(place), read_sealed(place / MANIFEST)
+        policy, manifest = load_policy(folder), read_sealed(folder / MANIFEST)
     except InvalidInstanceError as damaged:
         aside = ""
         if isinstance(damaged, DamagedFileError) and os.path.lexists(damaged.path):
@@ -172,20 +172,20 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
     UnwritableError
         When the folder cannot be written to or the disk is full.
     """
-    place = Path(folder)
-    with naming_errors(place):
-        place.mkdir(parents=True, exist_ok=True)
-        (place / MANIFEST).unlink(missing_ok=True)
+    path = Path(folder)
+    with naming_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+        (path / MANIFEST).unlink(missing_ok=True)
     parameters = model_parameters(model)
-    write_whole(place / PARAMETERS, sealed(parameters) + "\n")
+    write_whole(path / PARAMETERS, sealed(parameters) + "\n")
 
     def columns(index: int) -> dict[str, Any]:
         nodes = np.full(model.size.states[index], model.counts[index], np.int32)
         return {"nodes": nodes, "partition": to_lists(model.partitions[index]), "cost": iteration.values[index]}
 
-    digest = write_classes(place / COSTS, (columns(index) for index in range(len(model.counts))))
+    digest = write_classes(path / COSTS, (columns(index) for index in range(len(model.counts))))
     manifest = {
-        "format": FORMAT,
+        "format": POLICY_FORMAT,
         "fingerprint": fingerprint(parameters),
         "states": sum(model.size.states),
         "error_bound": iteration.error_bound,
@@ -193,7 +193,7 @@ def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) ->
         "seconds": iteration.seconds,
         "sha256": digest,
     }
-    write_whole(place / MANIFEST, sealed(manifest) + "\n")
+    write_whole(path / MANIFEST, sealed(manifest) + "\n")
 
 
 def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = None) -> MigrationPolicy:
@@ -209,14 +209,14 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
     InvalidInstanceError
         When the folder holds no policy, one half written, damaged or of another format, or one for other parameters.
     """
-    place = Path(folder)
+    path = Path(folder)
     with _with_advice():
-        manifest, parameters = _read_head(place)
+        manifest, parameters = _read_head(path)
         if problem is not None:
-            refuse_other_problem(place, parameters, PolicyModel.of(problem, problem.reachable_counts))
+            refuse_other_problem(path, parameters, PolicyModel.of(problem, problem.reachable_counts))
         model = build_model(parameters)
-        refuse_changed(place / COSTS, manifest["sha256"])
-        return MigrationPolicy(model, _read_costs(place / COSTS, model, float(manifest["error_bound"])))
+        refuse_changed(path / COSTS, manifest["sha256"])
+        return MigrationPolicy(model, _read_costs(path / COSTS, model, float(manifest["error_bound"])))
 
 
 def stored_parameters(folder: str | Path) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
         return _read_head(Path(folder))[1]
 
 
-def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyModel) -> None:
+def refuse_other_problem(folder: Path, stored: dict[str, Any], model: PolicyModel) -> None:
     """Refuse a policy for other parameters; it may know more numbers of nodes than can come up in the problem.
 
     Raises
@@ -239,30 +239,32 @@ def refuse_other_problem(place: Path, stored: dict[str, Any], wanted: PolicyMode
     InvalidInstanceError
         Naming the parameters that differ.
     """
-    known = stored["node_counts"]
-    if set(wanted.counts) <= set(known):
-        index = [known.index(count) for count in wanted.counts]
+    stored_counts = stored["node_counts"]
+    if set(model.counts) <= set(stored_counts):
+        index = [stored_counts.index(count) for count in model.counts]
         transitions = np.asarray(stored["transitions"])[np.ix_(index, index)].tolist()
-        stored = {**stored, "node_counts": list(wanted.counts), "transitions": transitions}
-    _refuse_others(place, stored, model_parameters(wanted))
+        stored = {**stored, "node_counts": list(model.counts), "transitions": transitions}
+    _refuse_others(folder, stored, model_parameters(model))
 
 
-def _read_head(place: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_head(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Manifest and parameters, which must belong together."""
-    if not place.exists():
-        raise NoSuchFileError(str(place), "make it with `edrp policy precompute`")
-    if not (place / MANIFEST).is_file():
+    if not folder.exists():
+        raise NoSuchFileError(str(folder), "make it with `edrp policy precompute`")
+    if not (folder / MANIFEST).is_file():
         unfinished = "is half written; run `edrp policy precompute` again, it goes on where it was"
-        why = unfinished if (place / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"
-        raise InvalidInstanceError([Fault("policy", str(place), why)])
-    earlier = read_unsealed(place / MANIFEST)
-    manifest = read_sealed(place / MANIFEST) if earlier is None else earlier
-    if manifest.get("format", FORMAT) != FORMAT:
-        raise InvalidInstanceError([Fault("format", str(manifest.get("format")), f"must be {FORMAT}; compute the policy again")])
-    manifest, parameters = read_sealed(place / MANIFEST), read_sealed(place / PARAMETERS)
+        why = unfinished if (folder / PARAMETERS).is_file() else "holds no policy; make one with `edrp policy precompute`"
+        raise InvalidInstanceError([Fault("policy", str(folder), why)])
+    earlier = read_unsealed(folder / MANIFEST)
+    manifest = read_sealed(folder / MANIFEST) if earlier is None else earlier
+    if manifest.get("format", POLICY_FORMAT) != POLICY_FORMAT:
+        raise InvalidInstanceError(
+            [Fault("format", str(manifest.get("format")), f"must be {POLICY_FORMAT}; compute the policy again")]
+        )
+    manifest, parameters = read_sealed(folder / MANIFEST), read_sealed(folder / PARAMETERS)
     if fingerprint(parameters) != manifest.get("fingerprint"):
         why = "do not belong to the costs in the folder; compute the policy again"
-        raise InvalidInstanceError([Fault(PARAMETERS, str(place), why)])
+        raise InvalidInstanceError([Fault(PARAMETERS, str(folder), why)])
     return manifest, parameters
 
 
@@ -280,11 +282,11 @@ def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> Projected
     return ProjectedCosts(dict(zip(model.counts, model.partitions, strict=True)), values, error_bound)
 
 
-def _refuse_others(place: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
-    others = differences(stored, wanted)
-    if others:
-        why = f"belongs to a policy of other {', '.join(others)}; name another folder, or compute the policy again"
-        raise InvalidInstanceError([Fault("policy", str(place), why)])
+def _refuse_others(folder: Path, stored: dict[str, Any], required: dict[str, Any]) -> None:
+    differing = differences(stored, required)
+    if differing:
+        why = f"belongs to a policy of other {', '.join(differing)}; name another folder, or compute the policy again"
+        raise InvalidInstanceError([Fault("policy", str(folder), why)])
 
 
 @contextmanager

@@ -132,12 +132,12 @@ class Course:
         tasks: dict[tuple[tuple[float, ...], tuple[float, ...]], Tasks] = {}
         members: dict[tuple[tuple[float, ...], int, float], PartitionClass] = {}
         steps = []
-        for load, count, spare in zip(loads, nodes, tolerance, strict=True):
+        for load, count, step_tolerance in zip(loads, nodes, tolerance, strict=True):
             if load not in tasks:
                 tasks[load] = Tasks.of(*load)
-            before, key = tasks[load].work_before, (load[0], count, spare)
+            before, key = tasks[load].work_before, (load[0], count, step_tolerance)
             if key not in members:
-                members[key] = PartitionClass(before, count, load_limit(float(before[-1]), count, spare), allow_empty)
+                members[key] = PartitionClass(before, count, load_limit(float(before[-1]), count, step_tolerance), allow_empty)
             steps.append(MigrationStep(tasks[load], members[key]))
         return cls(start, tuple(steps))
 
@@ -159,9 +159,9 @@ class Course:
         """The partitions of assignments, empty intervals last."""
         path = []
         for assignment in assignments:
-            held = sorted(interval for interval in assignment if interval is not None and interval[0] < interval[1])
+            intervals = sorted(interval for interval in assignment if interval is not None and interval[0] < interval[1])
             empty = sum(interval is not None and interval[0] == interval[1] for interval in assignment)
-            ends = [end for _, end in held]
+            ends = [end for _, end in intervals]
             path.append(np.array([0, *ends, *[ends[-1]] * empty], dtype=np.int64))
         return tuple(path)
 

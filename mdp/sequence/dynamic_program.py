@@ -12,20 +12,27 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints, Ints32
 from edrp.core.budget import refuse_beyond_memory, spend
 from edrp.core.kernels import carried
-from edrp.mdp.best_response import PRICED_ARC, RESPONSE, RESPONSE_AMONG, best_responses, chunk_length, response_work
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.best_response import (
+    COMPARED_PARTITION_UNITS,
+    PRICED_ARC_UNITS,
+    RESPONSE_UNITS,
+    best_responses,
+    chunk_length,
+    response_work,
+)
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries, Partitions, partition_bytes
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.trie import Trie, prepare_values
 
-CHUNK = 4096
+PARTITIONS_PER_CALL = 4096
 """Partitions that one call of the kernel answers, at most."""
 
-BATCH = 8
+CALLS_PER_CHECK = 8
 """Calls of the kernel between two looks at the clock."""
 
 
-class Stage(NamedTuple):
+class ListedStep(NamedTuple):
     """One step but the last, with all partitions through which the path may go.
 
     Attributes
@@ -72,7 +79,7 @@ def search_work(counts: Sequence[int]) -> float:
     0.1
     """
     sizes = [float(min(count, 10**30)) for count in counts]  # an int may exceed every float
-    return RESPONSE * sum(sizes) + RESPONSE_AMONG * sum(source * target for source, target in pairwise(sizes))
+    return RESPONSE_UNITS * sum(sizes) + COMPARED_PARTITION_UNITS * sum(source * target for source, target in pairwise(sizes))
 
 
 class PathSearchTimeoutError(Exception):
@@ -81,7 +88,7 @@ class PathSearchTimeoutError(Exception):
 
 def best_path(
     start: Boundaries,
-    stages: Sequence[Stage],
+    stages: Sequence[ListedStep],
     last: LastStep,
     *,
     threads: int = 1,
@@ -109,28 +116,28 @@ def best_path(
         return float(last.costs(start[np.newaxis])[0]), (last.best_response(start),)
     with ThreadPoolExecutor(threads) as pool:
         values = _last_costs(stages[-1], last, pool, out_of_time)
-        kept: list[Ints32] = []
-        known: dict[tuple[int, int], Ints32] = {}
-        for here, there in zip(stages[-2::-1], stages[:0:-1], strict=True):
-            pair = id(here.trie), id(there.trie)
-            values, responses = _backwards(here, there, values, known.get(pair), pool, out_of_time)
-            known[pair] = responses
-            kept.append(responses)
+        responses_by_step: list[Ints32] = []
+        responses_by_pair: dict[tuple[int, int], Ints32] = {}
+        for step, following in zip(stages[-2::-1], stages[:0:-1], strict=True):
+            pair = id(step.trie), id(following.trie)
+            values, responses = _backwards(step, following, values, responses_by_pair.get(pair), pool, out_of_time)
+            responses_by_pair[pair] = responses
+            responses_by_step.append(responses)
     value, response = np.empty(1), np.full(1, -1)
     prepared, begin = prepare_values(stages[0].trie, values), start[np.newaxis]
     best_responses(stages[0].trie, prepared, stages[0].state_before, begin, np.zeros(1, np.int64), response, value, response)
     chosen = [int(response[0])]
-    for responses in kept[::-1]:
+    for responses in responses_by_step[::-1]:
         chosen.append(int(responses[chosen[-1]]))
     path = [stage.partitions[row].astype(np.int64) for stage, row in zip(stages, chosen, strict=True)]
     return float(value[0]), (*path, last.best_response(path[-1]))
 
 
-def _last_costs(stage: Stage, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
+def _last_costs(stage: ListedStep, last: LastStep, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]) -> Floats:
     def answer(rows: slice) -> Floats:
         return last.costs(stage.partitions[rows])
 
-    work = RESPONSE + PRICED_ARC * last.graph.arc_target.size
+    work = RESPONSE_UNITS + PRICED_ARC_UNITS * last.graph.arc_target.size
     return np.concatenate(list(_answers(answer, stage.trie.count, work, pool, out_of_time)))
 
 
@@ -138,9 +145,9 @@ def _answers(
     answer: Callable[[slice], Floats], count: int, work: float, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]
 ) -> Iterator[Floats]:
     """Answers to chunks of so many partitions, each of which takes so many units of work; threads work, this one counts."""
-    length = chunk_length(work, CHUNK)
-    for first in range(0, count, BATCH * length):
-        end = min(count, first + BATCH * length)
+    length = chunk_length(work, PARTITIONS_PER_CALL)
+    for first in range(0, count, CALLS_PER_CHECK * length):
+        end = min(count, first + CALLS_PER_CHECK * length)
         spend(work * (end - first))
         if out_of_time():
             raise PathSearchTimeoutError
@@ -148,25 +155,25 @@ def _answers(
 
 
 def _backwards(
-    here: Stage,
-    there: Stage,
+    step: ListedStep,
+    following: ListedStep,
     values: Floats,
     incumbents: Ints32 | None,
     pool: ThreadPoolExecutor,
     out_of_time: Callable[[], bool],
 ) -> tuple[Floats, Ints32]:
     """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
-    prepared = prepare_values(there.trie, values)
-    costs, responses = np.empty(here.trie.count), np.full(here.trie.count, -1)
+    prepared = prepare_values(following.trie, values)
+    costs, responses = np.empty(step.trie.count), np.full(step.trie.count, -1)
     if incumbents is not None:
         responses[:] = incumbents
 
     def answer(part: slice) -> Floats:
-        rows = here.order[part]
-        best_responses(there.trie, prepared, there.state_before, here.partitions, rows, responses, costs, responses)
+        rows = step.order[part]
+        best_responses(following.trie, prepared, following.state_before, step.partitions, rows, responses, costs, responses)
         return costs
 
-    for _ in _answers(answer, here.trie.count, response_work(there.trie.count), pool, out_of_time):
+    for _ in _answers(answer, step.trie.count, response_work(following.trie.count), pool, out_of_time):
         pass
     return costs, responses.astype(np.int32)
 
@@ -216,7 +223,8 @@ def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[]
     what = f"all partitions of {len(course.steps) - 1} steps"
     refuse_beyond_memory(enumeration_needs(course)[1], what, "prove by prices instead (way='prices')")
     stages = [
-        Stage(step.state_before, step.members.trie, step.members.partitions, step.members.order) for step in course.steps[:-1]
+        ListedStep(step.state_before, step.members.trie, step.members.partitions, step.members.order)
+        for step in course.steps[:-1]
     ]
     last = LastStep(course.steps[-1].state_before, course.steps[-1].members.graph)
     return best_path(course.start, stages, last, threads=threads, out_of_time=out_of_time)

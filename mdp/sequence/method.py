@@ -11,23 +11,23 @@ from edrp.core import budget
 from edrp.core.budget import memory_limit
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
-from edrp.mdp.sequence.by_prices import Ended, PriceSearch, search_by_prices
 from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError, enumerate_path, enumeration_needs
-from edrp.mdp.sequence.heuristic import Pools, search_path
+from edrp.mdp.sequence.path_heuristic import PartitionPools, search_path
+from edrp.mdp.sequence.price_search import PriceSearch, SearchEnd, search_by_prices
 from edrp.migration.sequence import MigrationSequence
 
 log = logging.getLogger("edrp.oms")
 
-Way = Literal["auto", "enumerated", "prices", "heuristic"]
+OmsWay = Literal["auto", "enumerated", "prices", "heuristic"]
 
-MAX_WORK = 60.0
+MAX_ENUMERATION_UNITS = 60.0
 """Units of work up to which all partitions are listed."""
 
 MAX_COUNTED = 10**18
 """More partitions are reported as so many."""
 
-MAX_PLACES = 1e9
+MAX_PLACE_PAIRS = 1e9
 """Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
 
 HEURISTIC_SHARE = 0.2
@@ -45,7 +45,7 @@ class OmsParameters:
     patience : rounds without success after which the heuristic ends.
     """
 
-    way: Way = "auto"
+    way: OmsWay = "auto"
     starts: int = 30
     patience: int = 5
 
@@ -82,46 +82,46 @@ class Oms(Method):
         if not course.feasible:
             return Answer("infeasible", "finished", size=size)
         size["partitions"] = min(sum(step.members.count for step in course.steps), MAX_COUNTED)
-        way = parameters.way if parameters.way != "auto" else _affordable(course, options)
+        way = parameters.way if parameters.way != "auto" else _affordable_way(course, options)
         log.info("%s: %s steps, %.4g partitions", way, len(course.steps), size["partitions"])
         if way == "enumerated":
-            search = _enumerated(course, parameters, options)
+            search = _enumeration_search(course, parameters, options)
         else:
-            search = _incumbent(course, problem, parameters, options)
+            search = _heuristic_search(course, problem, parameters, options)
             if way == "prices" and search.ended != "interrupted":
-                search = _proven(course, search, options)
+                search = _price_search(course, search, options)
         return _answer(course, problem, search, way, {**size, "passes": search.passes})
 
 
-def _affordable(course: Course, options: Options) -> Way:
+def _affordable_way(course: Course, options: Options) -> OmsWay:
     work, memory = enumeration_needs(course)
-    if work <= min(MAX_WORK, 0.5 * options.remaining) and memory <= memory_limit():
+    if work <= min(MAX_ENUMERATION_UNITS, 0.5 * options.remaining) and memory <= memory_limit():
         return "enumerated"
     places = [1, *(step.members.places for step in course.steps)]
     pairs = sum(a * b for a, b in pairwise(places))
-    return "prices" if pairs <= MAX_PLACES else "heuristic"
+    return "prices" if pairs <= MAX_PLACE_PAIRS else "heuristic"
 
 
-def _enumerated(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
+def _enumeration_search(course: Course, parameters: OmsParameters, options: Options) -> PriceSearch:
     try:
         cost, path = enumerate_path(course, threads=options.many_threads, out_of_time=lambda: options.remaining <= 0)
     except PathSearchTimeoutError:
-        return PriceSearch(*_quick(course), ended="time_limit")
+        return PriceSearch(*_greedy_search(course), ended="time_limit")
     except KeyboardInterrupt:
-        return PriceSearch(*_quick(course), ended="interrupted")
+        return PriceSearch(*_greedy_search(course), ended="interrupted")
     return PriceSearch(cost, path, cost, True, "finished")
 
 
-def _quick(course: Course) -> tuple[float, Path]:
+def _greedy_search(course: Course) -> tuple[float, Path]:
     """Greedy path for a search that is over before it has begun."""
-    return search_path(course, Pools(course), out_of_time=lambda: True)
+    return search_path(course, PartitionPools(course), out_of_time=lambda: True)
 
 
-def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
+def _heuristic_search(course: Course, problem: MigrationSequence, parameters: OmsParameters, options: Options) -> PriceSearch:
     limit = options.remaining * (1.0 if parameters.way == "heuristic" else HEURISTIC_SHARE)
     end = budget.now() + limit
-    pools = Pools(course)
-    ended: Ended = "finished"
+    pools = PartitionPools(course)
+    ended: SearchEnd = "finished"
     try:
         cost, path = search_path(
             course,
@@ -132,7 +132,7 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
             out_of_time=lambda: budget.passed(end),
         )
     except KeyboardInterrupt:
-        (cost, path), ended = _quick(course), "interrupted"
+        (cost, path), ended = _greedy_search(course), "interrupted"
     if options.start is not None and problem.evaluate(options.start).feasible:
         start = course.boundary_path(options.start)
         if (value := float(course.costs(start).sum())) < cost:
@@ -140,11 +140,11 @@ def _incumbent(course: Course, problem: MigrationSequence, parameters: OmsParame
     if ended == "finished" and options.remaining <= 0:
         ended = "time_limit"
     # Whatever follows, the first step moves what it has to.
-    first = _quick(Course(course.start, course.steps[:1]))[0]
+    first = _greedy_search(Course(course.start, course.steps[:1]))[0]
     return PriceSearch(cost, path, first, len(course.steps) == 1, ended)
 
 
-def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
+def _price_search(course: Course, search: PriceSearch, options: Options) -> PriceSearch:
     def report(cost: float, bound: float) -> None:
         log.debug("cost %.9g, bound %.9g", cost, bound)
         if options.progress is not None:
@@ -164,7 +164,7 @@ def _proven(course: Course, search: PriceSearch, options: Options) -> PriceSearc
     return result
 
 
-def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way: Way, size: dict[str, int]) -> Answer:
+def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way: OmsWay, size: dict[str, int]) -> Answer:
     decision = course.assignments(search.path, problem.intervals)
     moved = course.moved(decision, problem.intervals)
     bound = moved if search.proven and way == "enumerated" else min(moved, search.bound)

@@ -7,14 +7,14 @@ import numpy as np
 from edrp.core.arrays import Bools, Ints
 from edrp.core.budget import spend
 from edrp.core.kernels import inner_loop
-from edrp.mdp.partitions import LISTED, Boundaries, Partitions, boundary_type
-from edrp.mdp.trie import Trie, number
+from edrp.mdp.partitions import LISTED_PARTITION_UNITS, Boundaries, Partitions, boundary_type
+from edrp.mdp.trie import Trie, number_leaves
 
-REDUCED_ARC, COUNTED_ARC = 5e-8, 5e-8
+REDUCED_ARC_UNITS, COUNTED_ARC_UNITS = 5e-8, 5e-8
 """Units of work per arc to leave out arcs, and to count paths."""
 
 
-def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
+def without_arcs(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     """The class of those partitions all of whose arcs are allowed; unnumbered.
 
     Parameters
@@ -31,11 +31,11 @@ def without(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
     Examples
     --------
     >>> graph = Trie.unnumbered(np.arange(5.0), 2, 3.0, allow_empty=False)
-    >>> smaller, arcs = without(graph, np.array([True, False, True, True, True, True]))
+    >>> smaller, arcs = without_arcs(graph, np.array([True, False, True, True, True, True]))
     >>> count_paths(smaller), arcs.tolist()
     (2, [0, 2, 3, 5])
     """
-    spend(REDUCED_ARC * graph.arc_target.size)
+    spend(REDUCED_ARC_UNITS * graph.arc_target.size)
     places = graph.boundary.size
     source = np.repeat(np.arange(places), np.diff(graph.arc_start))
     alive = np.zeros((2, places), np.bool_)
@@ -79,10 +79,10 @@ def _mark(graph: Trie, allowed: np.ndarray, alive: np.ndarray) -> None:
                 alive[1, v] = True
 
 
-def only(boundaries: Boundaries) -> Trie:
+def single_partition_trie(boundaries: Boundaries) -> Trie:
     """The class of one partition, numbered.
 
-    >>> only(np.array([0, 2, 5])).count
+    >>> single_partition_trie(np.array([0, 2, 5])).count
     1
     """
     nodes, tasks = boundaries.size - 1, int(boundaries[-1])
@@ -102,13 +102,13 @@ def only(boundaries: Boundaries) -> Trie:
         np.searchsorted(boundaries[:-1], np.arange(tasks + 1)).astype(np.int64),
         boundaries[1:].astype(np.int64),
     )
-    number(trie)
+    number_leaves(trie)
     return trie
 
 
 def count_paths(graph: Trie) -> int:
     """Number of partitions of a graph, exact."""
-    spend(COUNTED_ARC * graph.arc_target.size)
+    spend(COUNTED_ARC_UNITS * graph.arc_target.size)
     ways = [0] * graph.boundary.size
     ways[-1] = int(graph.count > 0)
     targets = graph.arc_target.tolist()
@@ -118,7 +118,7 @@ def count_paths(graph: Trie) -> int:
     return ways[0]
 
 
-def numbered(graph: Trie) -> Trie:
+def numbered_trie(graph: Trie) -> Trie:
     """The same class with its partitions numbered; at most 2**62 of them."""
     leaves = np.ones(graph.boundary.size, np.int64)
     _count(graph, leaves)
@@ -129,7 +129,7 @@ def numbered(graph: Trie) -> Trie:
         arc_leaves=np.zeros_like(graph.arc_target),
         arc_prefixes=np.zeros_like(graph.arc_target),
     )
-    number(trie)
+    number_leaves(trie)
     return trie
 
 
@@ -141,13 +141,13 @@ def _count(graph: Trie, leaves: np.ndarray) -> None:
             leaves[v] += leaves[graph.arc_target[e]]
 
 
-def listed(trie: Trie) -> Partitions:
+def list_partitions(trie: Trie) -> Partitions:
     """The partitions of a numbered class in order, shape (count, nodes + 1).
 
-    >>> listed(Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)).tolist()
+    >>> list_partitions(Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)).tolist()
     [[0, 1, 4], [0, 2, 4], [0, 3, 4]]
     """
-    spend(LISTED * trie.count)
+    spend(LISTED_PARTITION_UNITS * trie.count)
     rows = np.zeros((trie.count, trie.nodes + 1), boundary_type(int(trie.boundary[-1])))
     _list(trie, rows, np.zeros((2, trie.nodes + 1), np.int64))
     return rows

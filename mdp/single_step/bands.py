@@ -68,11 +68,11 @@ def set_bands(bands: Bands, work_before: Floats, limit: float, allow_empty: bool
 @inner_loop
 def narrow(bands: Bands, low: Boundaries, high: Boundaries) -> bool:
     """Drop what lies outside of other bands; False where nothing is left of a layer."""
-    left = True
+    feasible = True
     for k in range(low.size):
         bands.low[k], bands.high[k] = max(bands.low[k], low[k]), min(bands.high[k], high[k])
-        left = left and bands.low[k] <= bands.high[k]
-    return left
+        feasible = feasible and bands.low[k] <= bands.high[k]
+    return feasible
 
 
 @inlined

@@ -27,35 +27,35 @@ from edrp.mdp.single_step.bands import Bands
 OPEN, TAKEN = 0, 1
 
 
-class Line(NamedTuple):
+class OrderedTasks(NamedTuple):
     """The tasks and their old nodes in order, as the kernels read them.
 
     Attributes
     ----------
     work_before, state_before : shape (m + 1,), sums before each boundary.
-    old : shape (k + 1,), boundaries of the old intervals that hold tasks.
-    own : shape (m,), which of these intervals holds each task.
+    old_boundaries : shape (k + 1,), boundaries of the old intervals that hold tasks.
+    old_node : shape (m,), which of these intervals holds each task.
     """
 
     work_before: Floats
     state_before: Floats
-    old: Boundaries
-    own: Boundaries
+    old_boundaries: Boundaries
+    old_node: Boundaries
 
 
 @kernel
-def make_line(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> Line:
+def order_tasks(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> OrderedTasks:
     """The tasks in order, and the old intervals without the empty ones."""
-    own = np.empty(work_before.size - 1, np.int64)
+    old_node = np.empty(work_before.size - 1, np.int64)
     old = np.zeros(old_boundaries.size, np.int64)
     count = 0
     for j in range(old_boundaries.size - 1):
         if old_boundaries[j + 1] > old_boundaries[j]:
             for task in range(old_boundaries[j], old_boundaries[j + 1]):
-                own[task] = count
+                old_node[task] = count
             count += 1
             old[count] = old_boundaries[j + 1]
-    return Line(work_before, state_before, old[: count + 1], own)
+    return OrderedTasks(work_before, state_before, old[: count + 1], old_node)
 
 
 class Layer(NamedTuple):
@@ -70,7 +70,7 @@ class Layer(NamedTuple):
     moves: Ints32
 
 
-class Room(NamedTuple):
+class LayerWorkspace(NamedTuple):
     """Working arrays of one layer.
 
     Attributes
@@ -92,17 +92,17 @@ class Room(NamedTuple):
 
 
 @kernel
-def mirrored(line: Line) -> Line:
+def mirrored(line: OrderedTasks) -> OrderedTasks:
     """The same tasks and nodes, read from the last to the first."""
     work, state = line.work_before[-1] - line.work_before[::-1], line.state_before[-1] - line.state_before[::-1]
-    return make_line(work, state, line.own.size - line.old[::-1])
+    return order_tasks(work, state, line.old_node.size - line.old_boundaries[::-1])
 
 
 @kernel
-def room_for(tasks: int) -> Room:
+def layer_workspace(tasks: int) -> LayerWorkspace:
     """Working arrays for that many tasks."""
     size = tasks + 2
-    return Room(
+    return LayerWorkspace(
         np.empty((3, size), np.int64),
         np.empty((3, size)),
         np.empty((3, size), np.int32),
@@ -126,7 +126,7 @@ def _best(gain: float, moves: int, other_gain: float, other_moves: int, slack: f
 
 
 @inlined
-def _push(room: Room, queue: int, head: int, tail: int, boundary: int, gain: float, moves: int, slack: float) -> int:
+def _push(room: LayerWorkspace, queue: int, head: int, tail: int, boundary: int, gain: float, moves: int, slack: float) -> int:
     """Add a candidate behind all that are better and drop those that are not; returns the queue's new tail."""
     while tail > head and not better(room.gain[queue, tail - 1], room.moves[queue, tail - 1], gain, moves, slack):
         tail -= 1
@@ -135,7 +135,7 @@ def _push(room: Room, queue: int, head: int, tail: int, boundary: int, gain: flo
 
 
 @inlined
-def _drop(room: Room, queue: int, head: int, tail: int, end: int) -> int:
+def _drop(room: LayerWorkspace, queue: int, head: int, tail: int, end: int) -> int:
     """Drop candidates beyond the window's end; returns the queue's new head."""
     while head < tail and room.boundary[queue, head] > end:
         head += 1
@@ -143,17 +143,17 @@ def _drop(room: Room, queue: int, head: int, tail: int, end: int) -> int:
 
 
 @inner_loop
-def _turn_over(line: Line, gain: Floats, moves: Ints32, node: int, end: int, room: Room, slack: float) -> None:
+def _turn_over(line: OrderedTasks, gain: Floats, moves: Ints32, node: int, end: int, room: LayerWorkspace, slack: float) -> None:
     """Put the far window, from the end of `node` to `end`, into the stack that shrinks, and empty the other."""
-    state, old = line.state_before, line.old
+    state, old = line.state_before, line.old_boundaries
     cell, cell_moves, pair, pair_moves, largest = -np.inf, 0, -np.inf, 0, -np.inf
     begin = old[node + 1]
     for b in range(begin + 1, end + 1):
         while old[node + 1] < b:
             node += 1
         cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
-        kept = gain[TAKEN, b] + state[b] - state[old[node]]
-        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        kept_gain = gain[TAKEN, b] + state[b] - state[old[node]]
+        pair, pair_moves = _best(pair, pair_moves, kept_gain, moves[TAKEN, b] + node - 1, slack)
         pair, pair_moves = _best(pair, pair_moves, largest + gain[OPEN, b], moves[OPEN, b] + node - 1, slack)
         if old[node + 1] == b:
             largest = max(largest, state[b] - state[old[node]])
@@ -163,15 +163,15 @@ def _turn_over(line: Line, gain: Floats, moves: Ints32, node: int, end: int, roo
 
 
 @inner_loop
-def _grow(line: Line, gain: Floats, moves: Ints32, node: int, room: Room, slack: float) -> None:
+def _grow(line: OrderedTasks, gain: Floats, moves: Ints32, node: int, room: LayerWorkspace, slack: float) -> None:
     """Add the boundaries of `node`, which lies before all that it holds, to the stack that grows."""
-    state, begin, end = line.state_before, line.old[node], line.old[node + 1]
+    state, begin, end = line.state_before, line.old_boundaries[node], line.old_boundaries[node + 1]
     cell, cell_moves, pair, pair_moves = room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1]
     size = state[end] - state[begin]
     for b in range(end, begin, -1):
         cell, cell_moves = _best(cell, cell_moves, gain[OPEN, b], moves[OPEN, b] + node, slack)
-        kept = gain[TAKEN, b] + state[b] - state[begin]
-        pair, pair_moves = _best(pair, pair_moves, kept, moves[TAKEN, b] + node - 1, slack)
+        kept_gain = gain[TAKEN, b] + state[b] - state[begin]
+        pair, pair_moves = _best(pair, pair_moves, kept_gain, moves[TAKEN, b] + node - 1, slack)
         if b == end:
             pair, pair_moves = _best(pair, pair_moves, size + cell, cell_moves - 1, slack)
     room.cell_gain[-1], room.cell_moves[-1], room.pair_gain[-1], room.pair_moves[-1] = cell, cell_moves, pair, pair_moves
@@ -179,7 +179,7 @@ def _grow(line: Line, gain: Floats, moves: Ints32, node: int, room: Room, slack:
 
 
 @inlined
-def _far(room: Room, node: int, end: int, slack: float) -> tuple[float, int, float, int]:
+def _far(room: LayerWorkspace, node: int, end: int, slack: float) -> tuple[float, int, float, int]:
     """Best cell of the far window up to `end`, and the best way to use a cell with one old node before it or none."""
     cell, moves, pair, pair_moves = room.cell_gain[end], room.cell_moves[end], room.pair_gain[end], room.pair_moves[end]
     pair, pair_moves = _best(pair, pair_moves, room.node_gain[0] + cell, moves - 1, slack)
@@ -191,23 +191,23 @@ def _far(room: Room, node: int, end: int, slack: float) -> tuple[float, int, flo
 
 @inner_loop
 def set_layer(
-    line: Line, bands: Bands, k: int, before: Layer, layer: Layer, nothing_left: float, slack: float, room: Room
+    line: OrderedTasks, bands: Bands, k: int, before: Layer, layer: Layer, nothing_left: float, slack: float, room: LayerWorkspace
 ) -> None:
     """Fill layer k from layer k − 1, `before`.
 
     `nothing_left` is the gain of k intervals for no task: 0 where intervals may be empty, else minus infinity.
     """
     before_gain, before_moves, gain, moves = before.gain, before.moves, layer.gain, layer.moves
-    state, old = line.state_before, line.old
+    state, old = line.state_before, line.old_boundaries
     reach, low, high = bands.reach, bands.low[k], bands.high[k]
-    furthest, tasks = bands.high[k - 1], line.own.size
+    furthest, tasks = bands.high[k - 1], line.old_node.size
     for boundary in range(bands.low[min(k + 1, bands.low.size - 1)], low):  # the next layer looks here too
         gain[OPEN, boundary] = gain[TAKEN, boundary] = -np.inf
     if high == tasks:
         gain[OPEN, tasks] = gain[TAKEN, tasks] = nothing_left
         moves[OPEN, tasks] = moves[TAKEN, tasks] = 0
     high = min(high, tasks - 1)
-    node = line.own[high]
+    node = line.old_node[high]
     near = min(reach[high], furthest, old[node + 1])  # last boundary that is not yet in the queues
     turned = tasks + 1  # far boundaries beyond this one are in the stack that shrinks
     h0 = t0 = h1 = t1 = h2 = t2 = 0  # heads and tails of the queues
@@ -220,24 +220,26 @@ def set_layer(
             near = old[node + 1]
             h0 = t0 = h1 = t1 = h2 = t2 = 0
         for b in range(near, first, -1):
-            open_moves, taken, taken_moves = before_moves[OPEN, b], before_gain[TAKEN, b], before_moves[TAKEN, b]
+            open_moves, taken_gain, taken_moves = before_moves[OPEN, b], before_gain[TAKEN, b], before_moves[TAKEN, b]
             t0 = _push(room, 0, h0, t0, b, before_gain[OPEN, b], open_moves + 1, slack)
-            t1 = _push(room, 1, h1, t1, b, taken + state[b], taken_moves, slack)
-            t2 = _push(room, 2, h2, t2, b, taken, taken_moves + 1, slack)
+            t1 = _push(room, 1, h1, t1, b, taken_gain + state[b], taken_moves, slack)
+            t2 = _push(room, 2, h2, t2, b, taken_gain, taken_moves + 1, slack)
         near = first
         h0, h1, h2 = _drop(room, 0, h0, t0, end), _drop(room, 1, h1, t1, end), _drop(room, 2, h2, t2, end)
-        most, fewest = _best(room.gain[0, h0], room.moves[0, h0], room.gain[1, h1] - state[first], room.moves[1, h1], slack)
-        taken, taken_moves = room.gain[2, h2], room.moves[2, h2]
+        open_gain, fewest_moves = _best(
+            room.gain[0, h0], room.moves[0, h0], room.gain[1, h1] - state[first], room.moves[1, h1], slack
+        )
+        taken_gain, taken_moves = room.gain[2, h2], room.moves[2, h2]
         if end > old[node + 1]:
             if end <= turned:
                 _turn_over(line, before_gain, before_moves, node, end, room, slack)
                 turned = old[node + 1]
             cell, cell_moves, pair, pair_moves = _far(room, node, end, slack)
-            kept = cell + state[old[node + 1]] - state[first]
-            taken, taken_moves = _best(taken, taken_moves, pair, pair_moves, slack)
-            most, fewest = _best(most, fewest, pair, pair_moves, slack)
-            most, fewest = _best(most, fewest, kept, cell_moves - 1, slack)
+            kept_gain = cell + state[old[node + 1]] - state[first]
+            taken_gain, taken_moves = _best(taken_gain, taken_moves, pair, pair_moves, slack)
+            open_gain, fewest_moves = _best(open_gain, fewest_moves, pair, pair_moves, slack)
+            open_gain, fewest_moves = _best(open_gain, fewest_moves, kept_gain, cell_moves - 1, slack)
         if first == old[node]:
-            taken, taken_moves = most, fewest
-        gain[OPEN, first], moves[OPEN, first] = most, fewest
-        gain[TAKEN, first], moves[TAKEN, first] = taken, taken_moves
+            taken_gain, taken_moves = open_gain, fewest_moves
+        gain[OPEN, first], moves[OPEN, first] = open_gain, fewest_moves
+        gain[TAKEN, first], moves[TAKEN, first] = taken_gain, taken_moves

@@ -7,7 +7,7 @@ import numpy as np
 from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, tighten, trim
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, Line, Room, set_layer
+from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, LayerWorkspace, OrderedTasks, set_layer
 
 STORED_CELLS = 5_000_000
 """Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""
@@ -29,7 +29,9 @@ def _set_first_layer(bands: Bands, layer: Layer) -> None:
 
 
 @inner_loop
-def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, layers: Layer, max_lost: float) -> float:
+def largest_gain(
+    line: OrderedTasks, bands: Bands, allow_empty: bool, slack: float, room: LayerWorkspace, layers: Layer, max_lost: float
+) -> float:
     """Gain of the best partition, or minus infinity where each loses more state than `max_lost`.
 
     The bands are trimmed to what partitions that lose no more need. `layers` is room for two layers.
@@ -50,7 +52,13 @@ def largest_gain(line: Line, bands: Bands, allow_empty: bool, slack: float, room
 
 @kernel
 def partition_into(
-    line: Line, bands: Bands, allow_empty: bool, slack: float, room: Room, boundaries: Boundaries, stored_cells: int
+    line: OrderedTasks,
+    bands: Bands,
+    allow_empty: bool,
+    slack: float,
+    room: LayerWorkspace,
+    boundaries: Boundaries,
+    stored_cells: int,
 ) -> float:
     """Fill in the boundaries of the best partition; returns its gain.
 
@@ -61,21 +69,23 @@ def partition_into(
     nothing_left = 0.0 if allow_empty else -np.inf
     step = nodes if (nodes + 1) * size <= stored_cells else int(np.ceil(np.sqrt(nodes)))
     blocks = (nodes + step - 1) // step
-    kept, layers = room_for_layers(blocks, size - 1), room_for_layers(step + 1, size - 1)
-    _set_first_layer(bands, Layer(kept.gain[0], kept.moves[0]))
+    block_layers, layers = room_for_layers(blocks, size - 1), room_for_layers(step + 1, size - 1)
+    _set_first_layer(bands, Layer(block_layers.gain[0], block_layers.moves[0]))
     boundaries[0] = 0
     alive = (True, False)
     best = 0.0
     for turn in range(2 * blocks - 1):
         block = turn if turn < blocks else 2 * blocks - 2 - turn
         base, top = block * step, min((block + 1) * step, nodes)
-        _copy(Layer(kept.gain[block], kept.moves[block]), Layer(layers.gain[0], layers.moves[0]))
+        _copy(Layer(block_layers.gain[block], block_layers.moves[block]), Layer(layers.gain[0], layers.moves[0]))
         for k in range(base + 1, top + 1):
             r = k - base
             before, layer = Layer(layers.gain[r - 1], layers.moves[r - 1]), Layer(layers.gain[r], layers.moves[r])
             set_layer(line, bands, k, before, layer, nothing_left, slack, room)
         if turn < blocks - 1:
-            _copy(Layer(layers.gain[step], layers.moves[step]), Layer(kept.gain[block + 1], kept.moves[block + 1]))
+            _copy(
+                Layer(layers.gain[step], layers.moves[step]), Layer(block_layers.gain[block + 1], block_layers.moves[block + 1])
+            )
             continue
         if turn == blocks - 1:
             best = layers.gain[top - base, OPEN, 0]
@@ -97,7 +107,7 @@ def _copy(layer: Layer, to: Layer) -> None:
 
 @inner_loop
 def _next_boundary(
-    line: Line, first: int, furthest: int, alive: tuple[bool, bool], layer: Layer, after: Layer, slack: float
+    line: OrderedTasks, first: int, furthest: int, alive: tuple[bool, bool], layer: Layer, after: Layer, slack: float
 ) -> tuple[int, tuple[bool, bool]]:
     """The smallest end that the interval from `first` has in any best partition, and the states that go on from it.
 
@@ -106,10 +116,10 @@ def _next_boundary(
     Different matchings of the intervals so far may leave the node at a boundary open or taken: as long as both lead to
     the optimum, both are alive.
     """
-    old, tasks = line.old, line.own.size
+    old, tasks = line.old_boundaries, line.old_node.size
     if first == tasks:
         return tasks, (True, False)
-    node = line.own[first]
+    node = line.old_node[first]
     last, largest = node, -np.inf
     for end in range(first + 1, furthest + 1):
         while old[last + 1] < end:
@@ -120,7 +130,7 @@ def _next_boundary(
         for state in range(2):
             if alive[state]:
                 cell = state, layer.gain[state, first], layer.moves[state, first] - (last - node + 1)
-                opens, takes = _leads(line, first, end, last, largest, cell, after, slack)
+                opens, takes = _attains_value(line, first, end, last, largest, cell, after, slack)
                 to_open, to_taken = to_open or opens, to_taken or takes
         if to_open or to_taken:
             begins = end == tasks or old[last + 1] == end  # nothing before can use a node that begins here
@@ -129,30 +139,30 @@ def _next_boundary(
 
 
 @inlined
-def _leads(
-    line: Line, first: int, end: int, last: int, largest: float, cell: tuple[int, float, int], after: Layer, slack: float
+def _attains_value(
+    line: OrderedTasks, first: int, end: int, last: int, largest: float, cell: tuple[int, float, int], after: Layer, slack: float
 ) -> tuple[bool, bool]:
     """Whether an interval attains the value of a cell with the node at its end left open, and with it taken.
 
     `last` is the node of its last task, `largest` the most state of a node inside it; `cell` is the state at `first`, its
     gain, and its moves without those of the interval's pieces.
     """
-    before, old = line.state_before, line.old
-    far = old[line.own[first] + 1]
-    state, wanted, fewest = cell
+    before, old = line.state_before, line.old_boundaries
+    far = old[line.old_node[first] + 1]
+    state, target_gain, target_moves = cell
     open_gain, open_moves = after.gain[OPEN, end], after.moves[OPEN, end]
     taken_gain, taken_moves = after.gain[TAKEN, end], after.moves[TAKEN, end]
     if end <= far and state == TAKEN:
-        return False, _equal(taken_gain, taken_moves, wanted, fewest, slack)
-    opens = _equal(open_gain, open_moves, wanted, fewest, slack)
+        return False, _equal(taken_gain, taken_moves, target_gain, target_moves, slack)
+    opens = _equal(open_gain, open_moves, target_gain, target_moves, slack)
     if end <= far:
-        kept = taken_gain + before[end] - before[first]
+        kept_gain = taken_gain + before[end] - before[first]
     else:
-        kept = taken_gain + before[end] - before[old[last]]
-        opens = opens or _equal(open_gain + largest, open_moves - 1, wanted, fewest, slack)
+        kept_gain = taken_gain + before[end] - before[old[last]]
+        opens = opens or _equal(open_gain + largest, open_moves - 1, target_gain, target_moves, slack)
         if state == OPEN:
-            opens = opens or _equal(open_gain + before[far] - before[first], open_moves - 1, wanted, fewest, slack)
-    return opens, _equal(kept, taken_moves - 1, wanted, fewest, slack)
+            opens = opens or _equal(open_gain + before[far] - before[first], open_moves - 1, target_gain, target_moves, slack)
+    return opens, _equal(kept_gain, taken_moves - 1, target_gain, target_moves, slack)
 
 
 @inlined

@@ -8,7 +8,7 @@ from edrp.core.budget import spend
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
-from edrp.mdp.single_step.ties import CELL, STEP, best_migration, settle
+from edrp.mdp.single_step.tie_breaking import CELL_UNITS, SINGLE_STEP_UNITS, best_migration, break_ties
 from edrp.migration.intervals import moves_between
 from edrp.migration.single_step import MigrationProblem
 
@@ -33,9 +33,9 @@ def ssm(
         the fewest moves, then the one whose boundaries, read from the first, are smallest.
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
-    spend(STEP + CELL * tasks.work.size * nodes)
+    spend(SINGLE_STEP_UNITS + CELL_UNITS * tasks.work.size * nodes)
     work, state = tasks.work_before, tasks.state_before
-    gain = settle(work, state, old_boundaries, limit, allow_empty, boundaries, matched, False)
+    gain = break_ties(work, state, old_boundaries, limit, allow_empty, boundaries, matched, False)
     return None if np.isnan(gain) else (gain, boundaries, matched)
 
 

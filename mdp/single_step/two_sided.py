@@ -11,7 +11,7 @@ from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.single_step.bands import Bands, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import OPEN, TAKEN, Line, make_line
+from edrp.mdp.single_step.layers import OPEN, TAKEN, OrderedTasks, order_tasks
 
 
 class NeighbourMigration(NamedTuple):
@@ -23,7 +23,7 @@ class NeighbourMigration(NamedTuple):
     stay : shape (m + 1, 2, 2), working array for `_list_gains`.
     """
 
-    line: Line
+    line: OrderedTasks
     stay: Floats
 
 
@@ -58,12 +58,12 @@ def two_sided(
         are smallest, read from the first. None where no partition keeps to the limit.
     """
     boundaries = np.empty(nodes + 1, np.int64)
-    gain = meet(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
+    gain = two_sided_into(work_before, left_state, left, right_state, right, limit, allow_empty, boundaries)
     return None if np.isnan(gain) else (float(left_state[-1] + right_state[-1] - gain), boundaries)
 
 
 @kernel
-def meet(
+def two_sided_into(
     work_before: Floats,
     left_state: Floats,
     left: Boundaries,
@@ -82,8 +82,8 @@ def meet(
     bands = room_for_bands(tasks, nodes)
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
-    before = NeighbourMigration(make_line(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
-    after = NeighbourMigration(make_line(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
+    before = NeighbourMigration(order_tasks(work_before, left_state, left), np.empty((tasks + 1, 2, 2)))
+    after = NeighbourMigration(order_tasks(work_before, right_state, right), np.empty((tasks + 1, 2, 2)))
     best = np.full((nodes + 1, tasks + 1, 4), -np.inf)
     for k in range(nodes + 1 if allow_empty else 1):
         for state in range(4):
@@ -94,7 +94,7 @@ def meet(
         for k in range(1, nodes + 1):
             if bands.low[k] <= first <= bands.high[k]:
                 for end in range(max(first + 1, bands.low[k - 1]), min(bands.reach[first], bands.high[k - 1]) + 1):
-                    _improve(best[k, first], best[k - 1, end], before.stay[end], after.stay[end])
+                    _improve_cell(best[k, first], best[k - 1, end], before.stay[end], after.stay[end])
     slack = EQUAL_GAINS * (left_state[-1] + right_state[-1])
     _read_back(before, after, bands, best, np.empty((2, 4)), slack, boundaries)
     return best[nodes, 0, 0]
@@ -104,7 +104,7 @@ def meet(
 def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
     """State that an interval [first, end) lets stay, for each end: side.stay[end, state at first, state left at end]."""
     line, gains = side.line, side.stay
-    state, old, node = line.state_before, line.old, line.own[first]
+    state, old, node = line.state_before, line.old_boundaries, line.old_node[first]
     far, last, largest = old[node + 1], node, 0.0
     for end in range(first + 1, furthest + 1):
         while old[last + 1] < end:
@@ -122,7 +122,7 @@ def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
 
 
 @inlined
-def _improve(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats) -> None:
+def _improve_cell(cell: Floats, after: Floats, stay_left: Floats, stay_right: Floats) -> None:
     for left in range(2):
         for right in range(2):
             through_open = max(after[0] + stay_right[right, 0], after[1] + stay_right[right, 1])
@@ -137,18 +137,18 @@ def _read_back(
     after: NeighbourMigration,
     bands: Bands,
     best: Floats,
-    so_far: Floats,
+    reached: Floats,
     slack: float,
     boundaries: Boundaries,
 ) -> None:
-    """Walk from end to end, each as small as the optimum allows; `so_far` (2, 4) is room for what stays up to there."""
-    nodes, tasks = boundaries.size - 1, before.line.own.size
-    wanted = best[nodes, 0, 0] - slack
+    """Read the boundaries back, each as small as the optimum allows; `reached` (2, 4) is a working array of gains."""
+    nodes, tasks = boundaries.size - 1, before.line.old_node.size
+    target = best[nodes, 0, 0] - slack
     for position in range(1, nodes + 1):
         boundaries[position] = tasks
     boundaries[0] = 0
     for state in range(4):
-        so_far[0, state] = 0.0 if state == 0 else -np.inf
+        reached[0, state] = 0.0 if state == 0 else -np.inf
     for k in range(nodes, 0, -1):
         first = boundaries[nodes - k]
         if first == tasks:
@@ -158,15 +158,15 @@ def _read_back(
         _list_gains(after, first, furthest)
         for end in range(max(first + 1, bands.low[k - 1]), furthest + 1):
             total = -np.inf
-            for there in range(4):
-                most = -np.inf
-                for here in range(4):
-                    stays = before.stay[end, here // 2, there // 2] + after.stay[end, here % 2, there % 2]
-                    most = max(most, so_far[0, here] + stays)
-                so_far[1, there] = most
-                total = max(total, most + best[k - 1, end, there])
-            if total >= wanted:
+            for end_state in range(4):
+                gain = -np.inf
+                for begin_state in range(4):
+                    stays = before.stay[end, begin_state // 2, end_state // 2] + after.stay[end, begin_state % 2, end_state % 2]
+                    gain = max(gain, reached[0, begin_state] + stays)
+                reached[1, end_state] = gain
+                total = max(total, gain + best[k - 1, end, end_state])
+            if total >= target:
                 boundaries[nodes - k + 1] = end
-                for there in range(4):
-                    so_far[0, there] = so_far[1, there]
+                for end_state in range(4):
+                    reached[0, end_state] = reached[1, end_state]
                 break

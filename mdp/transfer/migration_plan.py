@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
 from edrp.mdp.transfer.roles import NodeRoles, nodes_of_tasks, roles, traffic_of
 from edrp.mdp.transfer.schedules import TransferSchedule, schedule_transfers
 from edrp.migration.intervals import Interval, Move
@@ -89,20 +89,20 @@ def plan_migration(
     old, new = nodes_of_tasks(before, sizes.size), nodes_of_tasks(after, sizes.size)
     on_the_way = np.stack([old, new]) if max_move_ins is None else mini_migrations(old, new, max_move_ins, sizes, amounts)
     steps = []
-    for left, right in pairwise(on_the_way):
-        moves = _moves(left, right, sizes)
+    for before_step, after_step in pairwise(on_the_way):
+        moves = _moves(before_step, after_step, sizes)
         schedule = schedule_transfers(traffic_of(moves, nodes), uplink, downlink)
-        steps.append(PlanStep(moves, schedule, float(loads(right[np.newaxis], amounts, nodes).max())))
+        steps.append(PlanStep(moves, schedule, float(node_loads(after_step[np.newaxis], amounts, nodes).max())))
     return MigrationPlan(roles(old, new, nodes), tuple(steps))
 
 
-def _moves(left: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> tuple[Move, ...]:
+def _moves(before_step: np.ndarray, after_step: np.ndarray, sizes: np.ndarray) -> tuple[Move, ...]:
     """Runs of neighbouring tasks that go from one node to one other."""
-    code = np.where(left == right, -1, left * (1 + int(right.max())) + right)
+    code = np.where(before_step == after_step, -1, before_step * (1 + int(after_step.max())) + after_step)
     starts = np.flatnonzero(np.diff(code, prepend=-2))
     ends = np.append(starts[1:], code.size)
     return tuple(
-        Move(first=int(a), end=int(b), source=int(left[a]), target=int(right[a]), size=float(sizes[a:b].sum()))
+        Move(first=int(a), end=int(b), source=int(before_step[a]), target=int(after_step[a]), size=float(sizes[a:b].sum()))
         for a, b in zip(starts, ends, strict=True)
         if code[a] >= 0
     )

@@ -10,7 +10,7 @@ from edrp.core.budget import spend
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import interpreted_first, kernel
 
-COLOURED, PATH = 1e-9, 50
+COLOURED_TASK_UNITS, RECOLOURINGS_PER_TASK = 1e-9, 50
 """Units of work per moved task and step, and per change of colour along a path; changes that a task makes, about."""
 
 
@@ -67,7 +67,7 @@ def mini_migrations(
     leaving, coming = _groups(old[moved], size[moved], steps), _groups(new[moved], size[moved], steps)
 
     def coloured() -> Ints:
-        spend(COLOURED * moved.size * (steps + PATH))
+        spend(COLOURED_TASK_UNITS * moved.size * (steps + RECOLOURINGS_PER_TASK))
         return _edge_colours(leaving, coming, steps)
 
     step = interpreted_first(coloured)
@@ -78,17 +78,17 @@ def mini_migrations(
     return np.where(np.arange(steps + 1)[:, None] > rank, new, old)
 
 
-def loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
+def node_loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
     """Work of each node in each of several assignments, shape (assignments, nodes)."""
     return np.stack([np.bincount(row, np.asarray(work, np.float64), minlength=nodes) for row in np.asarray(assignments)])
 
 
-def _groups(node: Ints, size: Floats, most: int) -> Ints:
-    """Group of each task: those of a node, largest first, in groups of `most`; groups are numbered from 0."""
+def _groups(node: Ints, size: Floats, group_size: int) -> Ints:
+    """Group of each task: the tasks of a node, largest first, in groups of `group_size`; groups count from 0."""
     order = np.lexsort((-size, node))
     sorted_node = node[order]
     place_in_node = np.arange(node.size) - np.searchsorted(sorted_node, sorted_node)
-    begins = place_in_node % most == 0
+    begins = place_in_node % group_size == 0
     group = np.empty(node.size, np.int64)
     group[order] = np.cumsum(begins) - 1
     return group
@@ -105,15 +105,15 @@ def _edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
     right_edge = np.full((right.max() + 1, colours), -1, np.int64)
     colour = np.empty(left.size, np.int64)
     for e in range(left.size):
-        wanted, other = 0, 0
-        while left_edge[left[e], wanted] >= 0:
-            wanted += 1
-        while right_edge[right[e], other] >= 0:
-            other += 1
-        along, at_right, first, second = right_edge[right[e], wanted], True, wanted, other
-        right_edge[right[e], wanted] = e
-        left_edge[left[e], wanted] = e
-        colour[e] = wanted
+        free_left, free_right = 0, 0
+        while left_edge[left[e], free_left] >= 0:
+            free_left += 1
+        while right_edge[right[e], free_right] >= 0:
+            free_right += 1
+        along, at_right, first, second = right_edge[right[e], free_left], True, free_left, free_right
+        right_edge[right[e], free_left] = e
+        left_edge[left[e], free_left] = e
+        colour[e] = free_left
         # `along` had colour `first` and lost its place on one side: it takes `second`, and so on from its far end.
         while along >= 0:
             if at_right:
@@ -139,11 +139,11 @@ def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:
     np.add.at(change, (step, new[moved]), work[moved])
     np.subtract.at(change, (step, old[moved]), work[moved])
     load = np.bincount(old, work, minlength=nodes)
-    most = np.maximum(load, np.bincount(new, work, minlength=nodes))
+    allowed_load = np.maximum(load, np.bincount(new, work, minlength=nodes))
     waiting = list(range(len(change)))
     order = []
     while waiting:
-        excess = (load + change[waiting] - most).max(axis=1)
+        excess = (load + change[waiting] - allowed_load).max(axis=1)
         order.append(waiting.pop(int(np.argmin(excess))))
         load = load + change[order[-1]]
     return np.array(order, np.int64)

@@ -28,7 +28,7 @@ class OpenShop(NamedTuple):
     ----------
     source, target : shape (edges,), sender and receiver of each transfer.
     remaining : shape (edges,), ticks that are left of each transfer.
-    left : shape (2n,), ticks that are left of each vertex.
+    vertex_ticks : shape (2n,), ticks that are left of each vertex.
     first_edge, incident : edges of each vertex, from `_incident_edges`.
     match : shape (2n,), edge that each vertex is matched by, or −1.
     reached_by : shape (2n,), working array: edge by which a search has reached each vertex.
@@ -38,7 +38,7 @@ class OpenShop(NamedTuple):
     source: Ints
     target: Ints
     remaining: Ints
-    left: Ints
+    vertex_ticks: Ints
     first_edge: Ints
     incident: Ints
     match: Ints
@@ -67,27 +67,27 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
     """
     edges = source.size
     first_edge, incident = _incident_edges(source, target, nodes)
-    left = np.zeros(2 * nodes, np.int64)
+    vertex_ticks = np.zeros(2 * nodes, np.int64)
     for e in range(edges):
-        left[source[e]] += ticks[e]
-        left[nodes + target[e]] += ticks[e]
+        vertex_ticks[source[e]] += ticks[e]
+        vertex_ticks[nodes + target[e]] += ticks[e]
     remaining = ticks.copy()
     match = np.full(2 * nodes, -1, np.int64)
     reached_by, queue = np.empty(2 * nodes, np.int64), np.empty(nodes, np.int64)
-    shop = OpenShop(source, target, remaining, left, first_edge, incident, match, reached_by, queue)
+    shop = OpenShop(source, target, remaining, vertex_ticks, first_edge, incident, match, reached_by, queue)
     durations = np.empty(edges + 2 * nodes, np.int64)
     first = np.zeros(edges + 2 * nodes + 1, np.int64)
     active = np.empty(4 * edges + 2 * nodes, np.int64)
     phases, used = 0, 0
-    total = left.max() if edges else 0
+    total = vertex_ticks.max() if edges else 0
     while total > 0:
         for vertex in range(2 * nodes):
-            if left[vertex] == total and match[vertex] < 0:
+            if vertex_ticks[vertex] == total and match[vertex] < 0:
                 _cover(shop, vertex, total)
         _fill(shop)
         length = total
         for vertex in range(2 * nodes):
-            length = min(length, total - left[vertex] if match[vertex] < 0 else remaining[match[vertex]])
+            length = min(length, total - vertex_ticks[vertex] if match[vertex] < 0 else remaining[match[vertex]])
         if used + nodes > active.size:
             longer = np.empty(2 * active.size + nodes, np.int64)
             longer[:used] = active[:used]
@@ -98,8 +98,8 @@ def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tup
                 active[used] = e
                 used += 1
                 remaining[e] -= length
-                left[sender] -= length
-                left[nodes + target[e]] -= length
+                vertex_ticks[sender] -= length
+                vertex_ticks[nodes + target[e]] -= length
                 if remaining[e] == 0:
                     match[sender] = -1
                     match[nodes + target[e]] = -1
@@ -135,24 +135,24 @@ def _cover(shop: OpenShop, start: int, total: int) -> None:
     Breadth first along alternating paths: to a free vertex of the other side, or to a vertex of the same
     side that is not tight and gives up its partner. All vertices of the other side stay as covered as they were.
     """
-    source, target, remaining, left, first_edge, incident, match, reached_by, queue = shop
+    source, target, remaining, vertex_ticks, first_edge, incident, match, reached_by, queue = shop
     nodes = match.size // 2
     reached_by[:] = -1
     queue[0] = start
     head, tail = 0, 1
     while head < tail:
-        here = queue[head]
+        vertex = queue[head]
         head += 1
-        for position in range(first_edge[here], first_edge[here + 1]):
+        for position in range(first_edge[vertex], first_edge[vertex + 1]):
             e = incident[position]
-            other = source[e] + nodes + target[e] - here
+            other = source[e] + nodes + target[e] - vertex
             if remaining[e] == 0 or reached_by[other] >= 0:
                 continue
             reached_by[other] = e
-            taken = match[other]
-            if taken >= 0:
-                partner = source[taken] + nodes + target[taken] - other
-                if left[partner] == total:
+            matched_edge = match[other]
+            if matched_edge >= 0:
+                partner = source[matched_edge] + nodes + target[matched_edge] - other
+                if vertex_ticks[partner] == total:
                     queue[tail] = partner
                     tail += 1
                     continue

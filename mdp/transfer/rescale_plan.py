@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.tolerances import SAME_VALUE
-from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
 from edrp.mdp.transfer.schedules import Phase, Transfer, TransferSchedule, schedule_transfers
 from edrp.migration.intervals import tasks_text
 from edrp.migration.rescale.deployment import KeyedDeployment
@@ -109,7 +109,7 @@ class RescalePlan:
         return sum(step.schedule.total_seconds for step in self.steps)
 
 
-class _Units(NamedTuple):
+class _StateUnits(NamedTuple):
     """Units of state that can move by themselves: tasks of all operators, then parts of the state of operators without.
 
     Attributes
@@ -153,21 +153,25 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
         raise InvalidInstanceError([Fault("transfer", problem.transfer, why)])
     target: KeyedDeployment = problem.read_decision(deployment, "deployment")
     nodes = tuple(node.name for node in problem.network.nodes)
-    units = _units(problem, problem.current, target, {name: u for u, name in enumerate(nodes)})
+    units = _state_units(problem, problem.current, target, {name: u for u, name in enumerate(nodes)})
     up = np.array([node.up_rate or np.inf for node in problem.network.nodes])
     down = np.array([node.down_rate or np.inf for node in problem.network.nodes])
     on_the_way = np.stack([units.old, units.new])
     if max_move_ins is not None and (units.old != units.new).any():
         on_the_way = mini_migrations(units.old, units.new, max_move_ins, units.size, units.work)
     steps = []
-    for left, right in pairwise(on_the_way):
-        if (left == right).all():
+    for before_step, after_step in pairwise(on_the_way):
+        if (before_step == after_step).all():
             continue
-        held = loads(right[np.newaxis], units.work, len(nodes))[0]
-        fullest = int(held.argmax())
-        schedule = schedule_on_cards(_traffic(units, left, right, len(nodes)), up, down)
+        work_of_node = node_loads(after_step[np.newaxis], units.work, len(nodes))[0]
+        fullest = int(work_of_node.argmax())
+        schedule = schedule_on_cards(_traffic(units, before_step, after_step, len(nodes)), up, down)
         steps.append(
-            RescaleStep(tuple(_moves(problem, units, left, right, nodes)), schedule, (nodes[fullest], float(held.max())))
+            RescaleStep(
+                tuple(_moves(problem, units, before_step, after_step, nodes)),
+                schedule,
+                (nodes[fullest], float(work_of_node.max())),
+            )
         )
     whole = _traffic(units, units.old, units.new, len(nodes))
     roles = tuple(_role(problem, target, units, name, u, (whole, up, down)) for u, name in enumerate(nodes))
@@ -193,13 +197,13 @@ def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferS
     return schedule_transfers(sizes, sending, receiving, exclusive=False)
 
 
-def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _Units:
+def _state_units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _StateUnits:
     """Tasks in the order of operators, each with its node before and after; of operators without, the parts that move."""
     rows: list[tuple[int, int, int, int, float, float]] = []
     for number, operator in enumerate(problem.application.operators):
         load = problem.application.load(operator.name)
         if operator.tasks is None:
-            for source, target, size in _parts(problem, before, after, operator.name):
+            for source, target, size in _moved_parts(problem, before, after, operator.name):
                 rows.append((number, -1, index[source], index[target], size, load * size / operator.state_size))
             continue
         total = operator.tasks.work_before[-1]
@@ -209,63 +213,70 @@ def _units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeploym
             rows.append((number, task, index[source], index[target], operator.tasks.state_size[task], work))
     cells = np.array(rows, float).reshape(-1, 6)
     owner, task, old, new = cells[:, :4].T.astype(np.int64)
-    return _Units(owner, task, old, new, cells[:, 4], cells[:, 5])
+    return _StateUnits(owner, task, old, new, cells[:, 4], cells[:, 5])
 
 
-def _parts(
+def _moved_parts(
     problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, operator: str
 ) -> Iterator[tuple[str, str, float]]:
     """Who sends how much to whom of the state of an operator without tasks: what leaves fills up what arrives, in turn."""
     moved = moved_bytes(problem.application, before, after, operator)
     missing = sorted((node, size) for node, size in moved.arriving.items() if size > 0)
-    for source, left in sorted(moved.leaving.items()):
-        while left > 0 and missing:
-            target, wanted = missing.pop(0)
-            size = min(left, wanted)
+    for source, size_left in sorted(moved.leaving.items()):
+        while size_left > 0 and missing:
+            target, needed = missing.pop(0)
+            size = min(size_left, needed)
             yield source, target, size
-            left -= size
-            if wanted > size:
-                missing.insert(0, (target, wanted - size))
+            size_left -= size
+            if needed > size:
+                missing.insert(0, (target, needed - size))
 
 
-def _traffic(units: _Units, left: Ints, right: Ints, nodes: int) -> Floats:
+def _traffic(units: _StateUnits, before_step: Ints, after_step: Ints, nodes: int) -> Floats:
     traffic = np.zeros((nodes, nodes))
-    moved = left != right
-    np.add.at(traffic, (left[moved], right[moved]), units.size[moved])
+    moved = before_step != after_step
+    np.add.at(traffic, (before_step[moved], after_step[moved]), units.size[moved])
     return traffic
 
 
-def _moves(problem: RescaleProblem, units: _Units, left: Ints, right: Ints, nodes: tuple[str, ...]) -> Iterator[StateMove]:
+def _moves(
+    problem: RescaleProblem, units: _StateUnits, before_step: Ints, after_step: Ints, nodes: tuple[str, ...]
+) -> Iterator[StateMove]:
     """Runs of neighbouring tasks of an operator that go from one node to one other, and parts of states."""
     operators = problem.application.operators
-    moved = np.flatnonzero(left != right)
+    moved = np.flatnonzero(before_step != after_step)
     same = np.diff(units.task[moved]) == 1
-    for key in (units.owner, left, right):
+    for key in (units.owner, before_step, after_step):
         same &= np.diff(key[moved]) == 0
     starts = [0, *(np.flatnonzero(~same) + 1).tolist(), moved.size]
     for first, end in pairwise(starts):
         run = moved[first:end]
         task = int(units.task[run[0]])
         tasks = None if task < 0 else (task, task + run.size)
-        source, target = nodes[left[run[0]]], nodes[right[run[0]]]
+        source, target = nodes[before_step[run[0]]], nodes[after_step[run[0]]]
         yield StateMove(operators[units.owner[run[0]]].name, tasks, source, target, float(units.size[run].sum()))
 
 
 def _role(
-    problem: RescaleProblem, after: KeyedDeployment, units: _Units, name: str, node: int, cards: tuple[Floats, Floats, Floats]
+    problem: RescaleProblem,
+    after: KeyedDeployment,
+    units: _StateUnits,
+    name: str,
+    node: int,
+    cards: tuple[Floats, Floats, Floats],
 ) -> RescaleRole:
     traffic, up, down = cards
     assert problem.current is not None
     changes = {
         o.name: after.replicas(o.name)[name] - problem.current.replicas(o.name)[name] for o in problem.application.operators
     }
-    here, there = units.old == node, units.new == node
+    before_here, after_here = units.old == node, units.new == node
     sent, received = float(traffic[node].sum()), float(traffic[:, node].sum())
     return RescaleRole(
         node=name,
-        keeps=_held(problem, units, here & there),
-        gives=_held(problem, units, here & ~there),
-        receives=_held(problem, units, ~here & there),
+        keeps=_ranges_by_operator(problem, units, before_here & after_here),
+        gives=_ranges_by_operator(problem, units, before_here & ~after_here),
+        receives=_ranges_by_operator(problem, units, ~before_here & after_here),
         starts={operator: change for operator, change in changes.items() if change > 0},
         stops={operator: -change for operator, change in changes.items() if change < 0},
         sent=sent,
@@ -274,12 +285,12 @@ def _role(
     )
 
 
-def _held(problem: RescaleProblem, units: _Units, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
+def _ranges_by_operator(problem: RescaleProblem, units: _StateUnits, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
     """Ranges of the chosen tasks by operator."""
-    held: dict[str, tuple[tuple[int, int], ...]] = {}
+    ranges: dict[str, tuple[tuple[int, int], ...]] = {}
     for number, operator in enumerate(problem.application.operators):
         tasks = units.task[chosen & (units.owner == number) & (units.task >= 0)]
         runs = np.split(tasks, np.flatnonzero(np.diff(tasks) > 1) + 1) if tasks.size else []
         if runs:
-            held[operator.name] = tuple((int(run[0]), int(run[-1]) + 1) for run in runs)
-    return held
+            ranges[operator.name] = tuple((int(run[0]), int(run[-1]) + 1) for run in runs)
+    return ranges

@@ -14,10 +14,10 @@ from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 from edrp.core.kernels import interpreted_first
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
-TICKS = 2.0**50
+MIN_TICKS = 2.0**50
 """At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
 
-PHASE_EDGE = 1e-9
+PHASE_EDGE_UNITS = 1e-9
 """Units of work per phase and transfer."""
 
 
@@ -115,11 +115,11 @@ def schedule_transfers(
     busy = np.concatenate([np.bincount(source, seconds), np.bincount(target, seconds)])
     bound = busy.max(initial=0.0)
     # A power of two: times that are whole numbers of seconds stay whole.
-    tick = 2.0 ** math.floor(math.log2(bound / TICKS)) if bound > 0 else 1.0
+    tick = 2.0 ** math.floor(math.log2(bound / MIN_TICKS)) if bound > 0 else 1.0
     ticks = np.maximum(np.rint(seconds / tick), 1).astype(np.int64)
 
     def planned() -> tuple[Ints, Ints, Ints]:
-        spend(PHASE_EDGE * source.size * (source.size + 2 * len(sizes)))
+        spend(PHASE_EDGE_UNITS * source.size * (source.size + 2 * len(sizes)))
         return open_shop_phases(source, target, ticks, len(sizes))
 
     durations, first, active = interpreted_first(planned)
@@ -152,8 +152,8 @@ def _checked_traffic(traffic: ArrayLike) -> Floats:
     wrong = np.argwhere(~((sizes >= 0) & np.isfinite(sizes)))
     why = "must be a finite number of bytes, at least 0"
     faults = first_faults((Fault(f"traffic[{i}][{j}]", str(sizes[i, j]), why) for i, j in wrong), len(wrong))
-    why, own = "a node sends nothing to itself; give 0", np.flatnonzero(np.diag(sizes) > 0)
-    faults += first_faults((Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), why) for i in own), own.size)
+    why, self_sending = "a node sends nothing to itself; give 0", np.flatnonzero(np.diag(sizes) > 0)
+    faults += first_faults((Fault(f"traffic[{i}][{i}]", str(sizes[i, i]), why) for i in self_sending), self_sending.size)
     if faults:
         raise InvalidInstanceError(faults)
     return sizes

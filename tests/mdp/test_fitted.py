@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import edrp
-from edrp.mdp.fitted.guard import guard
+from edrp.mdp.fitted.guard import choose_policy
 from edrp.mdp.fitted.iteration import fit, restrict
-from edrp.mdp.fitted.policies import Fitted, SingleStep
-from edrp.mdp.fitted.priced import PricedClass, arc_intervals
+from edrp.mdp.fitted.policies import FittedPolicy, SingleStepPolicy
+from edrp.mdp.fitted.priced_class import PricedClass, arc_intervals
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow, random_partitions, visit
 from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
@@ -35,7 +35,7 @@ def exact() -> MigrationPolicy:
 
 
 @cache
-def fitted() -> Fitted:
+def fitted() -> FittedPolicy:
     return fit(process(), np.random.default_rng(0), rounds=8, samples=60)
 
 
@@ -61,10 +61,10 @@ def test_priced_replies_are_the_best_of_all(allow_empty):
 
 def test_nothing_fitted_is_the_single_step():
     model = process()
-    nothing = Fitted(model, tuple(np.zeros(1 + 25 + 12) for _ in model.counts))
+    nothing = FittedPolicy(model, tuple(np.zeros(1 + 25 + 12) for _ in model.counts))
     start = random_partitions(model, 0, 1, np.random.default_rng(0))[0]
     classes = draw_node_counts(model, 0, 1, np.random.default_rng(1))
-    assert follow(nothing, model, start, classes)[1] == pytest.approx(follow(SingleStep(model), model, start, classes)[1])
+    assert follow(nothing, model, start, classes)[1] == pytest.approx(follow(SingleStepPolicy(model), model, start, classes)[1])
 
 
 def test_the_restricted_process_costs_no_less_than_the_whole():
@@ -80,7 +80,7 @@ def test_the_restricted_process_costs_no_less_than_the_whole():
 
 def test_most_of_the_exact_saving_is_found():
     policies = {"fitted": fitted(), "restricted": restrict(fitted(), np.random.default_rng(1), kept=200), "exact": exact()}
-    savings = guard(process(), policies, 7, runs=20, steps=60).savings
+    savings = choose_policy(process(), policies, 7, runs=20, steps=60).savings
     assert savings["exact"].low > 0
     assert savings["restricted"].mean > 0.6 * savings["exact"].mean
     assert savings["fitted"].mean <= savings["exact"].mean * 1.05
@@ -95,19 +95,19 @@ class Random:
 
 
 def test_a_policy_that_loses_is_not_used():
-    recommended = guard(process(), {"random": Random(process())}, 0)
+    recommended = choose_policy(process(), {"random": Random(process())}, 0)
     assert recommended.name == "ssm"
     assert recommended.savings["random"].high < 0
 
 
 def test_a_policy_that_saves_nothing_is_not_used():
-    recommended = guard(process(), {"the same": SingleStep(process())}, 0)
+    recommended = choose_policy(process(), {"the same": SingleStepPolicy(process())}, 0)
     assert recommended.name == "ssm"
 
 
 def test_visits_reach_every_class_also_where_the_chain_rarely_goes():
     model = replace(process(), transitions=np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
-    visited = visit(SingleStep(model), model, 10, 0.2, np.random.default_rng(0))
+    visited = visit(SingleStepPolicy(model), model, 10, 0.2, np.random.default_rng(0))
     assert [len(rows) for rows in visited] == [10, 10, 10]
 
 

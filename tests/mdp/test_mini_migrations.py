@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import InvalidInstanceError
-from edrp.mdp.transfer.mini_migrations import loads, mini_migrations
+from edrp.mdp.transfer.mini_migrations import mini_migrations, node_loads
 from edrp.mdp.transfer.roles import roles, traffic_between
 
 
@@ -53,7 +53,7 @@ def test_order_by_work_lowers_the_peak() -> None:
     """Over random plans, the most that any node has beyond its work before and after is smaller on average."""
 
     def excess(path: Ints, work: Floats) -> float:
-        held = loads(path, work, 8)
+        held = node_loads(path, work, 8)
         return float((held - np.maximum(held[0], held[-1])).max())
 
     plain, ordered = [], []

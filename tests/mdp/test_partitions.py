@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.errors import ProblemTooLargeError
 from edrp.mdp.best_response import best_responses, colexicographic
 from edrp.mdp.partitions import Tasks, count_partitions, enumerate_partitions, sample_partitions
-from edrp.mdp.sequence.subtrie import count_paths, listed, numbered, without
+from edrp.mdp.sequence.subtrie import count_paths, list_partitions, numbered_trie, without_arcs
 from edrp.mdp.trie import Trie, path_arcs, prepare_values
 from edrp.migration.intervals import load_limit
 
@@ -66,7 +66,7 @@ def test_classes_are_those_of_the_definition() -> None:
         trie = Trie.of(*arguments)
         assert trie.count == len(expected)
         if expected:
-            assert listed(trie).tolist() == found.tolist()
+            assert list_partitions(trie).tolist() == found.tolist()
 
 
 @pytest.mark.parametrize(("tasks", "nodes"), [(64, 8), (200, 100), (500, 40)])
@@ -136,12 +136,12 @@ def test_forbidding_intervals_leaves_the_partitions_without_them() -> None:
             continue
         allowed = generator.random(trie.arc_target.size) < 0.7
         kept = allowed[path_arcs(trie, np.arange(trie.count))].all(axis=1)
-        smaller, arcs = without(trie, allowed)
+        smaller, arcs = without_arcs(trie, allowed)
         assert allowed[arcs].all()
         assert count_paths(smaller) == kept.sum()
         if kept.any():
-            again = numbered(smaller)
-            assert listed(again).tolist() == listed(trie)[kept].tolist()
+            again = numbered_trie(smaller)
+            assert list_partitions(again).tolist() == list_partitions(trie)[kept].tolist()
             assert again.count == kept.sum()
             paths = arcs[path_arcs(again, np.arange(again.count))]
             assert paths.tolist() == path_arcs(trie, np.flatnonzero(kept)).tolist()

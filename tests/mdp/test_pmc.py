@@ -14,8 +14,8 @@ import edrp
 from edrp.check_problems.migration.plain_partitions import PolicyBruteForce
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options
-from edrp.mdp.fitted.estimates import single_step_answer
-from edrp.mdp.fitted.policies import SingleStep
+from edrp.mdp.fitted.cost_estimates import single_step_answer
+from edrp.mdp.fitted.policies import SingleStepPolicy
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
@@ -233,7 +233,7 @@ def test_the_projected_cost_of_the_single_step_is_that_of_going_on_like_this():
         before, source = np.array(state), model.counts.index(len(state) - 1)
         row = {}
         for target in model.successors(source):
-            after = tuple(SingleStep(model).action(before, int(target)).tolist())
+            after = tuple(SingleStepPolicy(model).action(before, int(target)).tolist())
             states += [after] if after not in states else []
             moved = model.total_state - gain_between(model.tasks.state_before, before, np.array(after))
             row[states.index(after)] = (model.transitions[source, target], moved)

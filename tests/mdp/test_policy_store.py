@@ -13,8 +13,8 @@ from edrp.core.errors import InvalidInstanceError, RecoveryWarning, Verification
 from edrp.core.files import read_sealed, sealed
 from edrp.mdp.partitions import Tasks
 from edrp.mdp.policy.decisions import MigrationPolicy
-from edrp.mdp.policy.files import Checkpoints
 from edrp.mdp.policy.pmc import Threads, iterate
+from edrp.mdp.policy.policy_files import Checkpoints
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.policy.store import load_policy, precompute_policy, save_policy
 

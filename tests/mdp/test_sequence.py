@@ -10,14 +10,14 @@ from edrp.core.errors import ProblemTooLargeError
 from edrp.core.methods import Options
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Tasks, enumerate_partitions, sample_partitions
-from edrp.mdp.sequence import by_prices, method
-from edrp.mdp.sequence.by_prices import search_by_prices
+from edrp.mdp.sequence import method, price_search
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
-from edrp.mdp.sequence.heuristic import Pools, greedy_path, improved, search_path
 from edrp.mdp.sequence.method import Oms, OmsParameters
-from edrp.mdp.sequence.pairs import PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
-from edrp.mdp.sequence.prices import PriceRelaxation
+from edrp.mdp.sequence.partition_pairs import PairChoices, PairSide, PlacePairs, arc_minima, least_pair, trace_pair
+from edrp.mdp.sequence.path_heuristic import PartitionPools, greedy_path, improved_path, search_path
+from edrp.mdp.sequence.price_relaxation import PriceRelaxation
+from edrp.mdp.sequence.price_search import search_by_prices
 from edrp.mdp.trie import Trie, path_arcs
 from edrp.migration.intervals import load_limit
 from edrp.migration.sequence import MigrationSequence
@@ -117,7 +117,7 @@ def test_pairs_of_classes_are_searched_completely() -> None:
         if left.count * right.count == 0:
             continue
         prices = [0.3 * generator.normal(size=trie.arc_target.size) for trie in (left, right)]
-        pairs = Pairs.of(Side.of(left), Side.of(right))
+        pairs = PlacePairs.of(PairSide.of(left), PairSide.of(right))
         room = PairChoices.room(pairs.count)
         least = least_pair(pairs, *prices, tasks.state_before, room)
         rows = [enumerate_partitions(tasks.work_before, *parameters, allow_empty).astype(np.int64) for parameters in classes]
@@ -156,7 +156,7 @@ def test_prices_prove_what_enumeration_finds(seed: int) -> None:
     assert 0.8 * optimum < bounds[-1] <= optimum + 1e-9
     assert relaxation.forbid(1.001 * optimum)
     assert not relaxation.forbid(0.5 * bounds[-1])
-    cost, found = search_path(course, Pools(course), starts=5, seed=seed)
+    cost, found = search_path(course, PartitionPools(course), starts=5, seed=seed)
     assert optimum - 1e-9 <= cost <= 1.1 * optimum
     search = search_by_prices(course, cost, found)
     assert search.proven
@@ -176,7 +176,7 @@ def test_more_partitions_than_can_be_listed() -> None:
 
 def test_listing_what_is_left_finds_better_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """From a weak incumbent, without any search for better ones in between."""
-    monkeypatch.setattr(by_prices, "_improve", lambda *arguments: None)
+    monkeypatch.setattr(price_search, "_improve", lambda *arguments: None)
     course = skewed_course(2, 32, (4, 7), 6, 0.3)
     weak = greedy_path(course)
     search = search_by_prices(course, float(course.costs(weak).sum()), weak)
@@ -187,7 +187,7 @@ def test_listing_what_is_left_finds_better_paths(monkeypatch: pytest.MonkeyPatch
 def test_improvement_never_makes_a_path_worse() -> None:
     course = skewed_course(3, 40, (4, 9), 10, 0.2)
     path = greedy_path(course)
-    better = improved(course, path)
+    better = improved_path(course, path)
     assert course.costs(better).sum() <= course.costs(path).sum()
     for step, boundaries in zip(course.steps, better, strict=True):
         work = np.diff(step.members.work_before[boundaries])
@@ -238,7 +238,7 @@ def test_interrupts_give_the_best_path_so_far(monkeypatch: pytest.MonkeyPatch) -
             answer = Oms().run(problem, Options(parameters={"way": way}))
         assert (answer.status, answer.stopped_because) == ("feasible", "interrupted")
         assert problem.evaluate(answer.decision).feasible
-    monkeypatch.setattr(by_prices, "PriceRelaxation", interrupt)
+    monkeypatch.setattr(price_search, "PriceRelaxation", interrupt)
     answer = Oms().run(problem, Options(parameters={"way": "prices"}))
     assert answer.stopped_because == "interrupted"
     assert answer.bound == 4.0

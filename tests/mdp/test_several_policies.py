@@ -74,7 +74,7 @@ def test_one_that_cannot_be_computed_is_said_and_stops_no_other(models, tmp_path
     (tmp_path / "op 7").mkdir()
     (tmp_path / "op 7" / "notes.txt").write_text("mine")
     large = model_of(18)
-    monkeypatch.setattr("edrp.mdp.policy.several.memory_limit", lambda: models["op 14"].size.memory * 1.01)
+    monkeypatch.setattr("edrp.mdp.policy.many_policies.memory_limit", lambda: models["op 14"].size.memory * 1.01)
     done = {one.name: one for one in precompute_policies({**models, "tight": tight, "large": large}, Threads(1), tmp_path)}
     assert "no partition keeps a tolerance of 0.1 for 2 nodes" in done["tight"].fault
     assert "holds notes.txt and no policy" in done["op 7"].fault

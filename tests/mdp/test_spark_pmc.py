@@ -8,11 +8,11 @@ import pytest
 from edrp.core.errors import BackendUnavailableError
 from edrp.core.spark import spark_session
 from edrp.mdp.partitions import Tasks
-from edrp.mdp.policy import several
+from edrp.mdp.policy import many_policies
 from edrp.mdp.policy import spark_engine as engine
+from edrp.mdp.policy.many_policies import precompute_policies
 from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.policy.several import precompute_policies
 from edrp.mdp.policy.spark_engine import Spark
 from edrp.mdp.policy.store import load_policy, precompute_policy
 
@@ -137,6 +137,6 @@ def test_a_failed_job_of_policies_says_what_the_workers_lack(spark, tmp_path, mo
 
         return batches
 
-    monkeypatch.setattr(several, "_computing", lambda _: computed)
+    monkeypatch.setattr(many_policies, "_worker_function", lambda _: computed)
     with pytest.raises(BackendUnavailableError, match=r"the policies failed on Spark: .*No module named"):
         precompute_policies({"a": small_model(6)}, Spark(spark), tmp_path)

@@ -14,10 +14,10 @@ from edrp.core.tolerances import EQUAL_GAINS
 from edrp.mdp.matching import assign, gain_between, match
 from edrp.mdp.partitions import OldNodes, Tasks
 from edrp.mdp.single_step.bands import room_for_bands, set_bands
-from edrp.mdp.single_step.layers import make_line, room_for
+from edrp.mdp.single_step.layers import layer_workspace, order_tasks
 from edrp.mdp.single_step.partition import partition_into
 from edrp.mdp.single_step.ssm import ssm
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.mdp.single_step.two_sided import two_sided
 from edrp.migration.intervals import load_limit
 from edrp.migration.single_step import MigrationProblem
@@ -196,9 +196,9 @@ def test_layers_that_are_computed_twice_give_the_same_partition() -> None:
     for _ in range(60):
         m, nodes = int(rng.integers(10, 60)), int(rng.integers(1, 14))
         work, state = prefix_sums(rng.integers(1, 4, m)), prefix_sums(rng.integers(0, 4, m))
-        line, bands = make_line(work, state, random_partition(rng, m, 12)), room_for_bands(m, nodes)
+        line, bands = order_tasks(work, state, random_partition(rng, m, 12)), room_for_bands(m, nodes)
         if set_bands(bands, work, load_limit(work[-1], nodes, 0.8), True):
-            slack, room = EQUAL_GAINS * state[-1], room_for(m)
+            slack, room = EQUAL_GAINS * state[-1], layer_workspace(m)
             answers = []
             for stored_cells in (10**6, 0):
                 boundaries = np.empty(nodes + 1, np.int64)

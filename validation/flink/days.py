@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from edrp.datasets.traces.rates import MINUTES_A_DAY, day_of_2013, taxi_rates
+from edrp.datasets.traces.source_rates import MINUTES_PER_DAY, day_of_2013, taxi_rates
 
 STEP = 10
 """Minutes of the original day over which trips are added up: the rate changes so often."""
 
-STEPS = MINUTES_A_DAY // STEP
+STEPS = MINUTES_PER_DAY // STEP
 HOURS = 24.0
 
 
@@ -65,6 +65,6 @@ def taxi_day(seed: int, seconds: float, peak: float, data: Path | None = None) -
         There is no taxi stream in the folder.
     """
     trips = taxi_rates(data)
-    day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_A_DAY))
-    counts = trips[day * MINUTES_A_DAY : (day + 1) * MINUTES_A_DAY].reshape(STEPS, STEP).sum(axis=1)
+    day = int(np.random.default_rng(seed).integers(len(trips) // MINUTES_PER_DAY))
+    counts = trips[day * MINUTES_PER_DAY : (day + 1) * MINUTES_PER_DAY].reshape(STEPS, STEP).sum(axis=1)
     return LoadDay(f"New York taxi trips, {day_of_2013(day)}", seconds, tuple((peak * counts / counts.max()).round(3).tolist()))

@@ -23,7 +23,7 @@ from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.solve import solve
 from edrp.core.tolerances import FUZZED_LIMIT_NARROWING, PROVEN_OPTIMA_AGREEMENT
-from edrp.mdp.fitted.estimates import ESTIMATED
+from edrp.mdp.fitted.cost_estimates import ESTIMATE_NOTE
 
 GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
@@ -149,7 +149,7 @@ def _contradictions(problem: Problem, solutions: list[Solution]) -> list[str]:
     """Contradictions between the answers of several methods to one problem."""
     found = []
     # Objectives that are in part estimated by simulation may be below the optimum; the notes say so.
-    compared = [solution for solution in solutions if not any(ESTIMATED in note for note in solution.notes)]
+    compared = [solution for solution in solutions if not any(ESTIMATE_NOTE in note for note in solution.notes)]
     held = [solution for solution in compared if solution.status in ("optimal", "feasible") and solution.objective is not None]
     for one in compared:
         if one.status == "infeasible" and held and _keeps_limits(problem, held[0]):

@@ -14,7 +14,7 @@ from edrp.core.instances import loads
 from edrp.core.methods import get_method
 from edrp.core.solve import solve
 from edrp.core.tolerances import SAME_VALUE
-from edrp.datasets.families.tiny import tiny_document
+from edrp.datasets.families.tiny_documents import tiny_document
 from edrp.validation.oracles.enactment.judges import host_values, judge_hosts, judge_leases, lease_values
 from edrp.validation.oracles.judging import Document, Judged, read
 from edrp.validation.oracles.mapping.judges import judge_links, judge_map, link_values, map_values

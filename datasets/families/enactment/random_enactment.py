@@ -121,12 +121,12 @@ def _host_types(random: Random, names: list[str], resources: tuple[str, ...], li
     ]
 
 
-def _amounts(random: Random, resources: tuple[str, ...], least: float, most: float) -> Any:
+def _amounts(random: Random, resources: tuple[str, ...], low: float, high: float) -> Any:
     """Amounts with a common divisor or not, and sometimes none of a resource that a host has enough of anyway."""
     steps = random.random() < 0.5
 
     def amount() -> float:
-        drawn = float(random.uniform(least, most))
-        return 0.0 if most <= 1.0 and random.random() < 0.1 else round(drawn * 10) / 10 if steps else drawn
+        drawn = float(random.uniform(low, high))
+        return 0.0 if high <= 1.0 and random.random() < 0.1 else round(drawn * 10) / 10 if steps else drawn
 
     return {name: amount() for name in resources} if resources else amount()

@@ -15,17 +15,17 @@ from edrp.datasets.random_numbers import random_stream, rounded
 from edrp.mapping.link_allocation import Flow, LinkAllocationProblem, Route
 from edrp.mapping.server_network import ServerNetwork
 
-FLOWS = 150
+PLATFORM_FLOWS = 150
 """About as many hops are there at a time under 60 tasks/h: 13 tasks of 11 hops each."""
 
 MAX_HOPS = 11
 PRICES = (0.5e-6, 2e-6)
 """Money per byte. Ours: the paper prints no prices."""
 
-NEAR = 0.6
+NEAR_SHARE = 0.6
 """How often the next component runs within two links. Ours: placements prefer it."""
 
-GONE = 0.5
+ENDED_SHARE = 0.5
 """Share of the flows that ended since others were admitted. Ours."""
 
 _FLOWS = 5
@@ -33,7 +33,7 @@ _FLOWS = 5
 
 
 def bimodal_flows(
-    flows: int = FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
+    flows: int = PLATFORM_FLOWS, *, servers: int = SERVERS, links: int = LINKS, seed: int = 0, **fields: Any
 ) -> LinkAllocationProblem:
     """Draw flows between servers of a `bimodal_platform`; some could have better links than when they were admitted.
 
@@ -42,9 +42,9 @@ def bimodal_flows(
     """
     random = random_stream(seed, _FLOWS)
     platform = _Platform(bimodal_platform(servers, links, seed))
-    admitted = [platform.admitted(random) for _ in range(round(flows / (1 - GONE)))]
-    kept = sorted(random.choice(len(admitted), flows, replace=False).tolist())
-    described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(kept))
+    admitted = [platform.admitted(random) for _ in range(round(flows / (1 - ENDED_SHARE)))]
+    remaining = sorted(random.choice(len(admitted), flows, replace=False).tolist())
+    described = tuple(Flow(name=f"f{number}", **admitted[index]) for number, index in enumerate(remaining))
     return LinkAllocationProblem(network=platform.network, flows=described, **fields)
 
 
@@ -62,7 +62,7 @@ class _Platform:
     def admitted(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw a flow that is admitted now and takes what is free."""
         source = self._drawn(list(self.weight), random)
-        near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR else {}
+        near = nx.single_source_shortest_path_length(self.graph, source, cutoff=2) if random.random() < NEAR_SHARE else {}
         others = [name for name in (near if len(near) > 1 else self.weight) if name != source]
         target = self._drawn(others, random)
         rate = rounded(SOURCE_RATE * SHRINKAGE ** int(random.integers(MAX_HOPS)))
@@ -104,7 +104,7 @@ MESH_BANDWIDTHS, MESH_RATES, MESH_PRICES = (2, 8), (1, 4), (1, 5)
 """Whole numbers."""
 
 MESH_UPLINKS = (0.0, 2.0, 6.0)
-HELD = 0.4
+HELD_ROUTE_SHARE = 0.4
 """How often a flow on a mesh has a route already, the shortest one."""
 
 
@@ -146,10 +146,10 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
     nodes = [{"name": name, "capacity": 0.0, "uplink": float(random.choice(MESH_UPLINKS))} for name in names]
     free = {edge: float(random.integers(*MESH_BANDWIDTHS, endpoint=True)) for edge in graph.edges}
     links = [{"source": names[u], "target": names[v], "bandwidth": bandwidth} for (u, v), bandwidth in free.items()]
-    left = {arc: bandwidth for (u, v), bandwidth in free.items() for arc in ((u, v), (v, u))}
+    free_bandwidth = {arc: bandwidth for (u, v), bandwidth in free.items() for arc in ((u, v), (v, u))}
     return LinkAllocationProblem(
         network={"nodes": nodes, "links": links},
-        flows=[_mesh_flow(f"f{index}", graph, left, random) for index in range(flows)],
+        flows=[_mesh_flow(f"f{index}", graph, free_bandwidth, random) for index in range(flows)],
         max_links=int(random.choice(MAX_LINKS)),
         forwarding_price=float(random.integers(0, 2)),
         public_share=float(random.choice(PUBLIC_SHARES)),
@@ -157,7 +157,7 @@ def _mesh(flows: int, random: np.random.Generator) -> Problem:
 
 
 def _mesh_flow(
-    name: str, graph: nx.Graph[int], left: dict[tuple[int, int], float], random: np.random.Generator
+    name: str, graph: nx.Graph[int], free_bandwidth: dict[tuple[int, int], float], random: np.random.Generator
 ) -> dict[str, Any]:
     """Draw a flow that may hold a shortest route of at most two links within the remaining bandwidth."""
     source, target = (int(server) for server in random.choice(len(graph), 2, replace=False))
@@ -165,9 +165,9 @@ def _mesh_flow(
     route: Route | None = None
     way = nx.shortest_path(graph, source, target)
     arcs = list(pairwise(way))
-    if random.random() < HELD and len(arcs) <= min(MAX_LINKS) and all(left[arc] >= rate for arc in arcs):
+    if random.random() < HELD_ROUTE_SHARE and len(arcs) <= min(MAX_LINKS) and all(free_bandwidth[arc] >= rate for arc in arcs):
         for arc in arcs:
-            left[arc] -= rate
+            free_bandwidth[arc] -= rate
         route = tuple(f"n{server}" for server in way)
     return {"name": name, "source": f"n{source}", "target": f"n{target}", "rate": rate, "price": price, "route": route}
 
@@ -198,9 +198,9 @@ def random_link_allocation_problem(
     spoiled = 0.7 if random.random() < 0.5 else 1.0
     links = []
     for u, v in drawn:
-        held = max(free[u, v], free[v, u] if symmetric else 0.0)
+        reserved = max(free[u, v], free[v, u] if symmetric else 0.0)
         more = float(random.choice([0.0, 0.0, 2.0, 4.0, 7.0]))
-        links.append({"source": u, "target": v, "bandwidth": held * (spoiled if random.random() < 0.6 else 1.0) + more})
+        links.append({"source": u, "target": v, "bandwidth": reserved * (spoiled if random.random() < 0.6 else 1.0) + more})
     return LinkAllocationProblem(
         network={"nodes": [_server(random, name) for name in names], "links": links, "symmetric": symmetric},
         flows=described,

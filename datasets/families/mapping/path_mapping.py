@@ -55,7 +55,7 @@ PLATFORM_LINKS = (50, 99, 130)
 PUBLIC_COSTS = (0.0, 1.0, 5.0)
 """Cost of a public hop, where that of each link is 1."""
 
-USED = (0.0, 0.9)
+USED_SHARES = (0.0, 0.9)
 """Share of a server, link or uplink that other tasks use."""
 
 
@@ -110,8 +110,8 @@ def _grid(components: int, random: np.random.Generator) -> Problem:
 
 
 def _grid_pairs(rows: int, columns: int) -> list[tuple[int, int]]:
-    places = np.arange(rows * columns).reshape(rows, columns)
-    across, down = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
+    servers = np.arange(rows * columns).reshape(rows, columns)
+    across, down = (servers[:, :-1], servers[:, 1:]), (servers[:-1], servers[1:])
     return [pair for one, other in (across, down) for pair in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)]
 
 
@@ -229,7 +229,7 @@ def _any_cost(random: np.random.Generator) -> str:
 
 
 def _free(random: np.random.Generator) -> float:
-    return 1 - float(random.uniform(*USED))
+    return 1 - float(random.uniform(*USED_SHARES))
 
 
 FAMILIES = tuple(

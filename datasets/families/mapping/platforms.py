@@ -19,7 +19,7 @@ Networks = Literal["both", "dedicated", "public"]
 """Networks that tasks may use."""
 
 SERVERS, LINKS = 100, 99
-RATE, TASKS = 60.0, 500
+TASKS_PER_HOUR, TRACE_TASKS = 60.0, 500
 """Tasks per hour (Poisson) and in a trace."""
 
 LINK_BANDWIDTHS = (1 * MEGABIT, 10 * MEGABIT)
@@ -42,7 +42,7 @@ SOURCE_RATE = 1 * MEGABIT
 MEAN_DATA = 100e6
 """Bytes at the source, exponential: the paper says "100 MB on average"."""
 
-HOUR = 3600.0
+SECONDS_PER_HOUR = 3600.0
 
 _LINKS, _LINK_FIELDS, _SERVERS, _SERVICES, _TASKS = range(5)
 """Streams of random numbers of a seed."""
@@ -81,8 +81,8 @@ def bimodal_platform(servers: int = SERVERS, links: int = LINKS, seed: int = 0, 
     """
     _refuse_less(services=(services, 1))
     pairs = preferential_links(servers, links, random_stream(seed, _LINKS))
-    least, most = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
-    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(least, most, (links, 2)).T
+    lowest, highest = np.array([LINK_BANDWIDTHS, LINK_DELAYS]).T
+    bandwidth, delay = random_stream(seed, _LINK_FIELDS).uniform(lowest, highest, (links, 2)).T
     random = random_stream(seed, _SERVERS)
     uplink, downlink = random.uniform(*ACCESS_BANDWIDTHS, (2, servers))
     access_delay = random.uniform(*PUBLIC_DELAYS, servers) / 2
@@ -116,8 +116,8 @@ def bimodal_scenario(
     *,
     servers: int = SERVERS,
     links: int = LINKS,
-    rate: float = RATE,
-    tasks: int = TASKS,
+    rate: float = TASKS_PER_HOUR,
+    tasks: int = TRACE_TASKS,
     networks: Networks = "both",
     seed: int = 0,
     services: int = SERVICES,
@@ -178,7 +178,7 @@ def _trace(servers: int, services: int, tasks: int, rate: float, random: np.rand
     """Draw tasks one after the other, in the order of their arrival."""
     arrival, trace = 0.0, []
     for _ in range(tasks):
-        arrival += random.exponential(HOUR) / rate
+        arrival += random.exponential(SECONDS_PER_HOUR) / rate
         source, delivery = random.choice(servers, 2, replace=False)
         trace.append(
             BimodalTask(

@@ -90,17 +90,17 @@ The paper takes the hosts of a volunteer computing project without numbers. Spee
 within a factor of two or three of each other.
 """
 
-COSTS = (10, 100)
+LINK_COSTS = (10, 100)
 """Costs of links, whole numbers with equal probability; the paper prints none. They span one decade, as its delays do.
 
 A choice that matters: over two decades (1 to 100) what a heuristic misses costs relatively more, and the least-cost map is up to
 1.05 times the optimum in the mean of a size, instead of 1.03 at most.
 """
 
-DELAYS = (1e-3, 10e-3)
+POWER_LAW_DELAYS = (1e-3, 10e-3)
 """Delays of links in seconds, those of its dedicated links in §6.1."""
 
-NEED = 0.5
+MEAN_NEED_SHARE = 0.5
 """Mean needs, as share of the mean bandwidth of links and of the mean capacity of servers (printed)."""
 
 NEED_SPREAD = 0.25
@@ -110,7 +110,7 @@ _NETWORK, _TASK = 0, 1
 """Streams of random numbers of a seed."""
 
 
-def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) -> ServerNetwork:
+def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = LINK_COSTS) -> ServerNetwork:
     """Draw a network with a power law of degrees (Barabási-Albert), named "n0", "n1", …; any server runs any component.
 
     Bandwidths follow a truncated power law between 10 Mbps and 1 Gbps, capacities of servers a log-normal distribution.
@@ -143,7 +143,7 @@ def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) 
     pairs = preferential_links(servers, count, random, each=JOINED_BY)
     bandwidth = np.round(_truncated_power_law(len(pairs), random))
     cost = random.integers(*costs, len(pairs), endpoint=True)
-    delay = np.round(random.uniform(*DELAYS, len(pairs)), 6)
+    delay = np.round(random.uniform(*POWER_LAW_DELAYS, len(pairs)), 6)
     capacity = np.round(random.lognormal(np.log(MEAN_CAPACITY) - CAPACITY_SPREAD**2 / 2, CAPACITY_SPREAD, servers))
     links = tuple(
         DataLink(
@@ -161,7 +161,7 @@ def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = COSTS) 
 
 
 def mapping_problem(
-    servers: int, components: int = 10, seed: int = 0, *, costs: tuple[int, int] = COSTS, **fields: Any
+    servers: int, components: int = 10, seed: int = 0, *, costs: tuple[int, int] = LINK_COSTS, **fields: Any
 ) -> MappingProblem:
     """Draw a task to map on a `mapping_network`.
 
@@ -215,9 +215,9 @@ def mapping_problem(
 
 def _truncated_power_law(count: int, random: np.random.Generator) -> Floats:
     """Draw bandwidths in bytes/s: the inverse of the distribution function at uniform draws."""
-    least, most = BANDWIDTHS
-    reached = 1 - (least / most) ** BANDWIDTH_EXPONENT
-    drawn: Floats = least * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
+    lowest, highest = BANDWIDTHS
+    reached = 1 - (lowest / highest) ** BANDWIDTH_EXPONENT
+    drawn: Floats = lowest * (1 - reached * random.random(count)) ** (-1 / BANDWIDTH_EXPONENT)
     return drawn
 
 
@@ -225,5 +225,5 @@ def _truncated_normal(whole: float, count: int, random: np.random.Generator) -> 
     """Draw needs as whole numbers with a mean relative to `whole`, before truncation at 0."""
     below = ndtr(-1 / NEED_SPREAD)
     drawn = 1 + NEED_SPREAD * ndtri(below + (1 - below) * random.random(count))
-    needs: list[float] = rounded(np.round(NEED * whole * np.maximum(drawn, 0.0)))
+    needs: list[float] = rounded(np.round(MEAN_NEED_SHARE * whole * np.maximum(drawn, 0.0)))
     return needs

@@ -13,7 +13,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 
 Fields = dict[str, Any]
 
-CURVED, TABLED, POLYNOMIAL = 0.1, 0.2, 0.3
+CURVE_SHARE, TABLE_SHARE, POLYNOMIAL_SHARE = 0.1, 0.2, 0.3
 """Probabilities, added up, of latency models other than a queue."""
 
 
@@ -69,13 +69,13 @@ def random_rescale(
 def _operator(
     name: str, tasks: tuple[int, int], keyed: int, shared: bool, hosts: list[str], random: np.random.Generator
 ) -> Fields:
-    most = int(random.integers(1, 4 if keyed < 3 else 3))
+    max_replicas = int(random.integers(1, 4 if keyed < 3 else 3))
     fields: Fields = {
         "name": name,
         "latency": _latency(random),
         "cost": float(random.uniform(0.2, 2.0)),
-        "max_replicas": most,
-        "min_replicas": int(random.integers(1, most + 1)) if random.random() < 0.15 else 1,
+        "max_replicas": max_replicas,
+        "min_replicas": int(random.integers(1, max_replicas + 1)) if random.random() < 0.15 else 1,
         "code_size": float(random.choice([0.0, 2e5])),
         "candidates": sorted(random.choice(hosts, len(hosts) - 1, replace=False)) if random.random() < 0.15 else None,
     }
@@ -92,11 +92,11 @@ def _operator(
 
 def _latency(random: np.random.Generator) -> Fields | None:
     speed, draw = float(random.uniform(35.0, 90.0)), random.random()
-    if draw < CURVED:
+    if draw < CURVE_SHARE:
         return {"model": "capacity-curve", "replicas": [1, 3], "capacities": [speed, 2.4 * speed]}
-    if draw < TABLED:
+    if draw < TABLE_SHARE:
         return {"model": "table", "rates": [0.0, speed / 2, speed], "latencies": [0.01, 0.015, 0.08]}
-    if draw < POLYNOMIAL:
+    if draw < POLYNOMIAL_SHARE:
         return {"model": "polynomial", "coefficients": [0.01, 0.0, 1e-5]}
     return None if draw > 0.95 else {"model": "mm1", "service_rate": speed}
 

@@ -18,25 +18,25 @@ from edrp.migration.rescale.problem import RescaleProblem
 
 Fields = dict[str, Any]
 
-TASKS, TASKS_PER_NODE, NODES = 128, 16, (3, 8)
+RESCALE_TASKS, RESCALE_TASKS_PER_NODE, RESCALE_NODES = 128, 16, (3, 8)
 """Default size, and tasks for each node, of which there are so many."""
 
 EXPONENTS = (0.6, 1.0)
 """Range of the exponent of Zipf's law over tasks."""
 
-FACTORS = (1.5, 2.0, 0.5)
+LOAD_FACTORS = (1.5, 2.0, 0.5)
 """Load now, relative to the load for which the application was deployed."""
 
-RATE = (1000.0, 5000.0)
+SOURCE_RATES = (1000.0, 5000.0)
 """Tuples/s from the source before the load changed."""
 
-BUSY, ALONE = 0.75, 0.9
+BUSIEST_REPLICA_UTILISATION, HEAVIEST_TASK_UTILISATION = 0.75, 0.9
 """Utilisation of the heaviest replica before the change, and of the heaviest task alone at twice that load."""
 
-STATE = 2e6
+MEDIAN_STATE_SIZE = 2e6
 """Median bytes of a task with any work; the logarithm is normal."""
 
-CARD = 1.25e8
+CARD_BANDWIDTH = 1.25e8
 """Bytes/s of the network card of a node."""
 
 
@@ -64,8 +64,8 @@ WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
 
 def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
     """A chain or a tree of operators with tasks behind a source, whose load is `factor` times the load it was deployed for."""
-    hosts = [f"node{u}" for u in range(int(np.clip(tasks // TASKS_PER_NODE, *NODES)))]
-    rate = float(random.uniform(*RATE))
+    hosts = [f"node{u}" for u in range(int(np.clip(tasks // RESCALE_TASKS_PER_NODE, *RESCALE_NODES)))]
+    rate = float(random.uniform(*SOURCE_RATES))
     source = {
         "name": "source",
         "latency": {"model": "mm1", "service_rate": 4 * rate},
@@ -103,13 +103,16 @@ def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, fact
 
 
 def _keyed(name: str, work: Floats, load: float, random: np.random.Generator) -> tuple[Fields, list[tuple[int, int]]]:
-    """An operator and its ranges, such that the heaviest replica is busy to `BUSY` before the load changes."""
+    """An operator and its ranges; before the load changes its busiest replica has `BUSIEST_REPLICA_UTILISATION`."""
     replicas = int(random.integers(1, 4))
     work = np.array(rounded(work))
     intervals = [interval for interval in even_intervals(work, replicas) if interval[0] < interval[1]]
     share = np.array([work[first:end].sum() for first, end in intervals]) / work.sum()
-    speed = load * max(float(share.max()) / BUSY, max(FACTORS) * float(work.max() / work.sum()) / ALONE)
-    state = np.where(work > 0, STATE * random.lognormal(0.0, 1.0, work.size), 0.0)
+    speed = load * max(
+        float(share.max()) / BUSIEST_REPLICA_UTILISATION,
+        max(LOAD_FACTORS) * float(work.max() / work.sum()) / HEAVIEST_TASK_UTILISATION,
+    )
+    state = np.where(work > 0, MEDIAN_STATE_SIZE * random.lognormal(0.0, 1.0, work.size), 0.0)
     operator = {
         "name": name,
         "latency": {"model": "mm1", "service_rate": speed},
@@ -129,8 +132,8 @@ def network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields
             "zone": f"rack{u % 2}",
             "speedup": float(random.choice([1.0, 1.0, 1.25])),
             "spawn_time": 0.5,
-            "up_rate": CARD,
-            "down_rate": CARD,
+            "up_rate": CARD_BANDWIDTH,
+            "down_rate": CARD_BANDWIDTH,
         }
         for u, name in enumerate(hosts)
     ]
@@ -139,7 +142,7 @@ def network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields
         "nodes": nodes,
         "within_zone": {"delay": near, "cost": 1e-5},
         "between_zones": {"delay": far, "cost": 1e-4},
-        "store": {"delay": 0.001, "bandwidth": CARD},
+        "store": {"delay": 0.001, "bandwidth": CARD_BANDWIDTH},
     }
 
 
@@ -150,11 +153,11 @@ FAMILIES = tuple(
         summary=f"the load becomes {factor:g} times what it was; {first_line(make_work)}",
         make=partial(rescaled, make_work=make_work, factor=factor),
         size="tasks",
-        default_size=TASKS,
+        default_size=RESCALE_TASKS,
         least_size=3,
         packages=packages,
     )
     for name, (make_work, packages) in WORK.items()
-    for factor in FACTORS
+    for factor in LOAD_FACTORS
 )
 """For the record of the kind."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.datasets.families.family import Family
 from edrp.datasets.families.placement.layered import longest_path_time
-from edrp.datasets.families.placement.running import replicas_for
+from edrp.datasets.families.placement.plausible_deployments import replicas_for
 from edrp.datasets.families.placement.shapes import ShapeMaker, layered_shape, sequential
 from edrp.datasets.random_numbers import rounded
 from edrp.placement.application import Application
@@ -22,22 +22,22 @@ Fields = dict[str, Any]
 SIZES = ((4, 8, 12), (8, 8, 12), (16, 8, 24), (32, 16, 24))
 """Nodes, slots of each, and maximum replicas of an operator."""
 
-FILLED = (0.25, 0.6)
+NEEDED_SLOT_SHARES = (0.25, 0.6)
 """Share of all slots that operators need for their load."""
 
 WITHIN_ZONE, BETWEEN_ZONES = (0.0001, 0.0005), (0.0006, 0.002)
 """Seconds, one way."""
 
-LOAD = (2e3, 5e4)
+CLUSTER_LOADS = (2e3, 5e4)
 """Tuples/s from the source."""
 
 STATE_SIZES = (1e6, 2e9)
 """Bytes of those operators that have state."""
 
-STORE = {"delay": 0.001, "bandwidth": 1.25e8}
-SPAWN_TIME = 0.5
-SYNCHRONISATION_TIME = 0.2
-DOWNTIME_LIMIT = 30.0
+CLUSTER_STORE = {"delay": 0.001, "bandwidth": 1.25e8}
+CLUSTER_SPAWN_TIME = 0.5
+CLUSTER_SYNCHRONISATION_TIME = 0.2
+CLUSTER_DOWNTIME_LIMIT = 30.0
 EARLIER_LEVELS = (0.5, 1.5)
 """Load for which a running application was deployed, relative to the load now."""
 
@@ -80,7 +80,7 @@ def cluster(
         Weights of the metrics; drawn when None.
     """
     if size is None:
-        fitting = [known for known in SIZES if known[0] * known[1] * FILLED[0] >= operators]
+        fitting = [sizes for sizes in SIZES if sizes[0] * sizes[1] * NEEDED_SLOT_SHARES[0] >= operators]
         size = fitting[int(random.integers(len(fitting)))] if fitting else SIZES[-1]
     nodes, slots, max_replicas = size
     application = _application(shape, operators, nodes * slots, max_replicas, random)
@@ -91,12 +91,12 @@ def cluster(
     limits = {
         "response_time": 2.0 * longest_path_time(application, delay),
         "cost": float(sum(o.max_replicas for o in application.operators)),
-        "downtime": DOWNTIME_LIMIT,
+        "downtime": CLUSTER_DOWNTIME_LIMIT,
     }
     return EdrpProblem(
         application=application,
         network=network,
-        synchronisation_time=SYNCHRONISATION_TIME,
+        synchronisation_time=CLUSTER_SYNCHRONISATION_TIME,
         weights=weights or drawn,
         limits=rounded(limits),
         current=_dealt(application, network, slots, random) if running else None,
@@ -106,9 +106,9 @@ def cluster(
 def _application(shape: ShapeMaker, count: int, slots: int, max_replicas: int, random: np.random.Generator) -> Application:
     streams = shape(count, random).streams
     needed = random.uniform(0.3, 3.0, count)
-    needed = np.clip(np.rint(needed * slots * random.uniform(*FILLED) / needed.sum()), 1, max_replicas // 2)
+    needed = np.clip(np.rint(needed * slots * random.uniform(*NEEDED_SLOT_SHARES) / needed.sum()), 1, max_replicas // 2)
     load = np.zeros(count)
-    load[0] = random.uniform(*LOAD)
+    load[0] = random.uniform(*CLUSTER_LOADS)
     selectivity = random.uniform(0.6, 1.2, count)
     leaving = np.bincount([i for i, _ in streams], minlength=count)
     for i, j in streams:
@@ -134,12 +134,13 @@ def _application(shape: ShapeMaker, count: int, slots: int, max_replicas: int, r
 
 def _network(nodes: int, slots: int, zones: int, random: np.random.Generator) -> Network:
     described = [
-        {"name": f"tm{u}", "resources": slots, "spawn_time": SPAWN_TIME, "zone": "abc"[u * zones // nodes]} for u in range(nodes)
+        {"name": f"tm{u}", "resources": slots, "spawn_time": CLUSTER_SPAWN_TIME, "zone": "abc"[u * zones // nodes]}
+        for u in range(nodes)
     ]
     links = {"within_zone": {"delay": float(random.uniform(*WITHIN_ZONE))}}
     if zones > 1:
         links["between_zones"] = {"delay": float(random.uniform(*BETWEEN_ZONES))}
-    return Network(**rounded({"nodes": described, **links, "store": STORE}))
+    return Network(**rounded({"nodes": described, **links, "store": CLUSTER_STORE}))
 
 
 def _dealt(application: Application, network: Network, slots: int, random: np.random.Generator) -> Deployment:
@@ -148,31 +149,32 @@ def _dealt(application: Application, network: Network, slots: int, random: np.ra
     names = [node.name for node in network.nodes]
     room, turn = len(names) * slots, 0
     chosen: dict[str, list[str]] = {}
-    for left, (name, count) in enumerate(replicas.items()):
-        count = max(1, min(count, room - turn - (len(replicas) - left - 1)))
+    for number, (name, count) in enumerate(replicas.items()):
+        count = max(1, min(count, room - turn - (len(replicas) - number - 1)))
         chosen[name] = [names[(turn + n) % len(names)] for n in range(count)]
         turn += count
     return Deployment(chosen)
 
 
 def _families() -> list[Family]:
-    found = []
+    families = []
     for running in (False, True):
         for zones in (1, 2, 3):
             for name, shape in (("sequential", sequential), ("layered", layered_shape)):
-                place = f"{zones} zones" if zones > 1 else "one zone"
-                found.append(
+                zones_text = f"{zones} zones" if zones > 1 else "one zone"
+                families.append(
                     Family(
                         name=f"{name}-cluster" + (f"-{zones}-zones" if zones > 1 else "") + ("-running" if running else ""),
                         kind="edrp",
-                        summary=f"A {name} application on equal nodes in {place}" + (", already running." if running else "."),
+                        summary=f"A {name} application on equal nodes in {zones_text}"
+                        + (", already running." if running else "."),
                         make=partial(cluster, shape=shape, zones=zones, running=running),
                         size="operators",
                         default_size=10,
                         least_size=3,
                     )
                 )
-    return found
+    return families
 
 
 CLUSTER_FAMILIES = tuple(_families())

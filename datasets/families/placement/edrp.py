@@ -12,7 +12,7 @@ from edrp.datasets.families.family import Family, first_line
 from edrp.datasets.families.placement.clusters import CLUSTER_FAMILIES
 from edrp.datasets.families.placement.layered import longest_path_time, mean_delay
 from edrp.datasets.families.placement.networks import NETWORKS, NetworkMaker
-from edrp.datasets.families.placement.running import near_fit, plain_amount, replicas_for
+from edrp.datasets.families.placement.plausible_deployments import near_fit, plain_amount, replicas_for
 from edrp.datasets.families.placement.shapes import SHAPES, Shape, ShapeMaker
 from edrp.datasets.placement import edrp_parameters
 from edrp.datasets.random_numbers import rounded
@@ -22,17 +22,17 @@ from edrp.placement.network import Network
 
 Fields = dict[str, Any]
 
-DEFAULT_OPERATORS = 6
+DEFAULT_EDRP_OPERATORS = 6
 NODES_PER_OPERATOR = 1.25
-MAX_NODES = 200
+MAX_EDRP_NODES = 200
 
-LEVELS = (0.1, 1.04)
+LOAD_LEVELS = (0.1, 1.04)
 """Load relative to what the bottleneck carries with all its replicas: above 1 no deployment is stable."""
 
 EARLIER_LEVELS = (0.5, 1.5)
 """Load for which a running application was deployed, relative to the load now."""
 
-RUNNING_SHARE = 0.35
+RUNNING_EDRP_SHARE = 0.35
 COPYING_SHARE = 0.3
 """How often an operator sends every tuple to all its successors instead of to one of them."""
 
@@ -49,7 +49,7 @@ SPEEDUPS = (0.8, 1.0, 1.0, 1.25, 1.5)
 STATE_SIZES = (1e3, 3e7)
 """Bytes of those operators that have state."""
 
-UNCHECKED_SHARE = 0.05
+UNCHECKED_LIMIT_SHARE = 0.05
 """How often limits stay as they are drawn, whether they can be met or not."""
 
 LIMIT_FACTORS = (0.9, 1.6)
@@ -58,7 +58,7 @@ LIMIT_FACTORS = (0.9, 1.6)
 MAX_TIMED_LOAD = 0.95
 """Load at which that path is timed when the load is higher still: beyond it queues have no bounds."""
 
-DOWNTIME_LIMIT = 7.5
+EDRP_DOWNTIME_LIMIT = 7.5
 """Seconds, T_D,max of EDRP, section 7.2."""
 
 WEIGHTINGS: tuple[Fields, ...] = (
@@ -75,28 +75,28 @@ RECONFIGURATION_WEIGHTINGS: tuple[Fields, ...] = (
 
 def _families() -> list[Family]:
     """Shapes and networks crossed, in an order in which neighbours differ in both."""
-    made = []
+    families = []
     for turn in range(len(NETWORKS)):
         for position, (shape, (make_shape, min_operators)) in enumerate(SHAPES.items()):
             network, (make_network, packages) = list(NETWORKS.items())[(position + turn) % len(NETWORKS)]
-            made.append(
+            families.append(
                 Family(
                     name=f"{shape}-{network}",
                     kind="edrp",
                     summary=f"{first_line(make_shape)}. {first_line(make_network)}",
                     make=partial(_crossed, make_shape=make_shape, make_network=make_network),
                     size="operators",
-                    default_size=DEFAULT_OPERATORS,
+                    default_size=DEFAULT_EDRP_OPERATORS,
                     least_size=min_operators,
                     packages=packages,
                 )
             )
-    return made
+    return families
 
 
 def _crossed(operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker) -> EdrpProblem:
     shape = make_shape(operators, random)
-    network = make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
+    network = make_network(min(MAX_EDRP_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random)
     return placement_problem(shape, network, random)
 
 
@@ -110,12 +110,12 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
     network
         Delays and prices; resources and speed-ups of the nodes are drawn again.
     """
-    level = float(random.uniform(*LEVELS))
+    level = float(random.uniform(*LOAD_LEVELS))
     operators, streams = _application(shape, [node.name for node in network.nodes], level, random)
     application = Application(operators=tuple(rounded(operators)), streams=streams)
     network = _equipped(network, application, random)
     current = None
-    if random.random() < RUNNING_SHARE:
+    if random.random() < RUNNING_EDRP_SHARE:
         earlier = replicas_for(application, float(random.uniform(*EARLIER_LEVELS)), random)
         current = near_fit(application, network, earlier, random, choices=3)
     weightings = WEIGHTINGS if current is None else RECONFIGURATION_WEIGHTINGS
@@ -127,7 +127,7 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
         limits=rounded(_limits(application, network, level, random)),
         current=current,
     )
-    return problem if random.random() < UNCHECKED_SHARE else _attainable(problem, random)
+    return problem if random.random() < UNCHECKED_LIMIT_SHARE else _attainable(problem, random)
 
 
 def _application(
@@ -209,7 +209,7 @@ def _limits(application: Application, network: Network, level: float, random: np
     return {
         "response_time": path_time * random.uniform(*LIMIT_FACTORS),
         "cost": (replicas + traffic * edrp_parameters.LINK_PRICE) * random.uniform(*LIMIT_FACTORS),
-        "downtime": DOWNTIME_LIMIT,
+        "downtime": EDRP_DOWNTIME_LIMIT,
     }
 
 

@@ -22,26 +22,26 @@ from edrp.placement.network import Network
 
 Fields = dict[str, Any]
 
-DEFAULT_OPERATORS = 8
+DEFAULT_LATENCY_AWARE_OPERATORS = 8
 NODES_PER_OPERATOR = 1.25
-MAX_NODES = 200
+MAX_LATENCY_AWARE_NODES = 200
 
-LOADS = (0.1, 0.75)
+NEEDED_CORE_SHARES = (0.1, 0.75)
 """Share of all cores that is needed."""
 
-OVERLOAD_SHARE, OVERLOADS = 0.05, (1.0, 1.3)
+OVERLOAD_SHARE, OVERLOADED_CORE_SHARES = 0.05, (1.0, 1.3)
 """How often more is needed than all nodes may use, and then which share of their cores."""
 
 INSTANCES = (0.3, 0.4, 0.2, 0.1)
 """How often an operator between source and sink has one to four instances."""
 
-SIZES = ((CLOUD, 0.15), (EDGE_SERVER, 0.35), (DEVICE, 0.5))
+NODE_SIZES = ((CLOUD, 0.15), (EDGE_SERVER, 0.35), (DEVICE, 0.5))
 """Cores and MB of nodes, and how often they are drawn: those of the paper's test bed."""
 
 PINNED_SHARE = 0.3
 """How often the source has to run where it is, say at the sensor that it reads."""
 
-RUNNING_SHARE = 0.3
+RUNNING_LATENCY_AWARE_SHARE = 0.3
 """How often the application runs already."""
 
 ZONES = (2, 4)
@@ -89,7 +89,7 @@ def _families() -> list[Family]:
 
 def _test_bed(*, cyclic: bool) -> Family:
     def make(operations: int, random: np.random.Generator) -> LatencyAwareProblem:
-        load = round(float(random.uniform(*LOADS)), 3)
+        load = round(float(random.uniform(*NEEDED_CORE_SHARES)), 3)
         seed = int(random.integers(2**32))
         return _varied(test_bed.random_problem(seed, operations=operations, load=load, cyclic=cyclic), random)
 
@@ -99,7 +99,7 @@ def _test_bed(*, cyclic: bool) -> Family:
         summary=f"random topologies {'with a cycle ' if cyclic else ''}on the eleven supervisors of the paper's test bed",
         make=make,
         size="operators",
-        default_size=DEFAULT_OPERATORS,
+        default_size=DEFAULT_LATENCY_AWARE_OPERATORS,
         least_size=test_bed.MIN_OPERATIONS + cyclic,
     )
 
@@ -112,7 +112,7 @@ def _crossed(shape: str, network: str, *, cyclic: bool) -> Family:
         summary=f"{first_line(make_shape)}{', one stream going back' if cyclic else ''}. {first_line(make_network)}",
         make=partial(_problem, make_shape=make_shape, make_network=make_network, cyclic=cyclic),
         size="operators",
-        default_size=DEFAULT_OPERATORS,
+        default_size=DEFAULT_LATENCY_AWARE_OPERATORS,
         least_size=min_operators + cyclic,
         packages=packages,
     )
@@ -122,18 +122,18 @@ def _problem(
     operators: int, random: np.random.Generator, make_shape: ShapeMaker, make_network: NetworkMaker, *, cyclic: bool
 ) -> LatencyAwareProblem:
     shape = make_shape(operators, random)
-    network = _equipped(make_network(min(MAX_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
+    network = _equipped(make_network(min(MAX_LATENCY_AWARE_NODES, max(3, round(NODES_PER_OPERATOR * operators))), random), random)
     inner = 1 + random.choice(len(INSTANCES), operators - 2, p=INSTANCES)
     back = stream_back(shape, random) if cyclic else None
-    load = float(random.uniform(*LOADS))
+    load = float(random.uniform(*NEEDED_CORE_SHARES))
     application = draw_topology(shape, [1, *inner.tolist(), 1], network, load, random, back)
     return _varied(LatencyAwareProblem(application=application, network=network), random)
 
 
 def _equipped(network: Network, random: np.random.Generator) -> Network:
     """The network's delays between nodes of the paper's three sizes; at least one is no device."""
-    sizes = [size for size, _ in SIZES]
-    drawn = random.choice(len(sizes), len(network.nodes), p=[share for _, share in SIZES])
+    sizes = [size for size, _ in NODE_SIZES]
+    drawn = random.choice(len(sizes), len(network.nodes), p=[share for _, share in NODE_SIZES])
     drawn[int(random.integers(drawn.size))] = int(random.integers(2))
     nodes = [
         {"name": node.name, "zone": node.zone, "resources": {CPU: sizes[size][0], MEMORY: sizes[size][1] * MEGABYTE}}
@@ -152,10 +152,10 @@ def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> Latenc
     changes: Fields = {"weights": WEIGHTINGS[int(random.integers(len(WEIGHTINGS)))]}
     packed = packing(problem.application, problem.network)
     source = problem.application.operators[0]
-    pinned, running, overloaded = random.random(3) < (PINNED_SHARE, RUNNING_SHARE, OVERLOAD_SHARE)
+    pinned, running, overloaded = random.random(3) < (PINNED_SHARE, RUNNING_LATENCY_AWARE_SHARE, OVERLOAD_SHARE)
     application = problem.application
     if overloaded:
-        application = _with_need(application, problem.network, float(random.uniform(*OVERLOADS)))
+        application = _with_need(application, problem.network, float(random.uniform(*OVERLOADED_CORE_SHARES)))
     if pinned and packed is not None:
         # On the node where a packing has it, so that there still is a packing.
         first = source.replace(candidates=(packed[source.name][0],))

@@ -29,7 +29,7 @@ topologies put out more than they take in and some less."""
 BACK_SHARE = 0.1
 """Tuples on a stream that goes back, relative to the other tuples of its receiver."""
 
-WORK = (0.5, 1.5)
+WORK_FACTORS = (0.5, 1.5)
 """Random factor on the cores that an operation needs."""
 
 MEMORY_SHARE = (0.6, 1.0)
@@ -42,7 +42,7 @@ MAX_CORES, MAX_MEGABYTES = 0.6, 512
 UTILISATION = 0.95
 """Usable share of a supervisor's cores, as in the paper (section 4.2)."""
 
-SHRINK = 0.95
+SHRINK_FACTOR = 0.95
 """Factor on all needs until a packing is found."""
 
 
@@ -74,7 +74,7 @@ def draw_topology(
     received, rates = _rates(shape, load, random, back)
     counts = np.array(instances, float)
     share = received / counts
-    cores = (0.5 + 0.5 * share / share.mean()) * random.uniform(*WORK, shape.operators)
+    cores = (0.5 + 0.5 * share / share.mean()) * random.uniform(*WORK_FACTORS, shape.operators)
     memory = random.uniform(0.5, 1.5, shape.operators)
     memory_load = load * float(random.uniform(*MEMORY_SHARE))
     all_cores, all_memory = np.array([_amounts(node.resources) for node in network.nodes]).sum(axis=0)
@@ -90,7 +90,7 @@ def draw_topology(
         topology = Topology(operators=operators, streams=streams)
         if packing(topology, network) is not None:
             return topology
-        cores, memory = cores * SHRINK, memory * SHRINK
+        cores, memory = cores * SHRINK_FACTOR, memory * SHRINK_FACTOR
 
 
 def packing(application: Topology, network: Network) -> Deployment | None:
@@ -153,8 +153,8 @@ def _scaled(weight: Floats, counts: Floats, total: float, limit: float) -> Float
     total = min(total, limit * float(counts.sum()))
     free = np.ones(weight.size, bool)
     while True:
-        left = total - limit * counts[~free].sum()
-        need = np.where(free, weight * left / max((weight * counts)[free].sum(), 1e-300), limit)
+        remaining = total - limit * counts[~free].sum()
+        need = np.where(free, weight * remaining / max((weight * counts)[free].sum(), 1e-300), limit)
         over = free & (need > limit)
         if not over.any():
             return need

@@ -105,17 +105,17 @@ def _backbone(names: list[str], nodes: int, random: np.random.Generator) -> Netw
 
 
 def _thinned(network: Network, nodes: int, random: np.random.Generator) -> Network:
-    kept = [network.nodes[index] for index in _drawn(len(network.nodes), nodes, random)]
-    names = {node.name for node in kept}
+    nodes_kept = [network.nodes[index] for index in _drawn(len(network.nodes), nodes, random)]
+    names = {node.name for node in nodes_kept}
     links = tuple(link for link in network.links if link.source in names and link.target in names)
-    return network.replace(nodes=tuple(kept), links=links)
+    return network.replace(nodes=tuple(nodes_kept), links=links)
 
 
-def _drawn(available: int, wanted: int, random: np.random.Generator) -> list[int]:
+def _drawn(available: int, count: int, random: np.random.Generator) -> list[int]:
     """Which to keep, ascending."""
-    if wanted >= available:
+    if count >= available:
         return list(range(available))
-    return sorted(random.choice(available, wanted, replace=False).tolist())
+    return sorted(random.choice(available, count, replace=False).tolist())
 
 
 @lru_cache(maxsize=128)

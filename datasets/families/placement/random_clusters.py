@@ -10,7 +10,7 @@ import numpy as np
 from edrp.placement.compiled import count_configurations
 from edrp.placement.edrp import EdrpProblem
 
-LOAD = 100.0
+CLUSTER_LOAD = 100.0
 """Tuples/s into each operator."""
 
 WEIGHTINGS: tuple[dict[str, float], ...] = (
@@ -60,10 +60,12 @@ def _running(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
     for operator in problem.application.operators:
         state, code = float(random.choice([0.0, 1e6, 1e9])), float(random.choice([0.0, 1e7]))
         operators.append(operator.replace(state_size=state, code_size=code))
-        places = operator.candidates or tuple(names)
+        candidates = operator.candidates or tuple(names)
         count = int(random.integers(1, operator.max_replicas + 1))
         chosen = (
-            [places[0]] * count if random.random() < 0.3 else [places[int(random.integers(len(places)))] for _ in range(count)]
+            [candidates[0]] * count
+            if random.random() < 0.3
+            else [candidates[int(random.integers(len(candidates)))] for _ in range(count)]
         )
         current[operator.name] = tuple(chosen)
     spawn = float(random.choice([0.0, 0.5]))
@@ -91,11 +93,11 @@ def _draw(random: np.random.Generator) -> EdrpProblem:
         replicas = int(random.integers(1, 4))
         operator: dict[str, Any] = {
             "name": f"o{i}",
-            "latency": {"model": "mm1", "service_rate": LOAD / (replicas * random.uniform(0.2, 0.9))},
+            "latency": {"model": "mm1", "service_rate": CLUSTER_LOAD / (replicas * random.uniform(0.2, 0.9))},
             "max_replicas": replicas,
             "cost": float(random.choice([1.0, 1.0, 2.0])),
             "resources": float(sizes[i]),
-            "external_rate": 0.0 if entering[i] else LOAD,
+            "external_rate": 0.0 if entering[i] else CLUSTER_LOAD,
         }
         if random.random() < 0.1:
             zone = f"z{random.integers(zones)}"
@@ -106,7 +108,7 @@ def _draw(random: np.random.Generator) -> EdrpProblem:
     return EdrpProblem(
         application={
             "operators": operators,
-            "streams": [{"source": f"o{i}", "target": f"o{j}", "rate": LOAD / entering[j]} for i, j in joined],
+            "streams": [{"source": f"o{i}", "target": f"o{j}", "rate": CLUSTER_LOAD / entering[j]} for i, j in joined],
         },
         network={
             "nodes": nodes,

@@ -11,7 +11,7 @@ import numpy as np
 
 Streams = tuple[tuple[int, int], ...]
 
-MAX_WIDTH = 3
+MAX_LAYER_WIDTH = 3
 MAX_PREDECESSORS = 2
 MAX_CHAINS = 4
 
@@ -145,7 +145,7 @@ def _layers(operators: int, random: np.random.Generator) -> list[list[int]]:
     layers = [[0]]
     placed = 1
     while placed < operators - 1:
-        width = min(int(random.integers(1, MAX_WIDTH + 1)), operators - 1 - placed)
+        width = min(int(random.integers(1, MAX_LAYER_WIDTH + 1)), operators - 1 - placed)
         layers.append(list(range(placed, placed + width)))
         placed += width
     return [*layers, [operators - 1]]

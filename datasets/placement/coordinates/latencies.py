@@ -12,10 +12,10 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.errors import Fault, InvalidInstanceError
-from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
-from edrp.datasets.placement.coordinates.measurements import (
-    Pairs,
-    Sampled,
+from edrp.datasets.placement.coordinates.latency_estimate import LatencyEstimate
+from edrp.datasets.placement.coordinates.latency_measurements import (
+    MeasuredPairs,
+    SampledLatencies,
     by_function,
     by_matrix,
     check_joined,
@@ -30,7 +30,7 @@ DEFAULT_PARAMETERS = SpringParameters()
 
 def estimate_latencies(
     supervisors: Sequence[str],
-    latencies: Pairs | Sampled,
+    latencies: MeasuredPairs | SampledLatencies,
     parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,
@@ -73,7 +73,7 @@ def estimate_latencies(
 
 def estimation_rounds(
     supervisors: Sequence[str],
-    latencies: Pairs | Sampled,
+    latencies: MeasuredPairs | SampledLatencies,
     parameters: SpringParameters = DEFAULT_PARAMETERS,
     *,
     seed: int = 0,
@@ -123,12 +123,12 @@ def _before(names: tuple[str, ...], parameters: SpringParameters, start: Latency
     if start.coordinates.shape[1] != parameters.dimension:
         why = f"must have {parameters.dimension} dimensions, as `parameters` says"
         raise InvalidInstanceError([Fault("start", f"{start.coordinates.shape[1]} dimensions", why)])
-    then = {name: index for index, name in enumerate(start.supervisors)}
-    here = np.array([index for index, name in enumerate(names) if name in then], np.int64)
-    there = np.array([then[names[index]] for index in here], np.int64)
+    old_index = {name: index for index, name in enumerate(start.supervisors)}
+    indices = np.array([index for index, name in enumerate(names) if name in old_index], np.int64)
+    old_indices = np.array([old_index[names[index]] for index in indices], np.int64)
     position[:] = start.coordinates.mean(axis=0)
-    position[here] = start.coordinates[there]
-    measured[np.ix_(here, here)] = start.measured[np.ix_(there, there)]
+    position[indices] = start.coordinates[old_indices]
+    measured[np.ix_(indices, indices)] = start.measured[np.ix_(old_indices, old_indices)]
     return position, measured
 
 

@@ -110,8 +110,8 @@ class MeasuringSupervisors:
     def _select(self, u: int) -> Ints:
         near = self._near.get(u, np.empty(0, np.int64))
         others = np.setdiff1d(self.reachable[u], near, assume_unique=True)
-        wanted = min(self.parameters.peers - near.size, others.size)
-        return np.concatenate([near, self.random.choice(others, wanted, replace=False)])
+        count = min(self.parameters.peers - near.size, others.size)
+        return np.concatenate([near, self.random.choice(others, count, replace=False)])
 
     def rounds(self, measure: Measure) -> Iterator[None]:
         """Let all measure at their own pace, and stop after each round (the mean time between two measurements of one)."""

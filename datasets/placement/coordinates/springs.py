@@ -45,7 +45,7 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
     shortest = min_move * latency.mean()
     move = np.empty(dimension)
     towards = np.empty(dimension)
-    for made in range(moves):
+    for moves_made in range(moves):
         move[:] = 0.0
         for p in range(count):
             square = 0.0
@@ -68,7 +68,7 @@ def relax(position: Floats, peers: Floats, latency: Floats, directions: Floats, 
             position[c] += move[c]
             square += move[c] ** 2
         if square <= shortest**2:
-            return made + 1
+            return moves_made + 1
     return moves
 
 

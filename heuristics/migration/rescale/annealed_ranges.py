@@ -14,10 +14,10 @@ from edrp.core.methods import Options
 from edrp.core.solution import StoppedBecause
 from edrp.core.tolerances import EQUAL_VIOLATIONS
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
-from edrp.heuristics.migration.rescale.range_moves import NOTHING, propose
+from edrp.heuristics.migration.rescale.range_moves import NO_OPERATOR, propose
 from edrp.heuristics.migration.rescale.range_state import (
-    OBJECTIVE,
-    VIOLATION,
+    OBJECTIVE_VALUE,
+    VIOLATION_VALUE,
     RangeState,
     add_up,
     copy_operator,
@@ -27,19 +27,19 @@ from edrp.heuristics.migration.rescale.range_state import (
     refresh_streams,
 )
 
-CHUNK = 5_000
-"""Moves between two looks at the clock."""
+MOVES_PER_CHECK = 5_000
+"""Moves between two checks of the clock."""
 
-SHORTER = (0.1, 0.3)
-"""Lengths of the first runs, relative to the others."""
+FIRST_RUN_SHARES = (0.1, 0.3)
+"""Lengths of the first two runs, relative to those of the others."""
 
-MOVE = 4e-8
-"""Units of work per move, and operator or stream."""
+MOVE_UNITS = 4e-8
+"""Units of work per move, for each operator and stream."""
 
-SAFE = 0.95
-"""Share of the rest of a limit that a run is planned for."""
+PLANNED_SHARE = 0.95
+"""Share of the remaining limit for which a run is planned."""
 
-PENALTY = 3.0
+VIOLATION_PENALTY = 3.0
 """Objective per unit of violation, on the scale on which temperatures are given."""
 
 Replicas = list[list[tuple[int, int, int]]]
@@ -48,70 +48,70 @@ Replicas = list[list[tuple[int, int, int]]]
 
 @inlined
 def _energy(s: RangeState, scale: float) -> float:
-    return s.values[OBJECTIVE] * scale + PENALTY * s.values[VIOLATION]
+    return s.values[OBJECTIVE_VALUE] * scale + VIOLATION_PENALTY * s.values[VIOLATION_VALUE]
 
 
 @inlined
-def _keep(t: RangeArrays, s: RangeState, best: RangeState) -> None:
-    """Remember a state if it is the best one met: less violation, then a lower objective."""
-    less = s.values[VIOLATION] < best.values[VIOLATION] - EQUAL_VIOLATIONS
-    same = s.values[VIOLATION] <= best.values[VIOLATION] + EQUAL_VIOLATIONS
-    if less or (same and s.values[OBJECTIVE] < best.values[OBJECTIVE]):
+def _keep_best(t: RangeArrays, s: RangeState, best: RangeState) -> None:
+    """Copy the state to `best` if it is better: less violation, then a lower objective."""
+    less = s.values[VIOLATION_VALUE] < best.values[VIOLATION_VALUE] - EQUAL_VIOLATIONS
+    same = s.values[VIOLATION_VALUE] <= best.values[VIOLATION_VALUE] + EQUAL_VIOLATIONS
+    if less or (same and s.values[OBJECTIVE_VALUE] < best.values[OBJECTIVE_VALUE]):
         for i in range(t.load.size):
             copy_replicas(s, best, i)
-        best.values[OBJECTIVE], best.values[VIOLATION] = s.values[OBJECTIVE], s.values[VIOLATION]
+        best.values[OBJECTIVE_VALUE], best.values[VIOLATION_VALUE] = s.values[OBJECTIVE_VALUE], s.values[VIOLATION_VALUE]
 
 
 @inner_loop
 def anneal_ranges(
     t: RangeArrays,
-    now: RangeState,
-    old: RangeState,
+    state: RangeState,
+    accepted: RangeState,
     best: RangeState,
     random: np.ndarray,
     schedule: tuple[int, float, float, float],
 ) -> None:
-    """Anneal from `now`; the best state met goes to `best`.
+    """Anneal from `state`; the best state visited is copied to `best`.
 
-    `schedule` has the number of moves, the temperature, its factor per move, and by what objectives are multiplied.
+    `schedule` holds the number of moves, the temperature, its factor per move, and the scale of objectives.
     """
     steps, temperature, cooling, scale = schedule
-    refresh_all(t, now)
+    refresh_all(t, state)
     for i in range(t.load.size):
-        copy_operator(t, now, old, i)
-    _keep(t, now, best)
-    energy = _energy(now, scale)
+        copy_operator(t, state, accepted, i)
+    _keep_best(t, state, best)
+    energy = _energy(state, scale)
     for _ in range(steps):
         temperature *= cooling
-        i, j = propose(t, now, random)
-        if i == NOTHING:
+        i, j = propose(t, state, random)
+        if i == NO_OPERATOR:
             continue
-        refresh_operator(t, now, i)
-        if j != NOTHING:
-            refresh_operator(t, now, j)
-            refresh_streams(t, now, j)
-        refresh_streams(t, now, i)
-        add_up(t, now)
-        changed = _energy(now, scale)
+        refresh_operator(t, state, i)
+        if j != NO_OPERATOR:
+            refresh_operator(t, state, j)
+            refresh_streams(t, state, j)
+        refresh_streams(t, state, i)
+        add_up(t, state)
+        changed = _energy(state, scale)
         if changed <= energy or uniform(random) < np.exp((energy - changed) / temperature):
             energy = changed
-            _keep(t, now, best)
-            copy_operator(t, now, old, i)
-            if j != NOTHING:
-                copy_operator(t, now, old, j)
+            _keep_best(t, state, best)
+            copy_operator(t, state, accepted, i)
+            if j != NO_OPERATOR:
+                copy_operator(t, state, accepted, j)
         else:
-            copy_operator(t, old, now, i)
-            if j != NOTHING:
-                copy_operator(t, old, now, j)
+            copy_operator(t, accepted, state, i)
+            if j != NO_OPERATOR:
+                copy_operator(t, accepted, state, j)
 
 
 class RangeSearch:
-    """The best replicas met so far, and annealing that goes on from them."""
+    """A search that keeps the best replicas visited so far and anneals from them."""
 
     def __init__(self, arrays: RangeArrays, starts: Sequence[Replicas]) -> None:
         self.arrays = arrays
         self.now, self.old, self.best = (RangeState.empty(arrays) for _ in range(3))
-        self.best.values[OBJECTIVE] = self.best.values[VIOLATION] = np.inf
+        self.best.values[OBJECTIVE_VALUE] = self.best.values[VIOLATION_VALUE] = np.inf
         self.starts = list(starts)
         for start in self.starts:
             look("the starts of the search")
@@ -119,40 +119,40 @@ class RangeSearch:
 
     @property
     def feasible(self) -> bool:
-        """Whether the best replicas met break no limit."""
-        return bool(self.best.values[VIOLATION] == 0)
+        """Whether the best replicas visited break no limit."""
+        return bool(self.best.values[VIOLATION_VALUE] == 0)
 
     @property
     def objective(self) -> float:
-        """Objective of the best replicas met."""
-        return float(self.best.values[OBJECTIVE])
+        """Objective of the best replicas visited."""
+        return float(self.best.values[OBJECTIVE_VALUE])
 
     def replicas(self) -> Replicas:
-        """The best replicas met."""
+        """Return the best replicas visited."""
         return self.best.replicas()
 
     def anneal(self, options: Options, runs: int, steps: int, temperatures: tuple[float, float]) -> StoppedBecause:
-        """Several runs from the best known, every second one from another start; the first two are shorter.
+        """Run annealing several times: odd runs start from the best replicas known, even ones from another start.
 
         Under a limit a run is as long as the rest of it allows, so that it ends cold.
         """
         hot, cold = temperatures
-        move = MOVE * (self.arrays.load.size + self.arrays.source.size)
+        move = MOVE_UNITS * (self.arrays.load.size + self.arrays.source.size)
         for run in range(runs):
-            length = max(1, int(steps * SHORTER[run])) if run < len(SHORTER) else steps
+            length = max(1, int(steps * FIRST_RUN_SHARES[run])) if run < len(FIRST_RUN_SHARES) else steps
             if options.limit < np.inf:
-                length = max(1, min(length, int(SAFE * options.remaining / move)))
+                length = max(1, min(length, int(PLANNED_SHARE * options.remaining / move)))
             cooling = (cold / hot) ** (1.0 / length)
             random = np.random.SeedSequence([options.seed, run]).generate_state(1, np.uint64).astype(np.uint64)
             start = self.replicas() if run % 2 == 0 else self.starts[(run // 2) % len(self.starts)]
             scale = 1.0 / max(abs(self.objective), 1e-12) if np.isfinite(self.objective) else 1.0
             try:
-                for done in range(0, length, CHUNK):
+                for steps_done in range(0, length, MOVES_PER_CHECK):
                     if options.remaining <= 0:
                         return "time_limit"
-                    spend(move * min(CHUNK, length - done))
-                    schedule = (min(CHUNK, length - done), hot * cooling**done, cooling, scale)
-                    self._run(start if done == 0 else None, random, schedule)
+                    spend(move * min(MOVES_PER_CHECK, length - steps_done))
+                    schedule = (min(MOVES_PER_CHECK, length - steps_done), hot * cooling**steps_done, cooling, scale)
+                    self._run(start if steps_done == 0 else None, random, schedule)
             except KeyboardInterrupt:
                 return "interrupted"
             if options.progress is not None and self.feasible:

@@ -15,29 +15,29 @@ from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import even_boundaries
 
-MANY_SEATS = 12
-"""Replicas above which only neighbours trade ranges while their order is improved."""
+MAX_REORDERED_REPLICAS = 12
+"""Number of replicas above which only neighbours trade ranges when their order is improved."""
 
-MAX_CELLS = 20_000_000
-"""Replicas × tasks above which boundaries are only balanced."""
+MAX_ORDERING_CELLS = 20_000_000
+"""Replicas × tasks above which boundaries are balanced without regard to bytes."""
 
-SEAT = 5e-9
+TRADE_UNITS = 5e-9
 """Units of work per task and replica, for each trade of ranges that is tried."""
 
-PASSES = 3
-HALVINGS = 60
+TRADE_PASSES = 3
+SHARE_HALVINGS = 60
 """Halvings of the range of the largest stable share: more than the precision of a float."""
 
 
 def largest_share(arrays: KeyedArrays, index: int, replicas: int) -> float:
-    """Largest share of the load that a replica may get when there are so many: stable, and within the problem's tolerance."""
+    """Largest stable share of the load of one of `replicas` replicas, within the problem's tolerance."""
     problem, operator = arrays.problem, arrays.operator(index)
     load = float(arrays.compiled.load[index])
-    most = 1.0 if problem.tolerance is None else min(1.0, (1 + problem.tolerance) / replicas)
-    if problem.is_stable(operator, load * most, replicas):
-        return most
-    low, high = 0.0, most
-    for _ in range(HALVINGS):
+    max_share = 1.0 if problem.tolerance is None else min(1.0, (1 + problem.tolerance) / replicas)
+    if problem.is_stable(operator, load * max_share, replicas):
+        return max_share
+    low, high = 0.0, max_share
+    for _ in range(SHARE_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if problem.is_stable(operator, load * middle, replicas) else (low, middle)
     return low
@@ -65,31 +65,31 @@ def ranges_on(
     if not by_number:
         share = min(largest_share(arrays, index, replicas), (1 + tolerance) / replicas)
         limit = share * float(work[-1]) * (1 + EQUAL_LOADS)
-    if replicas * tasks.count > MAX_CELLS:
+    if replicas * tasks.count > MAX_ORDERING_CELLS:
         ends = np.searchsorted(work, work[-1] * np.arange(replicas + 1) / replicas)
         fits = (np.diff(ends) > 0).all() and (np.diff(work[ends]) <= limit).all()
         return matched_ranges(tasks.held_before, ends.tolist(), nodes) if fits else None
-    trades = replicas * (replicas if replicas <= MANY_SEATS else 2)
-    spend(SEAT * (1 + trades) * tasks.count * replicas)
-    seats = _ordered(tasks.held_before, nodes)
+    trades = replicas * (replicas if replicas <= MAX_REORDERED_REPLICAS else 2)
+    spend(TRADE_UNITS * (1 + trades) * tasks.count * replicas)
+    seats = _nodes_in_task_order(tasks.held_before, nodes)
     boundaries = np.zeros(replicas + 1, np.int64)
     gain, choice = np.zeros((2, tasks.count + 1)), np.zeros((replicas + 1, tasks.count + 1), np.int64)
     queue = np.zeros(tasks.count + 1, np.int64)
-    if not arrange(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
+    if not order_replicas(work, tasks.held_before, seats, limit, boundaries, gain, choice, queue):
         return None
     return [(int(u), int(a), int(b)) for u, a, b in zip(seats, boundaries, boundaries[1:], strict=False)]
 
 
-def matched_ranges(held: Floats, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
-    """Given ranges on given nodes such that the most bytes stay."""
-    kept: Any = np.diff(held[np.array(ends)], axis=0)[:, nodes]
-    rows, columns = linear_sum_assignment(kept, maximize=True)
+def matched_ranges(held_bytes: Floats, ends: list[int], nodes: list[int]) -> list[tuple[int, int, int]]:
+    """Match given ranges with given nodes so that the most bytes stay."""
+    kept_bytes: Any = np.diff(held_bytes[np.array(ends)], axis=0)[:, nodes]
+    rows, columns = linear_sum_assignment(kept_bytes, maximize=True)
     return [(nodes[column], ends[row], ends[row + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
 
 
-def _ordered(held: Floats, nodes: list[int]) -> Ints:
-    """The nodes in the order of the tasks that they hold now, those that hold none last."""
-    inside = np.diff(held, axis=0)
+def _nodes_in_task_order(held_bytes: Floats, nodes: list[int]) -> Ints:
+    """Sort nodes by the tasks that they hold now; those that hold none come last."""
+    inside = np.diff(held_bytes, axis=0)
     position = np.arange(inside.shape[0])
     total = inside.sum(axis=0)
     mean = np.where(total > 0, position @ inside / np.where(total > 0, total, 1.0), math.inf)
@@ -97,9 +97,9 @@ def _ordered(held: Floats, nodes: list[int]) -> Ints:
 
 
 @inner_loop
-def arrange(
+def order_replicas(
     work: np.ndarray,
-    held: np.ndarray,
+    held_bytes: np.ndarray,
     seats: np.ndarray,
     limit: float,
     ends: np.ndarray,
@@ -107,33 +107,33 @@ def arrange(
     choice: np.ndarray,
     queue: np.ndarray,
 ) -> bool:
-    """Order `seats` and set `ends` such that the most bytes stay, by trading seats while that helps; False where nothing fits."""
-    best = fewest(work, held, seats, limit, ends, gain, choice, queue)
+    """Order `seats` (the node of each replica) and set `ends` so that the most bytes stay; False where nothing fits."""
+    best = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
     if best < 0:
         return False
-    for _ in range(PASSES):
+    for _ in range(TRADE_PASSES):
         better = False
         for p in range(seats.size):
-            last = seats.size if seats.size <= MANY_SEATS else min(seats.size, p + 2)
+            last = seats.size if seats.size <= MAX_REORDERED_REPLICAS else min(seats.size, p + 2)
             for q in range(p + 1, last):
                 if seats[p] == seats[q]:
                     continue
                 seats[p], seats[q] = seats[q], seats[p]
-                kept = fewest(work, held, seats, limit, ends, gain, choice, queue)
-                if kept > best * (1 + EQUAL_GAINS):
-                    best, better = kept, True
+                kept_bytes = most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
+                if kept_bytes > best * (1 + EQUAL_GAINS):
+                    best, better = kept_bytes, True
                 else:
                     seats[p], seats[q] = seats[q], seats[p]
         if not better:
             break
-    fewest(work, held, seats, limit, ends, gain, choice, queue)
+    most_kept_bytes(work, held_bytes, seats, limit, ends, gain, choice, queue)
     return True
 
 
 @inner_loop
-def fewest(
+def most_kept_bytes(
     work: np.ndarray,
-    held: np.ndarray,
+    held_bytes: np.ndarray,
     seats: np.ndarray,
     limit: float,
     ends: np.ndarray,
@@ -141,7 +141,7 @@ def fewest(
     choice: np.ndarray,
     queue: np.ndarray,
 ) -> float:
-    """Bytes that stay at most with seats in this order, in O(tasks × seats); -1 where nothing fits. Sets `ends`."""
+    """Maximum bytes that stay with seats in this order, in O(tasks × seats); sets `ends`; -1 where nothing fits."""
     tasks, replicas = work.size - 1, seats.size
     for b in range(tasks + 1):
         gain[0, b] = -1.0
@@ -153,8 +153,8 @@ def fewest(
             # Ends of the range before that come into question, by falling gain, those too far back at the front.
             a = b - 1
             if a >= 0 and gain[before, a] >= 0:
-                value = gain[before, a] - held[a, u]
-                while tail > head and gain[before, queue[tail - 1]] - held[queue[tail - 1], u] <= value:
+                value = gain[before, a] - held_bytes[a, u]
+                while tail > head and gain[before, queue[tail - 1]] - held_bytes[queue[tail - 1], u] <= value:
                     tail -= 1
                 queue[tail] = a
                 tail += 1
@@ -162,7 +162,7 @@ def fewest(
                 head += 1
             gain[after, b] = -1.0
             if tail > head:
-                gain[after, b] = max(0.0, gain[before, queue[head]] + held[b, u] - held[queue[head], u])
+                gain[after, b] = max(0.0, gain[before, queue[head]] + held_bytes[b, u] - held_bytes[queue[head], u])
                 choice[k, b] = queue[head]
     if gain[replicas % 2, tasks] < 0:
         return -1.0

@@ -11,26 +11,26 @@ from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays, range_arrays
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.starts import (
+from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
-    answer_of,
     best_answer,
+    evaluated_answer,
     packed_start,
     present_start,
     sequential_starts,
 )
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.deployment import Deployment
 
 EVEN_STEPS = 20_000
-"""Moves of the search with even loads, from which a start comes."""
+"""Moves of the short search with even loads that provides one of the starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeAnnealingParameters:
-    """How long and how hot to anneal.
+    """Parameters of annealing over ranges.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class RangeAnnealing(Method):
     parameters = RangeAnnealingParameters
 
     def run(self, problem: RescaleProblem, options: Options) -> Answer:
-        """Anneal until done or out of time."""
+        """Anneal until all runs are done or the limit is reached."""
         parameters: RangeAnnealingParameters = self.read_parameters(options)
         if clashes := problem.clashes():
             return Answer("none", "finished", notes=clashes)
@@ -68,59 +68,64 @@ class RangeAnnealing(Method):
         starts = plain_starts(arrays, options)
         try:
             kernel_arrays = range_arrays(arrays)
-            starts += sequential_starts(arrays, even_places(arrays, kernel_arrays, starts, options))
+            starts += sequential_starts(arrays, even_load_nodes(arrays, kernel_arrays, starts, options))
             search = RangeSearch(kernel_arrays, starts)
         except OutOfTimeError:
             return stopped_at_starts(arrays, starts)
         steps = parameters.steps or 20_000 * len(arrays.tasks)
         stopped = search.anneal(options, parameters.runs, steps, (parameters.hot, parameters.cold))
         # Limits that hold up to rounding are judged by the evaluator; a start that it accepts is not lost.
-        answer = answer_of(arrays, search.replicas(), stopped, "the best deployment met")
-        known = best_answer(arrays, starts, "a start") if answer.decision is None else None
-        return replace(known, stopped_because=stopped) if known is not None and known.decision is not None else answer
+        answer = evaluated_answer(arrays, search.replicas(), stopped, "the best deployment met")
+        best_start = best_answer(arrays, starts, "a start") if answer.decision is None else None
+        return (
+            replace(best_start, stopped_because=stopped) if best_start is not None and best_start.decision is not None else answer
+        )
 
 
 def stopped_at_starts(arrays: KeyedArrays, starts: list[Replicas]) -> Answer:
-    """The answer of a search whose time was over before it began: the best of its starts."""
+    """Return the best start, for a search whose time ran out before its first move."""
     best = best_answer(arrays, starts, "a start")
     return Answer("none", "time_limit") if best is None else replace(best, stopped_because="time_limit")
 
 
 def plain_starts(arrays: KeyedArrays, options: Options) -> list[Replicas]:
-    """Starts: the given deployment, the current one, that one repaired, and few to many replicas on nodes with room."""
-    given = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
+    """Collect starts: the given deployment, the current one as it is and repaired, and few to many replicas."""
+    deployments = [present_start(arrays, deployment) for deployment in (options.start, arrays.problem.current)]
     filled = [packed_start(arrays, share) for share in (0.0, 0.3, 1.0)]
-    known: list[Replicas] = []
-    for start in [*given, *filled, *repaired_starts(arrays)]:
-        if start is not None and start not in known:
-            known.append(start)
-    return known
+    distinct: list[Replicas] = []
+    for start in [*deployments, *filled, *repaired_starts(arrays)]:
+        if start is not None and start not in distinct:
+            distinct.append(start)
+    return distinct
 
 
-def even_places(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
-    """Nodes of all replicas where load and state are split evenly, as EDRP does, by a short search."""
+def even_load_nodes(arrays: KeyedArrays, kernel_arrays: RangeArrays, starts: list[Replicas], options: Options) -> Deployment:
+    """Choose nodes of all replicas by a short search in which load and state are split evenly, as in EDRP."""
     even = without_tasks(arrays, kernel_arrays)
-    nodes = [[[(u, 0, 0) for u in sorted(u for u, _, _ in held)] for held in start] for start in starts]
+    nodes = [[[(u, 0, 0) for u in sorted(u for u, _, _ in replicas)] for replicas in start] for start in starts]
     search = RangeSearch(even, nodes)
     search.anneal(replace(options, progress=None), 1, EVEN_STEPS, (0.05, 1e-3))
     names = arrays.compiled.nodes
     return Deployment(
-        {name: [names[u] for u, _, _ in held] for name, held in zip(arrays.compiled.operators, search.replicas(), strict=True)}
+        {
+            name: [names[u] for u, _, _ in replicas]
+            for name, replicas in zip(arrays.compiled.operators, search.replicas(), strict=True)
+        }
     )
 
 
 def without_tasks(arrays: KeyedArrays, kernel_arrays: RangeArrays) -> RangeArrays:
-    """The arrays of the problem with even loads."""
+    """Return the arrays of the same problem with even loads instead of tasks."""
     size, nodes = kernel_arrays.candidate.shape
     return kernel_arrays._replace(
         tasks=np.zeros(size, np.int64),
         offset=np.arange(size),
         work=np.zeros(size),
-        held=np.zeros((size, nodes)),
-        missing=np.zeros((size, nodes)),
-        state=np.array([arrays.operator(i).total_state for i in range(size)]),
+        held_bytes=np.zeros((size, nodes)),
+        missing_bytes=np.zeros((size, nodes)),
+        state_size=np.array([arrays.operator(i).total_state for i in range(size)]),
     )
 
 
 METHODS = (RangeAnnealing(),)
-"""For the registry."""
+"""Methods for problems of kind `rescale`."""

@@ -14,7 +14,7 @@ from edrp.placement.metrics.peak_load import shared_resources
 from edrp.placement.reconfiguration import code_times
 
 NO_LATENCY, QUEUE, POLYNOMIAL, TABLE = 0, 1, 2, 3
-"""Latency models by number."""
+"""Numbers of the latency models."""
 
 METRICS = ("response_time", "cost", "downtime", "moved_state", "peak_load")
 """Metrics in the order of weights, limits and values."""
@@ -24,25 +24,25 @@ class RangeArrays(NamedTuple):
     """Arrays over operators i (topological order), replicas k, streams e, nodes u, resources m, shared resources q.
 
     Work and bytes of the tasks of all operators stand one after the other: those of i begin at `offset[i]` and have
-    `tasks[i]` + 1 rows, each of what is before a task. Without tasks `tasks[i]` is 0. `now_*` describe the current deployment,
-    `held` and `missing` the bytes that a node has of it and has not. Latency is given by `model` with `service[i, replicas]`
-    or points `x`, `y` from `points[i]` on. `incoming` and `adjacent` list streams by operator. Times are in seconds, rates by
-    their inverse, so that no limit is 0.
+    `tasks[i]` + 1 rows of prefix sums. For operators without tasks, `tasks[i]` is 0. `current_*` describe the current deployment;
+    `held_bytes` and `missing_bytes` are the bytes of its state that a node has and has not. Latency is given by `model`, with
+    `service[i, replicas]` or with the points `curve_rates`, `curve_latencies` from `points[i]` on. `incoming` and `adjacent` list
+    streams by operator. Times are in seconds; bandwidths are stored as seconds per byte (`…_slowness`), so that none is infinite.
     """
 
     tasks: Ints
     offset: Ints
     work: Floats
-    held: Floats
-    missing: Floats
+    held_bytes: Floats
+    missing_bytes: Floats
     load: Floats
     factor: Floats
-    chance: Floats
+    probability: Floats
     model: Ints
     service: Floats
     points: Ints
-    x: Floats
-    y: Floats
+    curve_rates: Floats
+    curve_latencies: Floats
     min_replicas: Ints
     max_replicas: Ints
     candidate: Bools
@@ -62,21 +62,21 @@ class RangeArrays(NamedTuple):
     delay: Floats
     price: Floats
     has_current: bool
-    now_number: Ints
-    now_node: Ints
-    now_end: Ints
-    now_count: Ints
-    state: Floats
-    trip: Floats
-    slowness: Floats
-    spawn: Floats
-    code: Floats
-    up: Floats
-    down: Floats
-    synchronisation: float
-    direct: bool
-    mean: bool
-    even: bool
+    current_number: Ints
+    current_node: Ints
+    current_end: Ints
+    current_count: Ints
+    state_size: Floats
+    round_trip: Floats
+    store_slowness: Floats
+    spawn_time: Floats
+    code_time: Floats
+    upload_slowness: Floats
+    download_slowness: Floats
+    synchronisation_time: float
+    direct_transfer: bool
+    mean_latency: bool
+    even_ranges: bool
     tolerance: float
     utilisation: float
     replica_use: Floats
@@ -88,7 +88,7 @@ class RangeArrays(NamedTuple):
 
 
 def range_arrays(arrays: KeyedArrays) -> RangeArrays:
-    """Arrays for the kernels."""
+    """Convert a compiled problem into the arrays of the kernels."""
     compiled, problem = arrays.compiled, arrays.problem
     width = int(max(compiled.max_replicas.max(), 1 if compiled.current is None else compiled.current.sum(axis=1).max()))
     now_number, now_node, now_end = _current(arrays, width)
@@ -101,17 +101,17 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
         **_moves(arrays),
         load=compiled.load,
         factor=np.array([scenario.factor for scenario in problem.load_scenarios]),
-        chance=np.array([scenario.probability for scenario in problem.load_scenarios]),
+        probability=np.array([scenario.probability for scenario in problem.load_scenarios]),
         model=model,
         service=service,
         points=points,
-        x=x,
-        y=y,
-        now_number=now_number,
-        now_node=now_node,
-        now_end=now_end,
-        mean=problem.operator_latency == "mean",
-        even=problem.ranges == "even",
+        curve_rates=x,
+        curve_latencies=y,
+        current_number=now_number,
+        current_node=now_node,
+        current_end=now_end,
+        mean_latency=problem.operator_latency == "mean",
+        even_ranges=problem.ranges == "even",
         tolerance=np.inf if problem.tolerance is None else problem.tolerance,
         utilisation=problem.utilisation,
         replica_use=replica_use,
@@ -124,15 +124,15 @@ def range_arrays(arrays: KeyedArrays) -> RangeArrays:
 
 
 def _tasks(arrays: KeyedArrays) -> dict[str, Any]:
-    """Tasks of the operators, and what comes before each of them."""
+    """Prefix sums of work and bytes over the tasks of all operators."""
     counts = np.array([tasks.count for tasks in arrays.tasks], np.int64)
     rows = counts + 1
     return {
         "tasks": counts,
         "offset": np.cumsum(rows) - rows,
         "work": np.concatenate([tasks.work_before for tasks in arrays.tasks]),
-        "held": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
-        "missing": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
+        "held_bytes": np.concatenate([tasks.held_before for tasks in arrays.tasks]),
+        "missing_bytes": np.concatenate([tasks.missing_before for tasks in arrays.tasks]),
     }
 
 
@@ -153,7 +153,7 @@ def _nodes(compiled: Compiled) -> dict[str, Any]:
 
 
 def _streams(compiled: Compiled) -> dict[str, Any]:
-    """Streams, those that lead to an operator and those at either side of it, and what links cost them."""
+    """Streams, the incoming and adjacent ones of each operator, and delays and prices of links."""
     size = len(compiled.operators)
     incoming, incoming_start = _grouped(compiled.stream_target, size)
     outgoing, outgoing_start = _grouped(compiled.stream_source, size)
@@ -172,7 +172,7 @@ def _streams(compiled: Compiled) -> dict[str, Any]:
 
 
 def _moves(arrays: KeyedArrays) -> dict[str, Any]:
-    """Replicas of now by node, and how long it takes to change them."""
+    """Current replicas by node, and the times of starting and moving them."""
     compiled = arrays.compiled
     size, nodes = compiled.candidate.shape
     present, code = np.zeros((size, nodes), np.int64), np.zeros((size, nodes))
@@ -181,21 +181,21 @@ def _moves(arrays: KeyedArrays) -> dict[str, Any]:
         code = np.array([code_times(compiled, i, np.arange(nodes, dtype=np.int32)) for i in range(size)])
     return {
         "has_current": compiled.current is not None,
-        "now_count": present,
-        "state": compiled.state_size,
-        "trip": 2 * compiled.store_delay,
-        "slowness": 1 / compiled.store_bandwidth,
-        "spawn": compiled.spawn_time,
-        "code": code,
-        "up": 1 / arrays.up_rate,
-        "down": 1 / arrays.down_rate,
-        "synchronisation": float(compiled.synchronisation_time),
-        "direct": arrays.problem.transfer == "direct",
+        "current_count": present,
+        "state_size": compiled.state_size,
+        "round_trip": 2 * compiled.store_delay,
+        "store_slowness": 1 / compiled.store_bandwidth,
+        "spawn_time": compiled.spawn_time,
+        "code_time": code,
+        "upload_slowness": 1 / arrays.up_rate,
+        "download_slowness": 1 / arrays.down_rate,
+        "synchronisation_time": float(compiled.synchronisation_time),
+        "direct_transfer": arrays.problem.transfer == "direct",
     }
 
 
 def _grouped(keys: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Positions by key, one group after the other, and where each group begins."""
+    """Sort positions by key; return them with the start of each group."""
     return np.argsort(keys, kind="stable"), np.searchsorted(np.sort(keys), np.arange(groups + 1)).astype(np.int64)
 
 
@@ -204,19 +204,19 @@ def _part(members: Ints, starts: Ints, group: int) -> Ints:
 
 
 def _current(arrays: KeyedArrays, width: int) -> tuple[Ints, Ints, Ints]:
-    """Number, nodes and ends of the replicas of now, nodes of operators without tasks ascending."""
+    """Number, nodes and range ends of the current replicas; ascending nodes for operators without tasks."""
     size = len(arrays.compiled.operators)
     number, node, end = np.zeros(size, np.int64), np.zeros((size, width), np.int64), np.zeros((size, width), np.int64)
     replicas = None if arrays.problem.current is None else arrays.replicas(arrays.problem.current)
-    for i, held in enumerate(replicas or ()):
-        number[i] = len(held)
-        node[i, : len(held)] = [u for u, _, _ in held]
-        end[i, : len(held)] = [b for _, _, b in held]
+    for i, ranges in enumerate(replicas or ()):
+        number[i] = len(ranges)
+        node[i, : len(ranges)] = [u for u, _, _ in ranges]
+        end[i, : len(ranges)] = [b for _, _, b in ranges]
     return number, node, end
 
 
 def _models(arrays: KeyedArrays, width: int) -> tuple[Ints, Floats, Ints, Floats, Floats]:
-    """Latency models as numbers."""
+    """Parameters of the latency models, by operator."""
     size = len(arrays.compiled.operators)
     kind, service, starts = np.zeros(size, np.int64), np.zeros((size, width + 1)), [0]
     x: list[float] = []

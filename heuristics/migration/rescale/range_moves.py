@@ -9,19 +9,19 @@ from edrp.core.kernels import inlined
 from edrp.heuristics.migration.rescale.range_arrays import RangeArrays
 from edrp.heuristics.migration.rescale.range_state import RangeState
 
-NOTHING = -1
-"""In place of an operator: nothing was changed."""
+NO_OPERATOR = -1
+"""Value that stands for an operator where none was changed."""
 
 
 @inlined
-def begin_of(s: RangeState, i: int, k: int) -> int:
-    """First task of a replica."""
+def first_task(s: RangeState, i: int, k: int) -> int:
+    """First task of the range of replica k."""
     return s.end[i, k - 1] if k > 0 else 0
 
 
 @inlined
 def split_point(t: RangeArrays, i: int, first: int, end: int) -> int:
-    """The end between two tasks that halves the work of [first, end) best from below, at least one task from either side."""
+    """Boundary inside [first, end) that best halves its work from below, with at least one task on either side."""
     at = t.offset[i]
     half = (t.work[at + first] + t.work[at + end]) / 2
     low, high = first + 1, end - 1
@@ -36,32 +36,32 @@ def split_point(t: RangeArrays, i: int, first: int, end: int) -> int:
 
 @inlined
 def make_even(t: RangeArrays, s: RangeState, i: int) -> None:
-    """Boundaries ⌈k·m/r⌉."""
+    """Set the boundaries of operator i to ⌈k·m/r⌉: equal numbers of tasks."""
     for k in range(s.number[i]):
         s.end[i, k] = -((-(k + 1) * t.tasks[i]) // s.number[i])
 
 
 @inlined
 def make_balanced(t: RangeArrays, s: RangeState, i: int) -> None:
-    """Boundaries where each replica has about as much work as the others."""
+    """Set the boundaries of operator i so that all replicas have about equal work."""
     m, at, n, before = t.tasks[i], t.offset[i], s.number[i], 0
     for k in range(n):
-        wanted = t.work[at + m] * (k + 1) / n
+        target = t.work[at + m] * (k + 1) / n
         low, high = before + 1, m - (n - 1 - k)
         while low < high:
             middle = (low + high) // 2
-            if t.work[at + middle] < wanted:
+            if t.work[at + middle] < target:
                 low = middle + 1
             else:
                 high = middle
-        if low > before + 1 and t.work[at + low] - wanted > wanted - t.work[at + low - 1]:
+        if low > before + 1 and t.work[at + low] - target > target - t.work[at + low - 1]:
             low -= 1
         s.end[i, k] = before = low if k < n - 1 else m
 
 
 @inlined
-def some_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int) -> int:
-    """A node for a replica: that of another operator next to it, one that holds a task of its range now, or any."""
+def random_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int) -> int:
+    """Draw a node for a replica: a neighbour operator's, one that holds a task of its range now, or any."""
     draw = uniform(random)
     if draw < 0.35 and t.adjacent_start[i + 1] > t.adjacent_start[i]:
         e = t.adjacent[t.adjacent_start[i] + below(random, t.adjacent_start[i + 1] - t.adjacent_start[i])]
@@ -69,59 +69,59 @@ def some_node(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, k: int)
         u = s.node[j, below(random, s.number[j])]
         if t.candidate[i, u]:
             return u
-    if draw < 0.6 and t.now_number[i] > 0:
-        q = below(random, t.now_number[i])
+    if draw < 0.6 and t.current_number[i] > 0:
+        q = below(random, t.current_number[i])
         if t.tasks[i] > 0:
-            task = begin_of(s, i, k) + below(random, s.end[i, k] - begin_of(s, i, k))
+            task = first_task(s, i, k) + below(random, s.end[i, k] - first_task(s, i, k))
             q = 0
-            while t.now_end[i, q] <= task:
+            while t.current_end[i, q] <= task:
                 q += 1
-        if t.candidate[i, t.now_node[i, q]]:
-            return t.now_node[i, q]
+        if t.candidate[i, t.current_node[i, q]]:
+            return t.current_node[i, q]
     first = t.candidate_start[i]
     return t.candidate_list[first + below(random, t.candidate_start[i + 1] - first)]
 
 
 @inlined
 def move_boundary(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
-    """Shift a boundary, snap it to one of now, or balance the two replicas next to it."""
-    if t.tasks[i] == 0 or t.even or s.number[i] < 2:
+    """Shift a boundary, set it to a current one, or balance the two replicas on either side of it."""
+    if t.tasks[i] == 0 or t.even_ranges or s.number[i] < 2:
         return False
     k = below(random, s.number[i] - 1)
-    first, end, here = begin_of(s, i, k), s.end[i, k + 1], s.end[i, k]
+    first, end, boundary = first_task(s, i, k), s.end[i, k + 1], s.end[i, k]
     draw = uniform(random)
-    if draw < 0.6 or (draw < 0.8 and t.now_number[i] < 2):
+    if draw < 0.6 or (draw < 0.8 and t.current_number[i] < 2):
         step = 1 + int((end - first) * 0.5 * uniform(random) ** 4)
-        here += step if uniform(random) < 0.5 else -step
+        boundary += step if uniform(random) < 0.5 else -step
     elif draw < 0.8:
-        here = t.now_end[i, below(random, t.now_number[i] - 1)]
+        boundary = t.current_end[i, below(random, t.current_number[i] - 1)]
     else:
-        here = split_point(t, i, first, end) if end - first > 1 else here
-    if here <= first or here >= end or here == s.end[i, k]:
+        boundary = split_point(t, i, first, end) if end - first > 1 else boundary
+    if boundary <= first or boundary >= end or boundary == s.end[i, k]:
         return False
-    s.end[i, k] = here
+    s.end[i, k] = boundary
     return True
 
 
 @inlined
 def split(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
-    """One replica more: half of the range of one, in its place or on another node."""
+    """Split a replica: a new one takes half of its range, on the same or another node."""
     n, k = s.number[i], below(random, s.number[i])
     if n >= t.max_replicas[i] or n >= s.node.shape[1]:
         return False
     m, cut = t.tasks[i], 0
-    if m > 0 and not t.even:
-        first, end = begin_of(s, i, k), s.end[i, k]
+    if m > 0 and not t.even_ranges:
+        first, end = first_task(s, i, k), s.end[i, k]
         if end - first < 2:
             return False
         cut = split_point(t, i, first, end) if uniform(random) < 0.7 else first + 1 + below(random, end - first - 1)
-    u = some_node(t, s, random, i, k)
+    u = random_node(t, s, random, i, k)
     for p in range(n, k, -1):
         s.node[i, p], s.end[i, p] = s.node[i, p - 1], s.end[i, p - 1]
     s.number[i] = n + 1
     s.end[i, k] = cut
     s.node[i, k + below(random, 2)] = u
-    if m > 0 and t.even:
+    if m > 0 and t.even_ranges:
         make_even(t, s, i)
     elif m > 0 and uniform(random) < 0.25:
         make_balanced(t, s, i)
@@ -130,7 +130,7 @@ def split(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
 
 @inlined
 def merge(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
-    """One replica less: its range goes to the one before it, which may go to its node."""
+    """Merge a replica into the one before it, which may take over its node."""
     n = s.number[i]
     if n <= t.min_replicas[i] or n < 2:
         return False
@@ -142,7 +142,7 @@ def merge(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
         if p > k:
             s.node[i, p] = s.node[i, p + 1]
     s.number[i] = n - 1
-    if t.tasks[i] > 0 and t.even:
+    if t.tasks[i] > 0 and t.even_ranges:
         make_even(t, s, i)
     elif t.tasks[i] > 0 and uniform(random) < 0.25:
         make_balanced(t, s, i)
@@ -151,7 +151,7 @@ def merge(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
 
 @inlined
 def rotate(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
-    """The nodes of some neighbouring replicas move on by one, the last one to the first."""
+    """Rotate the nodes of some neighbouring replicas by one position."""
     n = s.number[i]
     if n < 2:
         return False
@@ -165,25 +165,25 @@ def rotate(t: RangeArrays, s: RangeState, random: np.ndarray, i: int) -> bool:
 
 
 @inlined
-def restore(t: RangeArrays, s: RangeState, i: int) -> bool:
-    """The operator as it is now, as far as it may be."""
-    n = t.now_number[i]
+def restore_current(t: RangeArrays, s: RangeState, i: int) -> bool:
+    """Restore the current replicas of an operator, as far as they are allowed."""
+    n = t.current_number[i]
     if n < max(1, t.min_replicas[i]) or n > t.max_replicas[i]:
         return False
     for k in range(n):
-        if not t.candidate[i, t.now_node[i, k]]:
+        if not t.candidate[i, t.current_node[i, k]]:
             return False
     s.number[i] = n
     for k in range(n):
-        s.node[i, k], s.end[i, k] = t.now_node[i, k], t.now_end[i, k]
-    if t.tasks[i] > 0 and t.even:
+        s.node[i, k], s.end[i, k] = t.current_node[i, k], t.current_end[i, k]
+    if t.tasks[i] > 0 and t.even_ranges:
         make_even(t, s, i)
     return True
 
 
 @inlined
 def swap(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, j: int) -> bool:
-    """A replica of each of two operators, or two of one, trade nodes."""
+    """Exchange the nodes of two replicas, of two operators or of one."""
     k, p = below(random, s.number[i]), below(random, s.number[j])
     u, v = s.node[i, k], s.node[j, p]
     if u == v or not t.candidate[i, v] or not t.candidate[j, u]:
@@ -194,30 +194,30 @@ def swap(t: RangeArrays, s: RangeState, random: np.ndarray, i: int, j: int) -> b
 
 @inlined
 def propose(t: RangeArrays, s: RangeState, random: np.ndarray) -> tuple[int, int]:
-    """Change replicas in place; returns the one or two changed operators, NOTHING where the change is none."""
+    """Change replicas in place; return the one or two changed operators, `NO_OPERATOR` where nothing changed."""
     i = below(random, t.load.size)
     draw = uniform(random)
     if draw < 0.4 and move_boundary(t, s, random, i):
-        return i, NOTHING
+        return i, NO_OPERATOR
     if draw < 0.65:
         k = below(random, s.number[i])
-        u = some_node(t, s, random, i, k)
+        u = random_node(t, s, random, i, k)
         if u == s.node[i, k]:
-            return NOTHING, NOTHING
+            return NO_OPERATOR, NO_OPERATOR
         s.node[i, k] = u
-        return i, NOTHING
+        return i, NO_OPERATOR
     if draw < 0.75:
         j = below(random, t.load.size)
-        return (i, j if j != i else NOTHING) if swap(t, s, random, i, j) else (NOTHING, NOTHING)
+        return (i, j if j != i else NO_OPERATOR) if swap(t, s, random, i, j) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.84:
-        return (i, NOTHING) if split(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if split(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.92:
-        return (i, NOTHING) if merge(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if merge(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.96:
-        return (i, NOTHING) if rotate(t, s, random, i) else (NOTHING, NOTHING)
+        return (i, NO_OPERATOR) if rotate(t, s, random, i) else (NO_OPERATOR, NO_OPERATOR)
     if draw < 0.98:
-        return (i, NOTHING) if restore(t, s, i) else (NOTHING, NOTHING)
-    if t.tasks[i] == 0 or t.even:
-        return NOTHING, NOTHING
+        return (i, NO_OPERATOR) if restore_current(t, s, i) else (NO_OPERATOR, NO_OPERATOR)
+    if t.tasks[i] == 0 or t.even_ranges:
+        return NO_OPERATOR, NO_OPERATOR
     make_balanced(t, s, i)
-    return i, NOTHING
+    return i, NO_OPERATOR

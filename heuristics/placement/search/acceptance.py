@@ -1,4 +1,4 @@
-"""Which of two placements is better, and from which a search goes on.
+"""Rules that decide which of two placements is better, and from which one a search continues.
 
 Placements are compared by three numbers: limits broken, total relative overload, objective.
 """
@@ -22,7 +22,7 @@ KICKS, WORK = range(2)
 
 
 class LocalSearchRun(NamedTuple):
-    """The parameters of one run.
+    """Parameters of one run of iterated local search.
 
     Attributes
     ----------
@@ -39,19 +39,19 @@ class LocalSearchRun(NamedTuple):
 
 
 class OverloadRule(IntEnum):
-    """Whether a comparison looks at the total overload; kernels multiply the overload by the rule's number."""
+    """Whether a comparison includes the total overload; kernels multiply the overload by the rule's number."""
 
     IGNORED = 0
     COMPARED = 1
 
 
 COMPARED = OverloadRule.COMPARED.value
-"""The same as a plain number, for kernels."""
+"""`OverloadRule.COMPARED` as a plain number, for kernels."""
 
 
 @inlined
 def compare_strain(violations: float, overload: float, than: np.ndarray) -> int:
-    """1 where fewer limits are broken, or as many by less, than in a value; 0 where the same; -1 where more."""
+    """Compare overloads with a value: 1 if fewer limits are broken, or as many by less; 0 if equal; -1 if more."""
     if violations != than[VIOLATIONS]:
         return 1 if violations < than[VIOLATIONS] else -1
     if abs(overload - than[OVERLOAD]) > SEARCH_NOISE:
@@ -68,6 +68,6 @@ def better(value: np.ndarray, than: np.ndarray) -> bool:
 
 @inlined
 def near(value: np.ndarray, to: np.ndarray, tolerance: float) -> bool:
-    """Whether a placement breaks no more than another, and its objective is worse by at most `tolerance`."""
+    """Whether a placement breaks no more limits than another, and its objective is worse by at most `tolerance`."""
     comparison = compare_strain(value[VIOLATIONS], value[OVERLOAD], to)
     return comparison > 0 or (comparison == 0 and value[OBJECTIVE] <= to[OBJECTIVE] + tolerance)

@@ -1,4 +1,4 @@
-"""Changes of a deployment with replicas: which an operator has, and of which parts they consist."""
+"""Lists of the changes of an operator in a deployment with replicas, and the parts of each change."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STAMP
 MOVE, MOVE_ALL, REPLICATE, RETIRE, SWAP, MERGE, EXCHANGE = range(7)
 """Kinds of changes: each has a node left and a node taken, MOVE also a number of replicas and SWAP the other operator."""
 
-FEW_NODES = 32
-"""Candidates up to which an operator looks at all of them; beyond, at those near its replicas and its neighbours'."""
+MAX_LISTED_CANDIDATES = 32
+"""Number of candidates up to which all are considered; above it, those near the replicas of the operator and its neighbours."""
 
 
 @inlined
 def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i: int) -> int:
-    """List the changes of operator i that fit; while some node is overloaded, moves and swaps need not. Their number."""
+    """List the changes of operator i that fit (any move or swap while a node is overloaded); return their number."""
     c, overloaded = d.counts, m.counters[OVERLOADED] > 0
     count = _list_targets(t, c, m, i)
     listed = 0
@@ -40,11 +40,11 @@ def list_changes(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, i:
             listed = _list(m, listed, i, REPLICATE, 0, v, 1)
         for a in range(c.number[i] if free > 0 or overloaded else 0):
             u = c.hosts[i, a]
-            for part in range((1 if c.held[i, u] == 1 else 2) if u != v else 0):
-                q = 1 if part == 0 else c.held[i, u]
+            for part in range((1 if c.replicas[i, u] == 1 else 2) if u != v else 0):
+                q = 1 if part == 0 else c.replicas[i, u]
                 if free >= q or overloaded:
                     listed = _list(m, listed, i, MOVE, u, v, q)
-        if c.number[i] > 1 and (free >= c.degree[i] - c.held[i, v] or overloaded):
+        if c.number[i] > 1 and (free >= c.degree[i] - c.replicas[i, v] or overloaded):
             listed = _list(m, listed, i, MOVE_ALL, 0, v, 0)
     for a in range(c.number[i]):
         listed = _list_whole_node(t, c, m, listed, i, c.hosts[i, a])
@@ -63,10 +63,10 @@ def _list(m: DeploymentMemory, listed: int, i: int, kind: int, u: int, v: int, x
 
 @inlined
 def _list_targets(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, i: int) -> int:
-    """Nodes for operator i; their number. Those listed carry the latest stamp."""
+    """List target nodes of operator i and mark them with the latest stamp; return their number."""
     m.counters[STAMP] += 1
     count, start, end = 0, t.candidate_start[i], t.candidate_start[i + 1]
-    if end - start <= FEW_NODES or m.counters[OVERLOADED] > 0:
+    if end - start <= MAX_LISTED_CANDIDATES or m.counters[OVERLOADED] > 0:
         for k in range(start, end):
             count = _add_target(t, m, count, i, t.candidate_list[k])
         return count
@@ -93,7 +93,7 @@ def _add_target(t: PlacementArrays, m: DeploymentMemory, count: int, i: int, v: 
 
 @inlined
 def _list_whole_node(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, listed: int, i: int, u: int) -> int:
-    """Everything on node u goes to a node near it or, where that is too much, trades places with what is there."""
+    """List changes that move everything on node u to a near node or, where it does not fit, exchange both nodes."""
     for k in range(1, t.near.shape[1]):
         v = t.near[u, k]
         merge = True
@@ -106,7 +106,7 @@ def _list_whole_node(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, 
 
 @inlined
 def _list_swaps(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, listed: int, i: int, u: int) -> int:
-    """A replica of operator i on node u trades places with a replica of another one on one of the listed nodes."""
+    """List trades of a replica of operator i on node u with one of another operator on a listed node."""
     for j in range(c.degree.size):
         if j == i or not t.candidate[j, u]:
             continue
@@ -121,7 +121,7 @@ def _list_swaps(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, liste
 
 @inlined
 def plan_change(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, k: int) -> int:
-    """Plan the k-th change of the list; the number of its parts."""
+    """Plan the k-th change of the list; return the number of its parts."""
     kind, i, u, v, x = m.changes[k, 0], m.changes[k, 1], m.changes[k, 2], m.changes[k, 3], m.changes[k, 4]
     if kind >= MERGE:
         return plan_node(t, d, u, v, kind == EXCHANGE)

@@ -12,14 +12,14 @@ from edrp.heuristics.placement.problem_arrays import grouped
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, variable
 from edrp.placement.compiled import Compiled
 
-NO_LINK = 1e9
-"""Seconds that stand for a link that is not there, so that sums stay finite."""
+NO_LINK_DELAY = 1e9
+"""Delay in seconds that stands for a missing link, so that sums stay finite."""
 
-FEW_ZONES = 100
+MAX_ZONES = 100
 """Zones up to which delays are looked up zone by zone; beyond, the compiled table over pairs of nodes is used."""
 
-NOBODY, EVERYBODY = -1, -2
-"""In place of an operator: none, or all that are on a node."""
+NO_OPERATOR, ALL_OPERATORS = -1, -2
+"""Values that stand for an operator: none, or all operators on a node."""
 
 
 class CountPaths(NamedTuple):
@@ -48,7 +48,7 @@ class CountPaths(NamedTuple):
 
 
 def count_paths(compiled: Compiled) -> CountPaths:
-    """Arrays for `path_latency`.
+    """Convert a compiled problem into the arrays of `path_latency`.
 
     Delays are read from the network's zones where it has them, so that the table over all pairs of nodes is not needed.
     """
@@ -63,7 +63,7 @@ def count_paths(compiled: Compiled) -> CountPaths:
     operators, zones = len(compiled.operators), len(zone_delay)
     return CountPaths(
         price=price,
-        span=price * float(zone_delay[zone_delay < NO_LINK].max(initial=0.0)) * int(steps.max(initial=0)),
+        span=price * float(zone_delay[zone_delay < NO_LINK_DELAY].max(initial=0.0)) * int(steps.max(initial=0)),
         zone=zone,
         zone_delay=zone_delay,
         source=source,
@@ -79,7 +79,7 @@ def count_paths(compiled: Compiled) -> CountPaths:
 
 
 def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
-    """A zone of each node, and the delays between zones; a zone of its own for a node whose links are listed."""
+    """Zone of each node, and delays between zones; a node whose links are listed gets a zone of its own."""
     network = compiled.problem.network
     listed = {name for ends in network.links for name in (ends.source, ends.target)}
     numbers: dict[Any, int] = {}
@@ -88,27 +88,27 @@ def _zones(compiled: Compiled) -> tuple[Ints, Floats]:
         named = network.by_name[name].zone
         keys.append((named, name) if named is None or name in listed else named)
     zone = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    if len(numbers) > FEW_ZONES:
-        return np.arange(zone.size), np.where(np.isfinite(compiled.delay), compiled.delay, NO_LINK)
+    if len(numbers) > MAX_ZONES:
+        return np.arange(zone.size), np.where(np.isfinite(compiled.delay), compiled.delay, NO_LINK_DELAY)
     _, first = np.unique(zone, return_index=True)
     examples = [compiled.nodes[u] for u in first]
     between = np.array([[network.delay(u, v) for v in examples] for u in examples])
     if network.within_zone is not None:
         np.fill_diagonal(between, network.within_zone.delay)
-    return zone, np.where(np.isfinite(between), between, NO_LINK)
+    return zone, np.where(np.isfinite(between), between, NO_LINK_DELAY)
 
 
 @inlined
 def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> None:
-    """The nodes of all operators with a change made (see `path_latency`), and no arrival there yet."""
+    """List the nodes of all operators after a change (see `path_latency`), and reset the arrivals there."""
     for a in range(c.degree.size):
-        moves, count = mover in (a, EVERYBODY), 0
+        moves, count = mover in (a, ALL_OPERATORS), 0
         for k in range(c.number[a]):
             u = c.hosts[a, k]
-            if not moves or u != s or (mover != EVERYBODY and c.held[a, u] > q):
+            if not moves or u != s or (mover != ALL_OPERATORS and c.replicas[a, u] > q):
                 p.hosts[a, count] = u
                 count += 1
-        if moves and c.held[a, d] == 0 and c.held[a, s] > 0:
+        if moves and c.replicas[a, d] == 0 and c.replicas[a, s] > 0:
             p.hosts[a, count] = d
             count += 1
         for k in range(count):
@@ -118,7 +118,7 @@ def _list_hosts(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: 
 
 @inlined
 def _summarise(p: CountPaths, i: int) -> int:
-    """The last two arrivals of operator i in each zone that it uses; the number of these zones."""
+    """Find the last two arrivals of operator i in each zone that it uses; return the number of these zones."""
     for k in range(p.number[i]):
         z = p.zone[p.hosts[i, k]]
         p.latest[z, 0], p.latest[z, 1] = -1.0, -1.0
@@ -139,7 +139,7 @@ def _summarise(p: CountPaths, i: int) -> int:
 
 @inlined
 def _pass_on(p: CountPaths, i: int, j: int) -> float:
-    """Let the tuples of operator i arrive at every node of operator j; the last arrival there."""
+    """Propagate the arrivals of operator i to every node of operator j; return the last arrival there."""
     last = 0.0
     for k in range(p.number[j]):
         h = p.zone[p.hosts[j, k]]
@@ -157,9 +157,9 @@ def _pass_on(p: CountPaths, i: int, j: int) -> float:
         seconds = max(p.arrival[j, k], p.reach[h])
         if p.latest[h, 0] >= 0:
             # What arrived last in the zone is delayed, unless it is here already: then the one before may come later.
-            here = p.last[h] == v
-            seconds = max(seconds, p.latest[h, 0] + (0.0 if here else p.zone_delay[h, h]))
-            if here and p.latest[h, 1] >= 0:
+            on_same_node = p.last[h] == v
+            seconds = max(seconds, p.latest[h, 0] + (0.0 if on_same_node else p.zone_delay[h, h]))
+            if on_same_node and p.latest[h, 1] >= 0:
                 seconds = max(seconds, p.latest[h, 1] + p.zone_delay[h, h])
         p.arrival[j, k] = seconds
         last = max(last, seconds)
@@ -168,16 +168,16 @@ def _pass_on(p: CountPaths, i: int, j: int) -> float:
 
 @inner_loop
 def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d: int) -> float:
-    """Seconds of the slowest path through instances, as it is or as it would be.
+    """Latency in seconds of the slowest path through instances, now or after a change.
 
     Parameters
     ----------
     p
-        The problem, and room to compute in.
+        The problem, and working arrays.
     c
         The placement.
     mover, q, s, d
-        Operator of which q instances are taken to be on node d instead of s; `EVERYBODY` for all that s holds, `NOBODY`.
+        Operator of which q instances are taken to be on node d instead of s; `ALL_OPERATORS` for all that s holds, `NO_OPERATOR`.
     """
     _list_hosts(p, c, mover, q, s, d)
     longest = 0.0
@@ -188,8 +188,8 @@ def path_latency(p: CountPaths, c: ReplicaCounts, mover: int, q: int, s: int, d:
 
 @inlined
 def latency_now(p: CountPaths, c: ReplicaCounts) -> float:
-    """Seconds of the slowest path through instances, as it is."""
-    return path_latency(p, c, variable(NOBODY), variable(0), variable(0), variable(0))
+    """Latency in seconds of the slowest path through instances of the present placement."""
+    return path_latency(p, c, variable(NO_OPERATOR), variable(0), variable(0), variable(0))
 
 
 class CountArrays(NamedTuple):
@@ -197,7 +197,7 @@ class CountArrays(NamedTuple):
 
     `pair` (operators, operators) is what the score gains by each pair of instances on one node, both directions
     together; on its diagonal, per ordered pair, what streams of an operator to itself gain. `neighbours[start[a]:...]` are
-    the operators that a exchanges tuples with, a itself not among them. `everything` is the score of all instances apart,
+    the operators that a exchanges tuples with, a itself not among them. `score_apart` is the score of all instances apart,
     and `node_price` what a node in use adds.
 
     Nodes of one class have the same capacity, the same candidates and, where latency weighs, the same delays: of those that
@@ -208,7 +208,7 @@ class CountArrays(NamedTuple):
     pair: Floats
     neighbours: Ints
     start: Ints
-    everything: float
+    score_apart: float
     demand: Floats
     capacity: Floats
     candidate: Bools
@@ -220,7 +220,7 @@ class CountArrays(NamedTuple):
 
 
 def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
-    """Arrays for the kernels, of a problem of kind `latency-aware`."""
+    """Convert a compiled problem of kind `latency-aware` into the arrays of the kernels."""
     operators, instances = len(compiled.operators), compiled.max_replicas
     source, target = compiled.stream_source, compiled.stream_target
     alone = np.eye(operators, dtype=bool)
@@ -236,7 +236,7 @@ def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
         pair=pair,
         neighbours=neighbours,
         start=start,
-        everything=float(compiled.stream_rate.sum()),
+        score_apart=float(compiled.stream_rate.sum()),
         demand=compiled.demand,
         capacity=compiled.capacity,
         candidate=compiled.candidate,
@@ -251,6 +251,6 @@ def count_arrays(compiled: Compiled, paths: CountPaths) -> CountArrays:
 def _classes(compiled: Compiled, zone: Ints) -> Ints:
     """Number of each node's class, shape (nodes,), in the order in which classes appear."""
     numbers: dict[tuple[bytes, ...], int] = {}
-    looks = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)
-    rows = zip(*(([row.tobytes() for row in look]) for look in looks), strict=True)
+    columns = (compiled.capacity, np.ascontiguousarray(compiled.candidate.T), zone)
+    rows = zip(*(([row.tobytes() for row in column]) for column in columns), strict=True)
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)

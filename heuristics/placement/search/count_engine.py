@@ -12,25 +12,25 @@ from edrp.core.tolerances import MIN_ANT_SCORE, MIN_MOVE_GAIN
 from edrp.heuristics.placement.replica_counts import random_stream
 from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.count_arrays import count_arrays, count_paths
-from edrp.heuristics.placement.search.count_filling import PARTS, PENALTY, FillingRule
-from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, appraise, build, iterate
+from edrp.heuristics.placement.search.count_filling import MIN_PARTS, PAPER_VIOLATION_PENALTY, FillingRule
+from edrp.heuristics.placement.search.count_kicks import CountMemory, CountSearch, build, evaluate_placement, iterate
 from edrp.heuristics.placement.search.count_state import CountState, put
-from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
+from edrp.heuristics.placement.search.search_engine import Construct, EndIteration, PlacementValue, SearchEngine
 from edrp.placement.compiled import Compiled
 
-PLACE_UNITS = 4e-8
-"""Units of work of comparing one place to go, or of one operator's look at a node in use when nodes are filled.
+COMPARED_NODE_UNITS = 4e-8
+"""Units of work per comparison of a target node, or of an operator and a node in use when nodes are filled.
 
 Calibrated on topologies of 42 to 721 instances: processor time over units 0.5 to 2.
 """
 
-FILLINGS, FILLING_UNITS = 20, 2e-3
+MIN_FILLINGS, FILLING_UNITS = 20, 2e-3
 """Fillings with noise that are tried after the greedy one while nodes are overloaded, and units of work up to which there are
 more: on some paper topologies at 70 % load one in 25 fits."""
 
 
-LATENCY_SHARE = 0.1
+MAX_LATENCY_SHARE = 0.1
 """Largest part of the score that latency may decide, relative to that of all instances apart, for which this engine is made."""
 
 
@@ -47,7 +47,7 @@ def suits_counts(compiled: Compiled) -> bool:
     >>> suits_counts(compile_problem(paper_problem("T-R7", 0.7)))
     True
     """
-    return count_paths(compiled).span <= LATENCY_SHARE * float(compiled.stream_rate.sum())
+    return count_paths(compiled).span <= MAX_LATENCY_SHARE * float(compiled.stream_rate.sum())
 
 
 class CountEngine(SearchEngine):
@@ -57,15 +57,15 @@ class CountEngine(SearchEngine):
     given pair of nodes is always best, or none.
     """
 
-    units = PLACE_UNITS
+    units = COMPARED_NODE_UNITS
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self._paths = count_paths(compiled)
         self._arrays = count_arrays(compiled, self._paths)
-        parts = int(np.minimum(self._arrays.instances, PARTS).sum())
+        parts = int(np.minimum(self._arrays.instances, MIN_PARTS).sum())
         nodes = min(len(compiled.nodes), int(compiled.max_replicas.sum()))
-        self.ant_units = PLACE_UNITS * len(compiled.operators) * (parts + nodes)
+        self.ant_units = COMPARED_NODE_UNITS * len(compiled.operators) * (parts + nodes)
         self._now, self.memory = CountState.nothing(self._arrays), CountMemory.nothing(self._arrays)
 
     def reset(self, start: Ints | None, random: np.random.Generator) -> None:
@@ -76,18 +76,18 @@ class CountEngine(SearchEngine):
             return
         rule = FillingRule.of(self._arrays, random.integers(2**63, size=1).astype(np.uint64))
         self._build(rule)
-        for _ in range(max(FILLINGS, int(FILLING_UNITS / self.ant_units))):
+        for _ in range(max(MIN_FILLINGS, int(FILLING_UNITS / self.ant_units))):
             if self.value().violations == 0:
                 break
             rule.noise[0] = 1.0
             self._build(rule)
 
-    def climb(self, rule: Rule) -> Iterator[Value]:
-        """Climb: batches move, trade places, or leave a node for an empty one of another class, until nothing is better."""
+    def climb(self, rule: Rule) -> Iterator[PlacementValue]:
+        """Climb until no change is better: batches move, trade places, or leave a node for an empty one of another class."""
         run = self._run(0, 0.0, OVERLOAD_RULES[rule].value)
         yield from self._iterate(FillingRule.of(self._arrays, np.zeros(1, np.uint64)), run)
 
-    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Climb; then place again what up to three nodes run, or two operators that belong together, and climb again."""
         run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
         yield from self._iterate(FillingRule.of(self._arrays, random_stream(seed)), run)
@@ -106,7 +106,7 @@ class CountEngine(SearchEngine):
         fresh = np.zeros_like(trail)
 
         def deposit(times: float) -> None:
-            score = self.value().objective + PENALTY * self.value().violations
+            score = self.value().objective + PAPER_VIOLATION_PENALTY * self.value().violations
             shares = best[:, best.any(axis=0)] / instances[:, None]
             trail[:] += times * p.deposit / max(score, MIN_ANT_SCORE) * (shares @ shares.T)
 
@@ -119,9 +119,9 @@ class CountEngine(SearchEngine):
         return lambda ants: build(search, ants, 1.0, fresh), end_iteration
 
     def _nothing_is_better(self) -> bool:
-        """Whether everything is on one node that costs no more than any."""
+        """Whether all instances are on one node that costs no more than any other."""
         violations, _, objective = self.value()
-        return violations == 0 and objective <= self._arrays.node_price.min() + MIN_MOVE_GAIN * self._arrays.everything
+        return violations == 0 and objective <= self._arrays.node_price.min() + MIN_MOVE_GAIN * self._arrays.score_apart
 
     def _search(self, rule: FillingRule) -> CountSearch:
         return CountSearch(self._arrays, self._now, self._paths, self.memory, rule, np.zeros(2, np.int64))
@@ -135,9 +135,9 @@ class CountEngine(SearchEngine):
         self.memory.clocks[:] = 0
         for a, s in zip(*np.nonzero(counts), strict=True):
             put(self._arrays, self._now, a, s, counts[a, s])
-        appraise(self._arrays, self._now, self._paths, self.memory)
+        evaluate_placement(self._arrays, self._now, self._paths, self.memory)
 
-    def _iterate(self, rule: FillingRule, run: LocalSearchRun) -> Iterator[Value]:
-        if not np.array_equal(self._now.counts.held, self.memory.best):  # the caller dropped the search before
+    def _iterate(self, rule: FillingRule, run: LocalSearchRun) -> Iterator[PlacementValue]:
+        if not np.array_equal(self._now.counts.replicas, self.memory.best):  # the caller dropped the search before
             self._adopt(self.memory.best)
         yield from self._steps(lambda search, run: self._nothing_is_better() or iterate(search, run), self._search(rule), run)

@@ -14,18 +14,18 @@ from edrp.heuristics.placement.replica_counts import strain, variable
 from edrp.heuristics.placement.search.count_arrays import CountArrays
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, fitting, put, waiting
 
-PARTS = 64
-"""Minimum number of parts in which an operator's instances are placed, so that operators mix on a node."""
+MIN_PARTS = 64
+"""Minimum number of batches in which an operator's instances are placed, so that operators mix on a node."""
 
-WAITING_SHARE = 1e-3
-"""Weight of what an instance could gain by instances that still wait, relative to its gain by those that are placed."""
+WAITING_WEIGHT = 1e-3
+"""Weight of the potential gain by instances that still wait, relative to the gain by placed ones."""
 
-PENALTY = 10_000.0
-"""Score of one violation (4.3.2)."""
+PAPER_VIOLATION_PENALTY = 10_000.0
+"""Score of one violation (latency-aware placement, 4.3.2)."""
 
 
 class FillingRule(NamedTuple):
-    """How the next operator on a node is chosen: the one of largest weight, or one drawn by weight.
+    """Rule by which the next operator on a node is chosen: the one of largest weight, or one drawn by weight.
 
     The weight is worth^`power` · mean trail^`trail_power`, where worth is the gain per share of the node. With `noise` 1
     operators are drawn in proportion to it, with 0 the largest one is taken, and in between chance counts for less.
@@ -50,7 +50,7 @@ class FillingRule(NamedTuple):
 
     @classmethod
     def of(cls, t: CountArrays, random: UInts, power: float = 1.0, trail_power: float = 0.0, trail: Floats | None = None) -> Self:
-        """The rule that always takes the largest worth, or draws by it and by pheromone where there is any."""
+        """Create a rule that takes the largest worth, or draws by worth and pheromone where there is a trail."""
         return cls(
             power=power,
             trail_power=trail_power,
@@ -73,8 +73,8 @@ def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int
     future = t.pair[a, a] * waiting(t, c, a)
     for j in range(t.start[a], t.start[a + 1]):
         future += t.pair[a, t.neighbours[j]] * waiting(t, c, t.neighbours[j])
-    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.counts.held[a, d] + WAITING_SHARE * future
-    log_weight = rule.power * np.log((worth + 1e-12 * t.everything) / share)
+    worth = c.joined[a, d] + 2.0 * t.pair[a, a] * c.counts.replicas[a, d] + WAITING_WEIGHT * future
+    log_weight = rule.power * np.log((worth + 1e-12 * t.score_apart) / share)
     if rule.trail_power > 0 and c.total[d] > 0:
         log_weight += rule.trail_power * np.log(rule.trail_sum[a] / c.total[d])
     if rule.noise[0] > 0:
@@ -84,13 +84,13 @@ def _log_weight(t: CountArrays, c: CountState, rule: FillingRule, a: int, d: int
 
 @inlined
 def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool:
-    """Place waiting instances on node d as long as some fit; whether any did."""
-    taken = 0
+    """Place waiting instances on node d as long as some fit; return whether any did."""
+    placed = 0
     operators = rule.trail_sum.size if rule.trail_power > 0 else 0
     for a in range(operators):
         rule.trail_sum[a] = 0.0
         for b in range(operators):
-            rule.trail_sum[a] += c.counts.held[b, d] * rule.trail[a, b]
+            rule.trail_sum[a] += c.counts.replicas[b, d] * rule.trail[a, b]
     while True:
         best, max_weight = variable(-1), -np.inf
         for a in range(c.counts.degree.size):
@@ -100,23 +100,23 @@ def _fill_node(t: CountArrays, c: CountState, rule: FillingRule, d: int) -> bool
             if best < 0 or log_weight > max_weight:
                 best, max_weight = a, log_weight
         if best < 0:
-            return taken > 0
-        part = min(max(1, t.instances[best] // PARTS), waiting(t, c, best))
+            return placed > 0
+        part = min(max(1, t.instances[best] // MIN_PARTS), waiting(t, c, best))
         q = fitting(t, c, best, d, part)
         put(t, c, best, d, q)
-        taken += q
+        placed += q
         for a in range(operators):
             rule.trail_sum[a] += q * rule.trail[a, best]
 
 
 @inlined
 def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) -> int:
-    """The empty node that can take most of the waiting instances, preferably in the zone of the previous one; -1 for none."""
+    """Choose the empty node that can take most waiting instances, preferably in the zone of the previous one; -1: none."""
     best, max_value = variable(-1), 0.0
-    for k in range(c.spare.size):
-        if c.spare[k] == 0 or rule.useless[k]:
+    for k in range(c.empty_number.size):
+        if c.empty_number[k] == 0 or rule.useless[k]:
             continue
-        d = c.empty[t.class_start[k] + c.spare[k] - 1]
+        d = c.empty[t.class_start[k] + c.empty_number[k] - 1]
         share, count = 1.0, 0.0
         for a in range(c.counts.degree.size):
             count += waiting(t, c, a) * t.candidate[a, d]
@@ -136,10 +136,10 @@ def _next_node(t: CountArrays, c: CountState, rule: FillingRule, previous: int) 
 
 @inlined
 def _squeeze(t: CountArrays, c: CountState) -> None:
-    """Place the instances that find no room where they overload least."""
+    """Place the instances that find no room where they cause the least overload."""
     for a in range(c.counts.degree.size):
         while waiting(t, c, a) > 0:
-            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // PARTS), variable(-1), 0, np.inf
+            q, best, min_violations, min_overload = max(1, waiting(t, c, a) // MIN_PARTS), variable(-1), 0, np.inf
             for d in range(c.total.size):
                 if not t.candidate[a, d]:
                     continue
@@ -155,7 +155,7 @@ def _squeeze(t: CountArrays, c: CountState) -> None:
 
 @inner_loop
 def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
-    """Place all instances that wait: on node `first` (-1 for none), then on nodes in use, empty ones, and at last anywhere."""
+    """Place all waiting instances: on node `first` (-1 for none), on nodes in use, on empty ones, and finally anywhere."""
     before = c.counters[OPEN]
     turn, previous = -1 if first >= 0 else 0, variable(-1)
     for k in range(rule.useless.size):
@@ -186,5 +186,5 @@ def fill(t: CountArrays, c: CountState, rule: FillingRule, first: int) -> None:
 def empty_node(t: CountArrays, c: CountState, s: int) -> None:
     """Take every instance away from node s."""
     for a in range(c.counts.degree.size):
-        if c.counts.held[a, s] > 0:
-            put(t, c, a, s, -c.counts.held[a, s])
+        if c.counts.replicas[a, s] > 0:
+            put(t, c, a, s, -c.counts.replicas[a, s])

@@ -1,4 +1,4 @@
-"""A placement under search as counts per operator and node, and what every change keeps up to date.
+"""A placement under search: counts per operator and node, and sums that every change updates.
 
 Moving any number of instances is one change, whose work is that of an operator's neighbours.
 """
@@ -25,11 +25,11 @@ class CountState(NamedTuple):
     """A placement under search: `counts` of operators a on nodes s, and what the score and the changes of it need.
 
     `joined` (operators, nodes) is what one instance of a would gain on s by the instances of other operators there, `total`
-    (nodes,) the number of instances. `opened[:counters[OPEN]]` are the nodes in use and `place` (nodes,) is where each
-    stands there. `empty[class_start[k]:][:spare[k]]` are the empty nodes of class k, whose last one stands for all; `seat`
-    (nodes,) is where each stands.
+    (nodes,) the number of instances. `opened[:counters[OPEN]]` are the nodes in use and `opened_index` (nodes,) is where each
+    stands there. `empty[class_start[k]:][:empty_number[k]]` are the empty nodes of class k, whose last one stands for all;
+    `empty_index` (nodes,) is where each stands.
 
-    `changed` (nodes,) is when a node last changed, `looked` (operators,) when all changes of an operator were last
+    `last_changed` (nodes,) is when a node last changed, `last_compared` (operators,) when all changes of an operator were last
     compared: a change between two nodes that have not changed since cannot have become better. `recent` lists the
     nodes that have.
     """
@@ -38,32 +38,32 @@ class CountState(NamedTuple):
     joined: Floats
     total: Ints
     opened: Ints
-    place: Ints
+    opened_index: Ints
     empty: Ints
-    spare: Ints
-    seat: Ints
-    changed: Ints
-    looked: Ints
+    empty_number: Ints
+    empty_index: Ints
+    last_changed: Ints
+    last_compared: Ints
     recent: Ints
     counters: Ints
 
     @classmethod
     def nothing(cls, t: CountArrays) -> CountState:
-        """No instance is placed."""
+        """Create a state in which no instance is placed."""
         operators, nodes = t.candidate.shape
-        seat = np.empty(nodes, np.int64)
-        seat[t.members] = np.arange(nodes)
+        empty_index = np.empty(nodes, np.int64)
+        empty_index[t.members] = np.arange(nodes)
         return cls(
             counts=ReplicaCounts.from_matrix(t.demand, np.zeros((operators, nodes), np.int64)),
             joined=np.zeros((operators, nodes)),
             total=np.zeros(nodes, np.int64),
             opened=np.zeros(nodes, np.int64),
-            place=np.full(nodes, -1),
+            opened_index=np.full(nodes, -1),
             empty=t.members.copy(),
-            spare=np.diff(t.class_start),
-            seat=seat,
-            changed=np.ones(nodes, np.int64),
-            looked=np.zeros(operators, np.int64),
+            empty_number=np.diff(t.class_start),
+            empty_index=empty_index,
+            last_changed=np.ones(nodes, np.int64),
+            last_compared=np.zeros(operators, np.int64),
             recent=np.zeros(nodes, np.int64),
             counters=np.array([0, 1, 0, 0, 0, 0, 0]),
         )
@@ -71,13 +71,13 @@ class CountState(NamedTuple):
 
 @inner_loop
 def put(t: CountArrays, c: CountState, a: int, s: int, q: int) -> None:
-    """Put q more instances of operator a on node s; a negative q takes some away."""
+    """Add q instances of operator a to node s; a negative q removes some."""
     if c.total[s] == 0:
         _open(t, c, s)
     add(c.counts, t.demand, a, s, q)
     c.total[s] += q
     c.counters[CLOCK] += 1
-    c.changed[s] = c.counters[CLOCK]
+    c.last_changed[s] = c.counters[CLOCK]
     for j in range(t.start[a], t.start[a + 1]):
         b = t.neighbours[j]
         c.joined[b, s] += q * t.pair[a, b]
@@ -87,29 +87,29 @@ def put(t: CountArrays, c: CountState, a: int, s: int, q: int) -> None:
 
 @inlined
 def _open(t: CountArrays, c: CountState, s: int) -> None:
-    """Take node s from the empty ones of its class, whose last one changes seats with it, to those in use."""
+    """Move node s from the empty nodes of its class to those in use."""
     k = t.class_of[s]
-    c.spare[k] -= 1
-    last = c.empty[t.class_start[k] + c.spare[k]]
-    c.empty[c.seat[s]] = last
-    c.seat[last] = c.seat[s]
-    c.place[s] = c.counters[OPEN]
+    c.empty_number[k] -= 1
+    last = c.empty[t.class_start[k] + c.empty_number[k]]
+    c.empty[c.empty_index[s]] = last
+    c.empty_index[last] = c.empty_index[s]
+    c.opened_index[s] = c.counters[OPEN]
     c.opened[c.counters[OPEN]] = s
     c.counters[OPEN] += 1
 
 
 @inlined
 def _close(t: CountArrays, c: CountState, s: int) -> None:
-    """Take node s from those in use to the empty ones of its class, without what rounding has left there."""
+    """Move node s from the nodes in use to the empty ones of its class, and reset its sums."""
     k = t.class_of[s]
-    c.seat[s] = t.class_start[k] + c.spare[k]
-    c.empty[c.seat[s]] = s
-    c.spare[k] += 1
+    c.empty_index[s] = t.class_start[k] + c.empty_number[k]
+    c.empty[c.empty_index[s]] = s
+    c.empty_number[k] += 1
     c.counters[OPEN] -= 1
     last = c.opened[c.counters[OPEN]]
-    c.opened[c.place[s]] = last
-    c.place[last] = c.place[s]
-    c.place[s] = -1
+    c.opened[c.opened_index[s]] = last
+    c.opened_index[last] = c.opened_index[s]
+    c.opened_index[s] = -1
     for b in range(c.joined.shape[0]):
         c.joined[b, s] = 0.0
     for m in range(c.counts.used.shape[1]):
@@ -118,39 +118,39 @@ def _close(t: CountArrays, c: CountState, s: int) -> None:
 
 @inlined
 def waiting(t: CountArrays, c: CountState, a: int) -> int:
-    """How many instances of operator a are on no node yet."""
+    """Number of instances of operator a that are not placed yet."""
     return t.instances[a] - c.counts.degree[a]
 
 
 @inlined
 def fitting(t: CountArrays, c: CountState, a: int, s: int, limit: int) -> int:
-    """How many more instances of operator a may run on node s and fit there, at most `limit`."""
+    """Number of further instances of operator a that are allowed on node s and fit there, at most `limit`."""
     return room(t.demand, t.capacity, c.counts.used, a, s, limit, COUNTED_LOAD_SLACK) if t.candidate[a, s] else 0
 
 
 @inlined
 def refresh(t: CountArrays, c: CountState) -> None:
-    """Recompute sums from the counts, which removes what rounding has added up."""
-    held = c.counts.held
+    """Recompute sums from the counts, which removes accumulated rounding."""
+    replicas = c.counts.replicas
     for k in range(c.counters[OPEN]):
         s = c.opened[k]
         recompute_used(c.counts, t.demand, s)
-        for a in range(held.shape[0]):
+        for a in range(replicas.shape[0]):
             c.joined[a, s] = 0.0
             for j in range(t.start[a], t.start[a + 1]):
                 b = t.neighbours[j]
-                c.joined[a, s] += held[b, s] * t.pair[a, b]
+                c.joined[a, s] += replicas[b, s] * t.pair[a, b]
 
 
 @inlined
 def score(t: CountArrays, c: CountState) -> float:
     """The score without the term of latency."""
-    apart = t.everything
+    apart = t.score_apart
     for k in range(c.counters[OPEN]):
         s = c.opened[k]
         apart += t.node_price[s]
         for a in range(c.joined.shape[0]):
-            held = c.counts.held[a, s]
-            if held > 0:
-                apart -= held * (0.5 * c.joined[a, s] + held * t.pair[a, a])
+            replicas = c.counts.replicas[a, s]
+            if replicas > 0:
+                apart -= replicas * (0.5 * c.joined[a, s] + replicas * t.pair[a, a])
     return apart

@@ -15,8 +15,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.kernel_helpers import below, uniform
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK, MIN_ANT_SCORE
-from edrp.heuristics.placement.deployment_metrics import BREACH
-from edrp.heuristics.placement.deployment_metrics import PENALTY as EXCESS
+from edrp.heuristics.placement.deployment_metrics import BREACH_PENALTY, EXCESS_PENALTY
 from edrp.heuristics.placement.deployment_state import shift
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
@@ -24,11 +23,11 @@ from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIO
 from edrp.heuristics.placement.search.deployment_memory import DeploymentSearch, adopt
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters
 
-PENALTY = 10_000.0
+PAPER_VIOLATION_PENALTY = 10_000.0
 """Score of one violation (4.3.2) by the printed rule."""
 
-NEARNESS = 3.0
-"""Doublings next to the neighbours. Measured: on random layered applications 3 or 4 are better than eq. 3's own 1."""
+NEAR_DOUBLINGS = 3.0
+"""Number of doublings of the prior next to neighbours; on random layered applications 3 or 4 are better than 1 as in eq. 3."""
 
 
 class Pheromone(NamedTuple):
@@ -71,7 +70,7 @@ class Pheromone(NamedTuple):
 
     @classmethod
     def of(cls, arrays: PlacementArrays, parameters: ColonyParameters) -> Pheromone:
-        """Pheromone before the first ant."""
+        """Create the pheromone before the first ant."""
         operators, nodes = arrays.candidate.shape
         sizes = arrays.latency.shape[1]
         initial = parameters.initial_pheromone
@@ -112,7 +111,7 @@ def size_prior(arrays: PlacementArrays) -> Floats:
 
 @inlined
 def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int) -> None:
-    """Nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay; 0 without any."""
+    """Compute the nearness of each node to the placed neighbours of operator i: 1 on their node, 0 at the mean delay."""
     for u in range(f.nearness.size):
         f.nearness[u] = 0.0
     count = 0
@@ -121,9 +120,9 @@ def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int
         j = t.target[t.adjacent[k]] if sends else t.source[t.adjacent[k]]
         for b in range(c.number[j]):
             v = c.hosts[j, b]
-            count += c.held[j, v]
+            count += c.replicas[j, v]
             for u in range(f.nearness.size):
-                f.nearness[u] += c.held[j, v] * (1.0 - (f.distance[u, v] if sends else f.distance[v, u]))
+                f.nearness[u] += c.replicas[j, v] * (1.0 - (f.distance[u, v] if sends else f.distance[v, u]))
     if count > 0:
         for u in range(f.nearness.size):
             f.nearness[u] /= count
@@ -131,13 +130,13 @@ def _average_nearness(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int
 
 @inlined
 def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitting: bool) -> float:
-    """The numerators of eq. 2 for one replica of operator i into `chance`, summed up from node to node; their sum."""
+    """Write the cumulated numerators of eq. 2 for a replica of operator i to `chance`; return their sum."""
     total = 0.0
     start = t.candidate_start[i]
     for k in range(start, t.candidate_start[i + 1]):
         u = t.candidate_list[k]
         if not only_fitting or room(t.demand, t.capacity, c.used, i, u, variable(1), LIMIT_SLACK) > 0:
-            doublings = NEARNESS * f.nearness[u] + (1.0 if f.shared and f.total[u] > 0 else 0.0)
+            doublings = NEAR_DOUBLINGS * f.nearness[u] + (1.0 if f.shared and f.total[u] > 0 else 0.0)
             for m in range(t.demand.shape[1]):
                 doublings -= c.used[u, m] + t.demand[i, m] > t.capacity[u, m] * (1 + LIMIT_SLACK)
             total += f.node_pull[i, u] * np.exp2(f.prior_power * doublings)
@@ -147,7 +146,7 @@ def _weigh(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, i: int, only_fitt
 
 @inlined
 def _drawn(f: Pheromone, random: np.ndarray, total: float, count: int) -> int:
-    """An index of `chance`, drawn by its weight."""
+    """Draw an index of `chance` by its weight."""
     drawn = uniform(random) * total
     k = 0
     while k < count - 1 and f.chance[k] <= drawn:
@@ -170,7 +169,7 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
     for i in range(c.degree.size):
         for a in range(c.number[i] - 1, -1, -1):
             u = c.hosts[i, a]
-            shift(t, c, i, u, variable(-1), c.held[i, u])
+            shift(t, c, i, u, variable(-1), c.replicas[i, u])
     for u in range(f.total.size):
         f.total[u] = 0
         for m in range(c.used.shape[1]):
@@ -193,21 +192,25 @@ def _construct(t: PlacementArrays, c: ReplicaCounts, f: Pheromone, random: np.nd
 
 
 @inner_loop
-def deposit(f: Pheromone, held: np.ndarray, value: np.ndarray, times: float) -> None:
-    """Deposit the pheromone of one deployment (eq. 5), so many times."""
-    score = value[OBJECTIVE] + (BREACH if f.overload_rule > 0 else PENALTY) * value[VIOLATIONS] + EXCESS * value[OVERLOAD]
+def deposit(f: Pheromone, counts: np.ndarray, value: np.ndarray, times: float) -> None:
+    """Deposit the pheromone of one deployment (eq. 5), `times` times."""
+    score = (
+        value[OBJECTIVE]
+        + (BREACH_PENALTY if f.overload_rule > 0 else PAPER_VIOLATION_PENALTY) * value[VIOLATIONS]
+        + EXCESS_PENALTY * value[OVERLOAD]
+    )
     amount = times * f.deposit / max(score, MIN_ANT_SCORE)
-    for i in range(held.shape[0]):
+    for i in range(counts.shape[0]):
         replicas = 0
-        for u in range(held.shape[1]):
-            replicas += held[i, u]
-            f.new_node[i, u] += amount * held[i, u]
+        for u in range(counts.shape[1]):
+            replicas += counts[i, u]
+            f.new_node[i, u] += amount * counts[i, u]
         f.new_size[i, replicas] += amount
 
 
 @inlined
 def _evaporate(trail: np.ndarray, fresh: np.ndarray, persistence: float, minimum: float) -> None:
-    """Let pheromone evaporate, and add what is new (eq. 4)."""
+    """Let pheromone evaporate, and add the deposits (eq. 4)."""
     for i in range(trail.shape[0]):
         for k in range(trail.shape[1]):
             trail[i, k] = max(persistence * trail[i, k] + fresh[i, k], minimum)
@@ -232,4 +235,4 @@ def run_ants(search: DeploymentSearch, f: Pheromone, ants: int) -> None:
     for _ in range(ants):
         _construct(search.arrays, search.now.counts, f, search.random)
         adopt(search.arrays, search.now, search.memory, f.overload_rule)
-        deposit(f, search.now.counts.held, search.memory.value, 1.0)
+        deposit(f, search.now.counts.replicas, search.memory.value, 1.0)

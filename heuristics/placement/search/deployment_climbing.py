@@ -24,24 +24,27 @@ from edrp.heuristics.placement.search.deployment_memory import (
     note_stray,
 )
 
-PERIOD = 250
-"""Kicks over which the tolerance runs out, again and again. Measured on applications of 20 operators, one second each: against
-a constant tolerance, a third of the mean gap goes, because some local optima are left only by a long way round."""
+TOLERANCE_PERIOD = 250
+"""Number of kicks in which the tolerance falls to 0, repeatedly.
 
-FIRST_TOLERANCE = 3.0
+Measured on applications of 20 operators, one second each: against a constant tolerance, a third of the mean gap goes, because
+some local optima are left only by a long way round.
+"""
+
+INITIAL_TOLERANCE = 3.0
 """The tolerance at the beginning of a period, in units of the parameter; on average it is half of that."""
 
 
 @inlined
 def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
-    """Let each operator in the queue take the best of its changes, if that is better than what there is.
+    """Let each operator in the queue make the best of its changes, if that improves the deployment.
 
     Then it and those that share streams with it are queued again. Each trial is a change of the list, at last the best one
     of the list (`stays`), or a kick: one place in the code for all, because each place where a deployment is evaluated costs
     seconds of compilation. Streams of operators that change are
     summed up from scratch, so that nothing drifts.
     """
-    t, now, m, c = search.arrays, search.now, search.memory, search.memory.counters
+    t, state, m, c = search.arrays, search.now, search.memory, search.memory.counters
     while search.progress[WORK] < run.work:
         touched, parts = c[KICKED], 0
         if touched < 0 and c[CURSOR] > c[LISTED]:
@@ -55,20 +58,20 @@ def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
             c[CURSOR] += 1
             if k < 0:
                 continue
-            parts = plan_change(t, now, m, k)
-            touched = _list_changed(now, m, parts)
-            transfer(t, now, parts, False)
+            parts = plan_change(t, state, m, k)
+            touched = _list_changed(state, m, parts)
+            transfer(t, state, parts, False)
         c[KICKED] = -1
         for x in range(touched):
-            refresh(t, now, m.changed[x])
-        evaluate(t, now, c[OVERLOADED] > 0, run.overload_rule, m.trial)
+            refresh(t, state, m.changed[x])
+        evaluate(t, state, c[OVERLOADED] > 0, run.overload_rule, m.trial)
         if not stays:
             if better(m.trial, m.chosen):
                 copy_vector(m.trial, m.chosen)
                 c[CHOSEN] = k
-            transfer(t, now, parts, True)
+            transfer(t, state, parts, True)
         for x in range(touched):
-            settle(t, now, m.changed[x], stays)
+            settle(t, state, m.changed[x], stays)
         if stays:
             _go_on(search, touched)
     return False
@@ -76,7 +79,7 @@ def climb(search: DeploymentSearch, run: LocalSearchRun) -> bool:
 
 @inlined
 def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
-    """List the operators of the planned change, whose parts of one operator follow each other; their number."""
+    """List the operators of the planned change, sorted by part; return their number."""
     count = 0
     for k in range(parts):
         if count == 0 or m.changed[count - 1] != d.plan[k, 0]:
@@ -87,16 +90,16 @@ def _list_changed(d: DeploymentState, m: DeploymentMemory, parts: int) -> int:
 
 @inlined
 def accept(search: DeploymentSearch, run: LocalSearchRun) -> None:
-    """Go on from here if it is worse than the best by no more than a tolerance that runs out within a period, else go back."""
-    left = run.kicks - search.progress[KICKS] - 1
-    tolerance = run.tolerance * FIRST_TOLERANCE * (left % PERIOD) / PERIOD
+    """Continue from here if it is within a tolerance of the best, which falls to 0 within a period; else go back."""
+    kicks_left = run.kicks - search.progress[KICKS] - 1
+    tolerance = run.tolerance * INITIAL_TOLERANCE * (kicks_left % TOLERANCE_PERIOD) / TOLERANCE_PERIOD
     m = search.memory
     return_home(search.arrays, search.now.counts, m, near(m.value, m.best_value, tolerance))
 
 
 @inner_loop
 def iterate(search: DeploymentSearch, run: LocalSearchRun) -> bool:
-    """Go on with iterated local search for a bounded amount of work; whether it has ended."""
+    """Continue iterated local search for a bounded amount of work; return whether it has ended."""
     m = search.memory
     search.progress[WORK] = 0
     while climb(search, run):
@@ -126,7 +129,7 @@ def _open_next(search: DeploymentSearch) -> None:
 
 @inlined
 def _go_on(search: DeploymentSearch, count: int) -> None:
-    """Go on from the change that was tried: the operators that it touches, and those next to them, are queued."""
+    """Accept the change that was tried: enqueue the operators that it touches, and their neighbours."""
     m = search.memory
     copy_vector(m.trial, m.value)
     if m.counters[OVERLOADED] > 0:

@@ -8,6 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Ints
 from edrp.core.errors import UnsupportedProblemError
+from edrp.heuristics.placement.deployment_starts import first_fit
 from edrp.heuristics.placement.deployment_state import DeploymentState
 from edrp.heuristics.placement.problem_arrays import evaluation_units, pairs_per_operator, placement_arrays
 from edrp.heuristics.placement.replica_counts import random_stream
@@ -15,31 +16,30 @@ from edrp.heuristics.placement.search.acceptance import COMPARED, LocalSearchRun
 from edrp.heuristics.placement.search.deployment_ants import Pheromone, deposit, run_ants, update_pheromone
 from edrp.heuristics.placement.search.deployment_climbing import iterate
 from edrp.heuristics.placement.search.deployment_memory import WAITING, DeploymentMemory, DeploymentSearch, adopt
-from edrp.heuristics.placement.search.engine import Construct, EndIteration, SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import OVERLOAD_RULES, ColonyParameters, KickParameters, Rule
-from edrp.heuristics.placement.start import first_fit
+from edrp.heuristics.placement.search.search_engine import Construct, EndIteration, PlacementValue, SearchEngine
 from edrp.placement.compiled import Compiled
 
-ANT_NODES = 0.03
-"""Units of work of an ant's look at a node for a replica, in those of evaluating a change. Measured on 10 to 60 operators."""
+ANT_NODE_UNITS = 0.03
+"""Work of an ant per node and replica, in units of evaluating a change. Measured on 10 to 60 operators."""
 
-MAX_PAIRS = 10_000
+MAX_REPLICA_PAIRS = 10_000
 """Maximum number of pairs of replicas per operator, over its streams, for which single replicas are searched."""
 
 
 def too_many_pairs(compiled: Compiled) -> str | None:
-    """The reason why a problem is too large for this engine; None if it is not."""
+    """Return the reason why a problem is too large for this engine, or None."""
     pairs = pairs_per_operator(compiled)
-    if pairs <= MAX_PAIRS:
+    if pairs <= MAX_REPLICA_PAIRS:
         return None
     return (
         f"replicas are looked at one by one, and operators need {pairs:,.0f} pairs of them on average, "
-        f"more than {MAX_PAIRS:,}; annealing counts them by node"
+        f"more than {MAX_REPLICA_PAIRS:,}; annealing counts them by node"
     )
 
 
 class DeploymentEngine(SearchEngine):
-    """A problem under search (see `SearchEngine`).
+    """The search engine for deployments, which evaluates every change whole (see `SearchEngine`).
 
     Raises
     ------
@@ -64,7 +64,7 @@ class DeploymentEngine(SearchEngine):
         self.arrays = placement_arrays(compiled)
         self.memory = DeploymentMemory.empty(self.arrays)
         self.units, self.scale = evaluation_units(compiled), self.arrays.scale
-        self.ant_units = self.units * (1.0 + ANT_NODES * len(compiled.nodes) * int(self.arrays.max_replicas.sum()))
+        self.ant_units = self.units * (1.0 + ANT_NODE_UNITS * len(compiled.nodes) * int(self.arrays.max_replicas.sum()))
 
     def reset(self, start: Ints | None, random: np.random.Generator) -> None:
         """Start from a given placement, or from first fit."""
@@ -72,7 +72,7 @@ class DeploymentEngine(SearchEngine):
         self.memory.best_value[:] = np.inf
         self._adopt(first_fit(self.compiled) if start is None else start, OverloadRule.COMPARED)
 
-    def climb(self, rule: Rule) -> Iterator[Value]:
+    def climb(self, rule: Rule) -> Iterator[PlacementValue]:
         """Climb from the best placement: again and again, until no operator has a better change."""
         overload_rule = OVERLOAD_RULES[rule]
         self._adopt_best(overload_rule)
@@ -82,13 +82,13 @@ class DeploymentEngine(SearchEngine):
             before = self.memory.value.copy()
             yield from self._iterate(run, 0)
 
-    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Run iterated local search from the best placement."""
         self._adopt_best(OverloadRule.COMPARED)
         run = self._run(parameters.kicks, parameters.tolerance, COMPARED)
         yield from self._iterate(run, seed)
 
-    def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[Value]:
+    def _iterate(self, run: LocalSearchRun, seed: int) -> Iterator[PlacementValue]:
         memory = self.memory
         memory.queue[:], memory.queued[:] = np.arange(memory.queue.size), True
         memory.counters[WAITING] = memory.queue.size
@@ -99,7 +99,7 @@ class DeploymentEngine(SearchEngine):
         self._adopt_best(OVERLOAD_RULES[parameters.rule])
         pheromone, search, memory = Pheromone.of(self.arrays, parameters), self._search(seed), self.memory
         if self.has_start:
-            deposit(pheromone, self.now.counts.held, memory.value, parameters.current_deposits)
+            deposit(pheromone, self.now.counts.replicas, memory.value, parameters.current_deposits)
         update_pheromone(pheromone, 1.0)
 
         def end_iteration(elitist: float) -> None:

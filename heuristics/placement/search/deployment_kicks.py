@@ -13,31 +13,31 @@ from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import ReplicaCounts, room, variable
 from edrp.heuristics.placement.search.deployment_memory import OVERLOADED, STRAYS, DeploymentMemory
 
-TRIES = 6
-"""Nodes that are drawn for one that has room."""
+NODE_TRIES = 6
+"""Number of draws of a node that has room."""
 
-MAX_STEPS = 4
+MAX_KICKED_OPERATORS = 4
 """Maximum number of operators along streams that one kick changes."""
 
 
 @inlined
 def return_home(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, stay: bool) -> None:
-    """Return to the deployment before the kick, or make the present one that to which later kicks return (`stay`)."""
+    """Return to the deployment before the kick, or with `stay` make the present one the home of later kicks."""
     for x in range(m.counters[STRAYS]):
         i = m.strays[x]
         m.stray[i] = False
         m.touched[i] |= not stay
         for u in range(m.home.shape[1]):
             if stay:
-                m.home[i, u] = c.held[i, u]
-            elif m.home[i, u] != c.held[i, u]:
-                shift(t, c, i, variable(-1), u, m.home[i, u] - c.held[i, u])
+                m.home[i, u] = c.replicas[i, u]
+            elif m.home[i, u] != c.replicas[i, u]:
+                shift(t, c, i, variable(-1), u, m.home[i, u] - c.replicas[i, u])
     m.counters[STRAYS] = 0
 
 
 @inlined
 def collect_touched(m: DeploymentMemory) -> int:
-    """Move the operators that are marked as touched to `changed`; their number."""
+    """Move the operators that are marked as touched to `changed`; return their number."""
     count = 0
     for i in range(m.touched.size):
         if m.touched[i]:
@@ -49,7 +49,7 @@ def collect_touched(m: DeploymentMemory) -> int:
 
 @inlined
 def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: np.ndarray) -> int:
-    """One of four kicks: a node is dissolved, or operators along a walk over streams are shaken, resized or gathered.
+    """Apply one of four kicks: empty a node, or scatter, resize or gather operators along a walk over streams.
 
     The operators that this or a return home touches go to `changed`, their number is returned.
     """
@@ -58,10 +58,12 @@ def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: n
     u = c.hosts[i, below(random, c.number[i])]
     v = t.candidate_list[t.candidate_start[i] + below(random, t.candidate_start[i + 1] - t.candidate_start[i])]
     fixed = t.instance_paths  # of latency-aware placement, whose numbers of replicas are given: more is gathered instead
-    for step in range(c.degree.size if kind < 0.25 else 1 + below(random, 2 * MAX_STEPS if fixed else MAX_STEPS)):
+    for step in range(
+        c.degree.size if kind < 0.25 else 1 + below(random, 2 * MAX_KICKED_OPERATORS if fixed else MAX_KICKED_OPERATORS)
+    ):
         if kind < 0.25:
             i = step
-            if c.held[i, u] == 0:
+            if c.replicas[i, u] == 0:
                 continue
         if kind < 0.5:
             _scatter(t, c, random, i, u, kind < 0.25)
@@ -77,7 +79,7 @@ def disturb(t: PlacementArrays, c: ReplicaCounts, m: DeploymentMemory, random: n
 
 @inlined
 def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
-    """An operator that shares a stream with operator i, or i itself where none does."""
+    """Draw an operator that shares a stream with operator i; i itself if there is none."""
     start, end = t.adjacent_start[i], t.adjacent_start[i + 1]
     if start == end:
         return i
@@ -87,11 +89,11 @@ def _neighbour(t: PlacementArrays, random: np.ndarray, i: int) -> int:
 
 @inlined
 def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, node: int, only: bool) -> None:
-    """Each replica of operator i, on `only` one node or on all, goes to another node that has room, if one is drawn."""
+    """Move each replica of operator i (on node `only`, or on all) to another node that has room, if one is drawn."""
     for k in range(c.number[i] - 1, -1, -1):  # from the end: a node left is replaced by the last one
         u = c.hosts[i, k]
-        for _ in range(c.held[i, u] if u == node or not only else 0):
-            for _ in range(TRIES):
+        for _ in range(c.replicas[i, u] if u == node or not only else 0):
+            for _ in range(NODE_TRIES):
                 v = pick_node(t, c, FEW_REPLICAS, random, i, u)
                 if v != u and room(t.demand, t.capacity, c.used, i, v, variable(1), LIMIT_SLACK) > 0:
                     shift(t, c, i, u, v, variable(1))
@@ -100,13 +102,13 @@ def _scatter(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int, n
 
 @inlined
 def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) -> None:
-    """One replica more or less."""
+    """Add or remove one replica of operator i."""
     u = c.hosts[i, below(random, c.number[i])]
     if uniform(random) < 0.5:
         if may_retire(t, c, i):
             shift(t, c, i, u, variable(-1), variable(1))
         return
-    for _ in range(TRIES):
+    for _ in range(NODE_TRIES):
         v = pick_node(t, c, FEW_REPLICAS, random, i, u)
         if may_replicate(t, c, i) and room(t.demand, t.capacity, c.used, i, v, variable(1), LIMIT_SLACK) > 0:
             shift(t, c, i, variable(-1), v, variable(1))
@@ -115,7 +117,7 @@ def _resize(t: PlacementArrays, c: ReplicaCounts, random: np.ndarray, i: int) ->
 
 @inlined
 def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
-    """All replicas of operator i go to node v, or near it where that is full."""
+    """Move all replicas of operator i to node v, or near it where that is full."""
     for k in range(t.near.shape[1]):
         w = t.near[v, k]
         for a in range(c.number[i] - 1 if t.candidate[i, w] else -1, -1, -1):
@@ -123,6 +125,6 @@ def _gather(t: PlacementArrays, c: ReplicaCounts, i: int, v: int) -> None:
             nearer = False
             for x in range(k + 1):
                 nearer |= t.near[v, x] == u
-            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.held[i, u], LIMIT_SLACK)
+            free = 0 if nearer else room(t.demand, t.capacity, c.used, i, w, c.replicas[i, u], LIMIT_SLACK)
             if free > 0:
                 shift(t, c, i, u, w, free)

@@ -11,12 +11,12 @@ from edrp.core.kernel_helpers import copy_matrix, copy_vector
 from edrp.core.kernels import inlined, inner_loop
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.heuristics.placement.deployment_metrics import measure
-from edrp.heuristics.placement.deployment_state import PEAKS, DeploymentState, refresh_all
+from edrp.heuristics.placement.deployment_state import FIRST_PEAK_VALUE, DeploymentState, refresh_all
 from edrp.heuristics.placement.problem_arrays import PlacementArrays
 from edrp.heuristics.placement.replica_counts import strain
 from edrp.heuristics.placement.search.acceptance import OBJECTIVE, OVERLOAD, VIOLATIONS, better
 
-CHANGES = 4_096
+MAX_CHANGES = 4_096
 """Maximum number of changes of one operator that are compared; on large networks, those listed last may be left out."""
 
 CURSOR, LISTED, CHOSEN, WAITING, STAMP, OVERLOADED, STRAYS, KICKED = range(8)
@@ -26,7 +26,7 @@ operators that a kick has touched while it is not evaluated (else -1)."""
 
 
 class DeploymentMemory(NamedTuple):
-    """Values of deployments, the best one met, and lists that kernels continue where they left off.
+    """Values of deployments, the best one visited, and the lists from which kernels continue.
 
     Values are (violations, overload, objective).
 
@@ -62,7 +62,7 @@ class DeploymentMemory(NamedTuple):
 
     @classmethod
     def empty(cls, arrays: PlacementArrays) -> DeploymentMemory:
-        """Arrays of the right shapes."""
+        """Allocate the arrays for a problem."""
         operators, nodes = arrays.candidate.shape
         return cls(
             value=np.full(3, np.inf),
@@ -72,7 +72,7 @@ class DeploymentMemory(NamedTuple):
             best=np.zeros((operators, nodes), np.int64),
             home=np.zeros((operators, nodes), np.int64),
             counters=np.zeros(8, np.int64),
-            changes=np.zeros((CHANGES, 5), np.int64),
+            changes=np.zeros((MAX_CHANGES, 5), np.int64),
             changed=np.zeros(operators, np.int64),
             touched=np.zeros(operators, np.bool_),
             queue=np.zeros(operators, np.int64),
@@ -85,7 +85,7 @@ class DeploymentMemory(NamedTuple):
 
 
 class DeploymentSearch(NamedTuple):
-    """A search: the problem, the deployment under search, and what is remembered.
+    """A search: the problem, the deployment under search, and its memory.
 
     `random` (1,) is the state of the random numbers, `progress` (2,) is as in `acceptance`; work is counted in changes.
     """
@@ -99,7 +99,7 @@ class DeploymentSearch(NamedTuple):
 
 @inlined
 def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_rule: int, value: np.ndarray) -> None:
-    """Write the value of the deployment under search; nodes are checked only if some may be `overloaded`."""
+    """Write the value of the present deployment; nodes are checked only if some may be `overloaded`."""
     objective, used = measure(t, d), d.counts.used
     violations, overload = 0.0, 0.0
     for u in range(used.shape[0] if overloaded else 0):
@@ -107,7 +107,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
         violations += broken
         overload += over
     for k in range(5 + t.shared.weights.size):
-        metric = d.values[k] if k < 5 else d.values[PEAKS + k - 5]
+        metric = d.values[k] if k < 5 else d.values[FIRST_PEAK_VALUE + k - 5]
         limit = t.limits[k] if k < 5 else t.shared.limits[k - 5]
         objective += (t.weights[k] if k < 5 else t.shared.weights[k - 5]) * metric
         excess = metric - limit
@@ -119,7 +119,7 @@ def evaluate(t: PlacementArrays, d: DeploymentState, overloaded: bool, overload_
 
 @inlined
 def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
-    """Whether any node holds more than it can."""
+    """Whether any node is overloaded."""
     for u in range(d.counts.used.shape[0]):
         if strain(t.capacity, d.counts.used, u, LIMIT_SLACK)[0] > 0:
             return True
@@ -128,10 +128,10 @@ def is_overloaded(t: PlacementArrays, d: DeploymentState) -> bool:
 
 @inlined
 def keep_best(d: DeploymentState, m: DeploymentMemory) -> None:
-    """Remember the deployment under search if it is the best one met."""
+    """Copy the present deployment to `best` if it is the best one visited."""
     if better(m.value, m.best_value):
         copy_vector(m.value, m.best_value)
-        copy_matrix(d.counts.held, m.best)
+        copy_matrix(d.counts.replicas, m.best)
 
 
 @inlined
@@ -153,7 +153,7 @@ def enqueue_neighbours(t: PlacementArrays, m: DeploymentMemory, i: int) -> None:
 
 @inlined
 def note_stray(m: DeploymentMemory, i: int) -> None:
-    """Operator i may differ from home."""
+    """Record that operator i may differ from the home deployment."""
     if not m.stray[i]:
         m.stray[i] = True
         m.strays[m.counters[STRAYS]] = i
@@ -164,7 +164,7 @@ def note_stray(m: DeploymentMemory, i: int) -> None:
 def adopt(t: PlacementArrays, d: DeploymentState, m: DeploymentMemory, overload_rule: int) -> None:
     """Evaluate the deployment under search from scratch, make it the one to return to, and empty all lists."""
     refresh_all(t, d)
-    copy_matrix(d.counts.held, m.home)
+    copy_matrix(d.counts.replicas, m.home)
     for i in range(m.queued.size):
         m.queued[i] = False
         m.stray[i] = False

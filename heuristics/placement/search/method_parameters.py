@@ -18,7 +18,7 @@ the two.
 """
 
 OVERLOAD_RULES: dict[Rule, OverloadRule] = {"repaired": OverloadRule.COMPARED, "printed": OverloadRule.IGNORED}
-"""The same for kernels."""
+"""Rules for kernels, by the names that users give."""
 
 Positive = Annotated[float, Field(gt=0)]
 AtLeastZero = Annotated[float, Field(ge=0)]

@@ -1,4 +1,4 @@
-"""The searches as methods: where they start, how long they run, and what they report."""
+"""The searches as methods, with their starts, stopping rules and reports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from edrp.core.budget import now, passed
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Method, Options
 from edrp.core.solution import Answer, StoppedBecause
-from edrp.heuristics.placement.filling import checked_answer, overloaded
+from edrp.heuristics.placement.deployment_starts import best_start, given_starts
+from edrp.heuristics.placement.filling import checked_answer, overload_answer
 from edrp.heuristics.placement.quotient_annealing import cluster_start
-from edrp.heuristics.placement.search.change_lists import FEW_NODES
+from edrp.heuristics.placement.search.change_lists import MAX_LISTED_CANDIDATES
 from edrp.heuristics.placement.search.count_engine import CountEngine, suits_counts
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine, too_many_pairs
-from edrp.heuristics.placement.search.engine import SearchEngine, Value
 from edrp.heuristics.placement.search.method_parameters import ClimbingParameters, ColonyParameters, KickParameters
-from edrp.heuristics.placement.start import best_start, given_starts
+from edrp.heuristics.placement.search.search_engine import PlacementValue, SearchEngine
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 
@@ -33,8 +33,8 @@ class SearchRun:
         self.options = options
         self.reported = np.inf
 
-    def drive(self, steps: Iterator[Value], units: float) -> StoppedBecause:
-        """Take the steps of a search until it ends or its units of work are spent, and report feasible placements."""
+    def drive(self, steps: Iterator[PlacementValue], units: float) -> StoppedBecause:
+        """Run the steps of a search until it ends or its units of work are spent; report feasible placements."""
         until = now() + units
         for value in steps:
             if value.violations == 0 and value.objective < self.reported:
@@ -47,7 +47,7 @@ class SearchRun:
 
 
 class SearchMethod(Method):
-    """A method over an engine; it starts from the given or the current placement, or from the engine's own.
+    """Base of methods over an engine; starts are the given and current placements, or the engine's own.
 
     Attributes
     ----------
@@ -64,18 +64,18 @@ class SearchMethod(Method):
         return too_many_pairs(compile_problem(problem))
 
     def run(self, problem: Any, options: Options) -> Answer:
-        """Search; the answer is the best placement met, as the problem evaluates it."""
+        """Search; the answer is the best placement visited, as the problem evaluates it."""
         parameters = self.read_parameters(options)
         compiled = compile_problem(problem)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return hopeless
-        known = given_starts(compiled, options)
+        starts = given_starts(compiled, options)
         try:
-            known += self.own_starts(compiled, options)
+            starts += self.additional_starts(compiled, options)
             engine = self.engine(compiled)
-            self._begin(engine, known, np.random.default_rng(options.seed))
+            self._begin(engine, starts, np.random.default_rng(options.seed))
         except OutOfTimeError as error:
-            return best_start(compiled, known, error)
+            return best_start(compiled, starts, error)
         try:
             stopped = self.search(SearchRun(engine, options), parameters)
         except KeyboardInterrupt:
@@ -99,8 +99,8 @@ class SearchMethod(Method):
         if best is None or best != len(values) - 1:
             engine.reset(None if best is None else starts[best], random)
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
-        """Further placements to start from, by which a method stands out."""
+    def additional_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
+        """Return further placements to start from, which depend on the method."""
         return []
 
     @abstractmethod
@@ -109,7 +109,7 @@ class SearchMethod(Method):
 
 
 def make_engine(compiled: Compiled) -> SearchEngine:
-    """The engine for a problem: counts where co-location decides the objective, else deployments as they are evaluated.
+    """Choose the engine for a problem: counts where co-location decides the objective, else whole deployments.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def make_engine(compiled: Compiled) -> SearchEngine:
 
 
 class HillClimbing(SearchMethod):
-    """Latency-aware placement, 4.3.1: the best single change for as long as there is one that is better."""
+    """Hill climbing (latency-aware placement, 4.3.1): makes the best single change until none improves."""
 
     name = "hill-climbing"
     summary = "move, swap, move all of a node (replicate, retire) while that is better; the fastest answer"
@@ -138,15 +138,15 @@ class HillClimbing(SearchMethod):
 
 
 class AntSystem(SearchMethod):
-    """Latency-aware placement, 4.3.2: placements drawn at random, guided by the pheromone of good ones."""
+    """Ant system (latency-aware placement, 4.3.2): draws placements at random, guided by the pheromone of good ones."""
 
     name = "ant-system"
     summary = "placements drawn by pheromone and co-location, eqs. 2 to 5 of latency-aware placement"
     parameters = ColonyParameters
 
     def engine(self, compiled: Compiled) -> SearchEngine:
-        """On few nodes, ants that draw a node for each replica, which are faster and feasible more often than those that fill."""
-        few = len(compiled.nodes) <= FEW_NODES and too_many_pairs(compiled) is None
+        """Choose the engine: on few nodes, ants that draw a node for each replica are faster and more often feasible."""
+        few = len(compiled.nodes) <= MAX_LISTED_CANDIDATES and too_many_pairs(compiled) is None
         return DeploymentEngine(compiled) if few else make_engine(compiled)
 
     def search(self, run: SearchRun, parameters: ColonyParameters) -> StoppedBecause:
@@ -155,7 +155,7 @@ class AntSystem(SearchMethod):
 
 
 class Hybrid(AntSystem):
-    """Latency-aware placement, 4.3.3: the ant system, then hill climbing from its best, half of the time for each."""
+    """Hybrid (latency-aware placement, 4.3.3): the ant system, then hill climbing from its best, half of the time each."""
 
     name = "hybrid"
     summary = "ant system, then hill climbing from its best placement"
@@ -168,14 +168,14 @@ class Hybrid(AntSystem):
 
 
 class IteratedLocalSearch(SearchMethod):
-    """Beyond the paper: climb, disturb, climb again, and go on from what is about as good as the best."""
+    """Iterated local search (not in the paper): climb, disturb, climb again, and continue from nearly best placements."""
 
     name = "iterated-local-search"
     summary = "hill climbing again and again from a disturbed placement; the recommended heuristic"
     parameters = KickParameters
 
-    def own_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
-        """On clusters, what is good over classes of equal nodes, unless it matters how much of what runs now moves."""
+    def additional_starts(self, compiled: Compiled, options: Options) -> list[Ints]:
+        """Add a start over classes of equal nodes on clusters, unless moves of current replicas count."""
         if compiled.current is not None and compiled.weight["downtime"] > 0:
             return []  # the climb from there would not come near to what runs now again
         start = cluster_start(compiled, options.seed, lambda: options.remaining <= 0)
@@ -187,4 +187,4 @@ class IteratedLocalSearch(SearchMethod):
 
 
 METHODS = (HillClimbing(), AntSystem(), Hybrid(), IteratedLocalSearch())
-"""For the registry."""
+"""Methods for problems of kinds `edrp` and `latency-aware`."""

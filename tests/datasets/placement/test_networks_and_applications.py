@@ -14,7 +14,7 @@ from edrp import datasets
 from edrp.core.errors import BackendUnavailableError, InvalidInstanceError
 from edrp.datasets.placement.debs2015 import ANSNET_PINS
 from edrp.datasets.placement.storm import MAX_RATE, measured_latency
-from edrp.datasets.traces.rates import TAXI_FILE, real_day
+from edrp.datasets.traces.source_rates import TAXI_FILE, real_day
 
 
 def mean_delay(network):

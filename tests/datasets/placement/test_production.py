@@ -18,7 +18,7 @@ from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.production import (
     BETWEEN_RACKS,
     CLUSTERS,
-    FILE,
+    TOPOLOGIES_FILE,
     ProductionTopology,
     instance_document,
     latency_aware_document,
@@ -26,10 +26,10 @@ from edrp.datasets.placement.production import (
 )
 from edrp.heuristics.placement.annealing import BestDeployment, anneal
 from edrp.heuristics.placement.annealing_moves import MANY_REPLICAS
+from edrp.heuristics.placement.deployment_starts import random_fit, zone_fits
 from edrp.heuristics.placement.deployment_state import DeploymentState
-from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.start import random_fit, zone_fits
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem
@@ -45,7 +45,7 @@ def read_problem(**components: dict[str, Any]) -> EdrpProblem:
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
     def written(*topologies: dict[str, Any]) -> Path:
-        (tmp_path / FILE).write_text(json.dumps(topologies))
+        (tmp_path / TOPOLOGIES_FILE).write_text(json.dumps(topologies))
         return tmp_path
 
     return written
@@ -175,7 +175,7 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
     """Also where something runs already, and nodes and links may fail."""
     problem = reliable(seed) if seed % 2 else random_problem(seed, operators=(2, 4), nodes=(3, 4))
     compiled = compile_problem(problem)
-    if overloaded(compiled) is not None:
+    if overload_answer(compiled) is not None:
         return
     arrays = placement_arrays(compiled)
     now = DeploymentState.from_matrix(arrays, random_fit(compiled, np.random.default_rng(seed)))

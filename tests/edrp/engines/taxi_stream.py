@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edrp.datasets.traces.rates import TAXI_FILE
+from edrp.datasets.traces.source_rates import TAXI_FILE
 
 
 def write_taxi_stream(folder: Path, days: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edrp.heuristics.mapping.rules import Rules, Specification
+from edrp.heuristics.mapping.map_rules import Rules, Specification
 from edrp.mapping.costs import SAME_LOAD, MapFacts
 from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathTask

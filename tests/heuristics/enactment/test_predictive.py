@@ -18,7 +18,7 @@ from edrp.heuristics.enactment import BtuParameters, BtuPolicy
 from edrp.heuristics.enactment.capacity import BusyEstimate, CapacityEstimate, QueueEstimate
 from edrp.heuristics.enactment.demand_paths import DemandHistory, PathSettings, paths
 from edrp.heuristics.enactment.predictive import PredictiveParameters, PredictivePolicy
-from edrp.heuristics.enactment.predictive_hosts import Costs, expected_costs
+from edrp.heuristics.enactment.predictive_hosts import HostCosts, expected_costs
 from edrp.heuristics.enactment.predictive_targets import OperatorFlow, targets
 from edrp.validation.simulation.enactment.simulator import simulate
 
@@ -145,13 +145,13 @@ def test_a_beat_is_recognised_and_noise_is_not() -> None:
 
 def test_more_hosts_are_worth_it_the_sooner_and_the_surer_the_surge() -> None:
     support, prices = np.array([0.0, 1.0, 2.0, 3.0]), np.full(3, 0.1)
-    costs = Costs(rounds=10, lag=2, late=1.0, overload_share=1.0, surprise_share=1.0, utilisation=0.95)
+    costs = HostCosts(rounds=10, lag=2, late=1.0, overload_share=1.0, surprise_share=1.0, utilisation=0.95)
 
     def best(surge: float, chance: float) -> int:
         ahead = np.arange(11)
         found = paths(np.full(2, 0.9), 10, 60.0, PathSettings())
         levels = np.array([np.full(11, 0.9), np.where(ahead >= surge, 1.9, 0.9)])
-        found = replace(found, levels=levels, weights=np.array([1 - chance, chance]), known=np.array([10, 10]))
+        found = replace(found, levels=levels, weights=np.array([1 - chance, chance]), known_rounds=np.array([10, 10]))
         return int(expected_costs(found, support, prices, 1, 0.0, costs).argmin())
 
     assert best(surge=3, chance=0.9) == 2

@@ -14,8 +14,8 @@ from edrp.core.solution import Answer
 from edrp.datasets.families.enactment.random_enactment import random_enactment_problem
 from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.snapshot import EnactmentProblem
+from edrp.heuristics.enactment.host_packing import Packing, PricedSizes
 from edrp.heuristics.enactment.methods import METHODS
-from edrp.heuristics.enactment.packing import Packing, PricedSizes
 
 RULES = [method for method in METHODS if "enactment" in method.kinds]
 FIRST_FIT, SELECTION = RULES

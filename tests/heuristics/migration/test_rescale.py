@@ -17,9 +17,9 @@ from edrp.datasets.migration.skew import zipf_work
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import METRICS, range_arrays
-from edrp.heuristics.migration.rescale.range_state import OBJECTIVE
+from edrp.heuristics.migration.rescale.range_starts import packed_start, present_start
+from edrp.heuristics.migration.rescale.range_state import OBJECTIVE_VALUE
 from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.starts import packed_start, present_start
 from edrp.migration.rescale.arrays import compile_rescale
 
 BASELINES = ("keep", "repair-ranges", "edrp-then-ssm", "ds2-even-ranges", "even-ranges", "sticky-ranges")
@@ -147,7 +147,7 @@ def test_a_run_stops_at_its_time_limit_and_keeps_the_best(scale_out):
     before = search.objective
     assert search.anneal(edrp.Options(work_limit=0.0), 4, 1000, (0.05, 1e-3)) == "time_limit"
     assert search.objective == before
-    assert np.isfinite(search.best.values[OBJECTIVE])
+    assert np.isfinite(search.best.values[OBJECTIVE_VALUE])
 
 
 def twice(problem):

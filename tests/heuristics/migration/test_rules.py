@@ -12,25 +12,25 @@ from edrp.core.methods import Options
 from edrp.core.solve import checked
 from edrp.heuristics.migration import (
     BalancedPacking,
-    Change,
     ConsistentHashing,
     EvenSplit,
+    NodeCountChange,
     Reassignment,
-    Rule,
+    ReassignmentRule,
     Sticky,
     StickyByWork,
     expected_hashing,
-    outcome,
+    reassignment_outcome,
 )
 from edrp.heuristics.migration.balanced_packing import least_largest_load
 from edrp.heuristics.migration.consistent_hashing import new_point, ring_assignment
 from edrp.heuristics.migration.methods import METHODS
 from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.intervals import Assignment, load_limit
 from edrp.migration.single_step import MigrationProblem
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ReassignmentRule, ...] = (
     ConsistentHashing(),
     EvenSplit(),
     EvenSplit(matching=True),
@@ -43,7 +43,7 @@ CONTIGUOUS = RULES[1:5]
 BY_NAME = {method.name: method for method in METHODS}
 
 
-def random_change(seed: int, *, contiguous: bool = False) -> Change:
+def random_change(seed: int, *, contiguous: bool = False) -> NodeCountChange:
     """Up to 40 tasks and 8 nodes, loads even or skewed, some zero."""
     generator = np.random.default_rng(seed)
     tasks, before, after = int(generator.integers(1, 41)), int(generator.integers(1, 9)), int(generator.integers(1, 9))
@@ -51,10 +51,10 @@ def random_change(seed: int, *, contiguous: bool = False) -> Change:
     work, size = generator.pareto(1.5, tasks), generator.integers(0, 9, tasks).astype(float)
     work[generator.random(tasks) < 0.1] = 0
     tolerance = float(generator.choice([0.0, 0.2, 0.5, 1.2]))
-    return Change(np.sort(held) if contiguous else held, before, after, work, size, tolerance)
+    return NodeCountChange(np.sort(held) if contiguous else held, before, after, work, size, tolerance)
 
 
-def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
+def as_problem(change: NodeCountChange, allow_empty: bool = True) -> MigrationProblem:
     ends = np.searchsorted(change.node_of_task, np.arange(change.nodes_before + 1)).tolist()
     return MigrationProblem(
         work=change.work.tolist(),
@@ -66,7 +66,7 @@ def as_problem(change: Change, allow_empty: bool = True) -> MigrationProblem:
     )
 
 
-def least_moved(change: Change, allow_empty: bool = True) -> float | None:
+def least_moved(change: NodeCountChange, allow_empty: bool = True) -> float | None:
     """State that SSM moves; None where no intervals keep to the limit."""
     problem = as_problem(change)
     found = best_migration(
@@ -83,7 +83,7 @@ def least_moved(change: Change, allow_empty: bool = True) -> float | None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: repr(rule))
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_every_rule_gives_every_task_to_a_node_that_exists(rule: Rule, seed: int) -> None:
+def test_every_rule_gives_every_task_to_a_node_that_exists(rule: ReassignmentRule, seed: int) -> None:
     """Old nodes survive at most once, none is invented, and as many survive as can."""
     change = random_change(seed)
     answer = rule(change)
@@ -100,7 +100,7 @@ def test_every_rule_gives_every_task_to_a_node_that_exists(rule: Rule, seed: int
 
 
 @pytest.mark.parametrize("rule", CONTIGUOUS, ids=lambda rule: repr(rule))
-def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
+def test_contiguous_rules_never_beat_ssm(rule: ReassignmentRule) -> None:
     """SSM moves the least of all that keep intervals and limit."""
     allow_empty = not isinstance(rule, BalancedPacking) or rule.allow_empty
     compared = 0
@@ -109,7 +109,7 @@ def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
         answer = rule(change)
         assert (np.diff(answer.node_of_task) >= 0).all()
         least = least_moved(change, allow_empty)
-        result = outcome(change, answer)
+        result = reassignment_outcome(change, answer)
         if not result.breaks_limit and (allow_empty or np.bincount(answer.node_of_task, minlength=change.nodes_after).all()):
             assert least is not None
             assert result.moved_state >= least - 1e-9
@@ -118,18 +118,18 @@ def test_contiguous_rules_never_beat_ssm(rule: Rule) -> None:
 
 
 def test_outcome_counts_what_changes_hands() -> None:
-    change = Change(np.array([0, 0, 1, 1]), 2, 2, np.array([1.0, 1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0, 8.0]), 0.2)
-    swapped = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([1, 0])))
+    change = NodeCountChange(np.array([0, 0, 1, 1]), 2, 2, np.array([1.0, 1.0, 1.0, 3.0]), np.array([1.0, 2.0, 4.0, 8.0]), 0.2)
+    swapped = reassignment_outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([1, 0])))
     assert (swapped.moved_state, swapped.largest_load, swapped.breaks_limit) == (0.0, 4 / 3, True)
-    exchanged = outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([0, 1])))
+    exchanged = reassignment_outcome(change, Reassignment(np.array([1, 1, 0, 0]), np.array([0, 1])))
     assert exchanged.moved_share == 1.0
-    assert not outcome(change, Reassignment(np.array([0, 0, 0, 1]), np.array([0, 1]))).breaks_limit
+    assert not reassignment_outcome(change, Reassignment(np.array([0, 0, 0, 1]), np.array([0, 1]))).breaks_limit
 
 
 def test_rules_without_state_or_work_cost_nothing() -> None:
-    nothing = Change(np.array([0, 1]), 2, 1, np.zeros(2), np.zeros(2), 0.2)
+    nothing = NodeCountChange(np.array([0, 1]), 2, 1, np.zeros(2), np.zeros(2), 0.2)
     for rule in RULES:
-        result = outcome(nothing, rule(nothing))
+        result = reassignment_outcome(nothing, rule(nothing))
         assert (result.moved_state, result.moved_share, result.largest_load, result.breaks_limit) == (0.0, 0.0, 0.0, False)
 
 
@@ -147,7 +147,7 @@ class TestConsistentHashing:
         """1/9 of the tasks move from 8 to 9 nodes, and 1/9 back; within four standard errors."""
         ones = np.ones(256)
         for before, after in ((8, 9), (9, 8)):
-            expected = expected_hashing(Change(np.zeros(256, np.int64), before, after, ones, ones, 0.2), runs=200)
+            expected = expected_hashing(NodeCountChange(np.zeros(256, np.int64), before, after, ones, ones, 0.2), runs=200)
             assert abs(expected.moved_share - 1 / 9) < 4 * expected.standard_error
             assert 0 < expected.standard_error < 0.01
 
@@ -164,7 +164,7 @@ class TestEvenSplit:
         plain, matched = EvenSplit()(change), EvenSplit(matching=True)(change)
         assert np.ptp(np.bincount(plain.node_of_task, minlength=change.nodes_after)) <= 1
         np.testing.assert_array_equal(plain.node_of_task, matched.node_of_task)
-        assert outcome(change, matched).moved_state <= outcome(change, plain).moved_state + 1e-9
+        assert reassignment_outcome(change, matched).moved_state <= reassignment_outcome(change, plain).moved_state + 1e-9
 
 
 class TestBalancedPacking:
@@ -184,7 +184,7 @@ class TestBalancedPacking:
         """And where they cannot, the load is as even as can be."""
         change = random_change(seed)
         rule = BalancedPacking(allow_empty)
-        result = outcome(change, rule(change))
+        result = reassignment_outcome(change, rule(change))
         possible = least_largest_load(change.work, change.nodes_after)
         limit = load_limit(float(change.work.sum()), change.nodes_after, change.tolerance)
         assert result.breaks_limit == (possible > limit)
@@ -193,8 +193,8 @@ class TestBalancedPacking:
 
     def test_boundaries_stay_where_they_are_allowed_to(self) -> None:
         """Nothing moves when the current assignment is within the limit."""
-        change = Change(np.repeat(np.arange(3), [6, 4, 5]), 3, 3, np.ones(15), np.ones(15), 0.2)
-        assert outcome(change, BalancedPacking()(change)).moved_state == 0
+        change = NodeCountChange(np.repeat(np.arange(3), [6, 4, 5]), 3, 3, np.ones(15), np.ones(15), 0.2)
+        assert reassignment_outcome(change, BalancedPacking()(change)).moved_state == 0
 
 
 class TestSticky:
@@ -219,10 +219,10 @@ class TestSticky:
 
     def test_it_takes_no_notice_of_neighbours_or_work(self) -> None:
         """Tasks of one node need not be neighbours afterwards."""
-        change = Change(np.array([0, 0, 0, 0, 1, 1]), 2, 3, np.array([9.0, 1, 1, 1, 1, 1]), np.ones(6), 0.2)
+        change = NodeCountChange(np.array([0, 0, 0, 0, 1, 1]), 2, 3, np.array([9.0, 1, 1, 1, 1, 1]), np.ones(6), 0.2)
         answer = Sticky()(change)
         assert answer.node_of_task.tolist() == [0, 0, 2, 2, 1, 1]
-        assert outcome(change, answer).breaks_limit
+        assert reassignment_outcome(change, answer).breaks_limit
 
 
 class TestStickyByWork:
@@ -240,8 +240,8 @@ class TestStickyByWork:
         generator = np.random.default_rng(0)
         for _ in range(100):
             before, after = (int(count) for count in generator.integers(4, 9, 2))
-            change = Change(generator.integers(0, before, 200), before, after, generator.random(200), np.ones(200), 0.1)
-            assert not outcome(change, StickyByWork()(change)).breaks_limit
+            change = NodeCountChange(generator.integers(0, before, 200), before, after, generator.random(200), np.ones(200), 0.1)
+            assert not reassignment_outcome(change, StickyByWork()(change)).breaks_limit
 
 
 class TestMethods:

@@ -11,7 +11,7 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.heuristics.placement import greedy
 from edrp.heuristics.placement.annealing import AnnealingParameters, energies
-from edrp.heuristics.placement.start import random_fit
+from edrp.heuristics.placement.deployment_starts import random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.metrics import EDRP_METRICS
 

@@ -11,9 +11,9 @@ import edrp
 from edrp.core.errors import InvalidInstanceError
 from edrp.core.methods import Options, methods
 from edrp.datasets.families.placement.random_edrp import random_problem
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.heuristics.placement.ds2 import true_rate
-from edrp.heuristics.placement.filling import dealt, filled, least_stable
+from edrp.heuristics.placement.filling import even_shares, first_fit_shares, least_stable
 from edrp.placement.application import Operator
 from edrp.placement.compilation import compile_problem
 
@@ -51,18 +51,18 @@ class TestSharing:
             node = min((n for n in range(held.size) if shares[n] < room[n]), key=lambda n: (now[n], n))
             now[node] += 1
             shares[node] += 1
-        assert dealt(held, room, replicas).tolist() == shares.tolist()
+        assert even_shares(held, room, replicas).tolist() == shares.tolist()
 
     @given(st.lists(st.integers(0, 5), max_size=8), st.integers(0, 25))
     def test_filled_is_one_replica_after_the_other_to_the_first_node_with_room(self, room, replicas):
         shares = [0] * len(room)
         for _ in range(min(replicas, sum(room))):
             shares[next(n for n in range(len(room)) if shares[n] < room[n])] += 1
-        assert filled(np.array(room, np.int64), replicas).tolist() == shares
+        assert first_fit_shares(np.array(room, np.int64), replicas).tolist() == shares
 
     def test_nobody_to_deal_to(self):
         nothing = np.zeros(0, np.int64)
-        assert dealt(nothing, nothing, 3).size == filled(nothing, 3).size == 0
+        assert even_shares(nothing, nothing, 3).size == first_fit_shares(nothing, 3).size == 0
 
 
 @pytest.mark.parametrize(("name", "parameters"), CAREFUL)

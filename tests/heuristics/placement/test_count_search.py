@@ -11,19 +11,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
+from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths, path_latency
 from edrp.heuristics.placement.search.count_engine import CountEngine
-from edrp.heuristics.placement.search.count_moves import gain
+from edrp.heuristics.placement.search.count_moves import colocation_gain
 from edrp.heuristics.placement.search.count_state import OPEN, CountState, put, waiting
-from edrp.heuristics.placement.search.engine import Value
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
+from edrp.heuristics.placement.search.search_engine import PlacementValue
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 
 pytestmark = pytest.mark.xdist_group("counts")  # kernels are compiled once
 
 # Inlined kernels that are called from here.
-gain_alone = numba.njit(gain.function)
+gain_alone = numba.njit(colocation_gain.function)
 waiting_alone = numba.njit(waiting.function)
 
 Fields = dict[str, Any]
@@ -64,12 +64,12 @@ def evaluated(problem: LatencyAwareProblem, counts: np.ndarray) -> tuple[int, fl
     return len(found.broken), found.objective
 
 
-def same(value: Value, expected: tuple[int, float]) -> bool:
+def same(value: PlacementValue, expected: tuple[int, float]) -> bool:
     """Whether a value has the expected violations and, up to rounding, objective."""
     return value.violations == expected[0] and value.objective == pytest.approx(expected[1], abs=1e-9)
 
 
-def no_worse(value: Value, best: Value) -> bool:
+def no_worse(value: PlacementValue, best: PlacementValue) -> bool:
     """Whether a value comes no later than another one: violations first, then overload, then objective, up to rounding."""
     for ours, theirs in zip(value, best, strict=True):
         if abs(ours - theirs) > 1e-9:
@@ -130,8 +130,8 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     operators, nodes = compiled.candidate.shape
     for _ in range(30):
         a, s = int(random.integers(operators)), int(random.integers(nodes))
-        put(arrays, state, a, s, int(random.integers(-state.counts.held[a, s], waiting_alone(arrays, state, a) + 1)))
-    held = state.counts.held
+        put(arrays, state, a, s, int(random.integers(-state.counts.replicas[a, s], waiting_alone(arrays, state, a) + 1)))
+    held = state.counts.replicas
     opened = np.flatnonzero(held.any(axis=0))
     assert sorted(state.opened[: state.counters[OPEN]]) == opened.tolist()
     assert (state.total == held.sum(axis=0)).all()
@@ -142,12 +142,12 @@ def test_what_changes_keep_up_to_date_is_what_a_count_finds(seed: int) -> None:
     others = arrays.pair - np.diag(np.diag(arrays.pair))
     assert np.allclose(state.joined, others @ held)
     for k, first in enumerate(arrays.class_start[:-1]):
-        empty = state.empty[first : first + state.spare[k]]
+        empty = state.empty[first : first + state.empty_number[k]]
         assert sorted(empty) == [s for s in np.flatnonzero(arrays.class_of == k) if not held[:, s].any()]
 
     def everything() -> tuple[float, float, float]:
         together = sum(held[a, opened] @ held[b, opened] * arrays.pair[a, b] for a in range(operators) for b in range(a + 1))
-        return together, path_latency(paths, state.counts, NOBODY, 0, 0, 0), held[:, opened].sum()
+        return together, path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0), held[:, opened].sum()
 
     movable = [(a, s) for a in range(operators) for s in opened if held[a, s]]
     if not movable or nodes == 1:

@@ -17,16 +17,16 @@ from edrp.datasets.families.placement.layered import layered
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.debs2015 import debs2015
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
+from edrp.heuristics.placement.deployment_starts import random_fit
 from edrp.heuristics.placement.deployment_state import DeploymentState, refresh_all
-from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.heuristics.placement.problem_arrays import placement_arrays
-from edrp.heuristics.placement.search import engine as engine_module
+from edrp.heuristics.placement.search import search_engine as engine_module
 from edrp.heuristics.placement.search.count_engine import CountEngine
 from edrp.heuristics.placement.search.deployment_ants import size_prior
 from edrp.heuristics.placement.search.deployment_engine import DeploymentEngine
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters
 from edrp.heuristics.placement.search.methods import make_engine
-from edrp.heuristics.placement.start import random_fit
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
@@ -40,7 +40,7 @@ refresh_all_alone = numba.njit(refresh_all.function)
 def searched(problem: edrp.EdrpProblem, draw: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> DeploymentEngine | None:
     """An engine in the middle of a search that began somewhere at random; None where operators cannot be stable."""
     compiled = compile_problem(problem)
-    if overloaded(compiled) is not None:
+    if overload_answer(compiled) is not None:
         return None
     monkeypatch.setattr(engine_module, "CHUNK_UNITS", 3e-5)
     engine = DeploymentEngine(compiled)
@@ -59,7 +59,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
         engine = searched(random_problem(seed, **SMALL), draw, steps, patch)
     if engine is None:
         return
-    now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.held)
+    now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
     refresh_all_alone(engine.arrays, fresh)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
     for name in ("own", "pairs"):

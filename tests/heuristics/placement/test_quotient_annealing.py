@@ -48,7 +48,7 @@ def test_where_downtime_counts_local_search_begins_with_what_runs_now():
     problem = FAMILIES["layered-cluster-running"].make(10, np.random.default_rng(1))
     without = problem.replace(weights={"response_time": 0.5, "cost": 0.5})
     assert problem.weights.downtime > 0
-    given = [IteratedLocalSearch().own_starts(compile_problem(drawn), Options()) for drawn in (problem, without)]
+    given = [IteratedLocalSearch().additional_starts(compile_problem(drawn), Options()) for drawn in (problem, without)]
     assert [len(starts) for starts in given] == [0, 1]
 
 

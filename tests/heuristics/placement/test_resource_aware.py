@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edrp import solve
 from edrp.heuristics.placement.filling import least_stable
 from edrp.heuristics.placement.resource_aware import ResourceAware, ResourceAwareParameters
-from edrp.heuristics.placement.resource_aware_order import Components, by_connections, by_proximity
+from edrp.heuristics.placement.resource_aware_order import TopologyComponents, by_connections, by_proximity
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
 from edrp.placement.edrp import EdrpProblem
@@ -41,31 +41,31 @@ def node(name: str, cpu: float, zone: str = "r1") -> Fields:
     return {"name": name, "zone": zone, "resources": {"cpu": cpu}}
 
 
-def names(order: list[int], components: Components) -> str:
+def names(order: list[int], components: TopologyComponents) -> str:
     return " ".join(components.names[i] for i in order)
 
 
 def test_proximity_gives_each_executor_its_share_of_the_children() -> None:
     """Two readers, four parsers, two writers: two parsers per reader, one writer per two parsers, at least one each."""
-    components = Components(["write", "read", "parse"], [2, 2, 4], [(1, 2), (2, 0)])
+    components = TopologyComponents(["write", "read", "parse"], [2, 2, 4], [(1, 2), (2, 0)])
     assert names(by_proximity(components), components) == "read parse write parse write read parse parse"
 
 
 def test_proximity_takes_children_by_name() -> None:
-    components = Components(["a", "z", "m"], [1, 1, 1], [(0, 1), (0, 2)])
+    components = TopologyComponents(["a", "z", "m"], [1, 1, 1], [(0, 1), (0, 2)])
     assert names(by_proximity(components), components) == "a m z"
 
 
 def test_proximity_on_cycles_comes_to_an_end() -> None:
     """Components on a cycle have no topological place and come last; each executor is there once."""
-    components = Components(["b", "a", "free", "loop"], [2, 3, 1, 2], [(0, 1), (1, 0), (3, 3)])
+    components = TopologyComponents(["b", "a", "free", "loop"], [2, 3, 1, 2], [(0, 1), (1, 0), (3, 3)])
     order = by_proximity(components)
     assert names(order, components) == "free b a b a a loop loop"
 
 
 def test_connections_starts_with_the_best_connected_and_alternates() -> None:
     """hub has 2·(1+3+1) connections; its neighbours with fewer executors come first, of equal ones the first by name."""
-    components = Components(["wide", "hub", "b", "a"], [3, 2, 1, 1], [(3, 1), (2, 1), (1, 0)])
+    components = TopologyComponents(["wide", "hub", "b", "a"], [3, 2, 1, 1], [(3, 1), (2, 1), (1, 0)])
     assert names(by_connections(components), components) == "hub a b wide hub wide wide"
 
 
@@ -75,7 +75,7 @@ def test_every_executor_has_one_turn_in_either_order(seed: int) -> None:
     count = int(random.integers(1, 6))
     streams = {(int(i), int(j)) for i, j in random.integers(count, size=(int(random.integers(0, 8)), 2))}
     executors = random.integers(1, 6, size=count).tolist()
-    components = Components([f"c{i}" for i in range(count)], executors, sorted(streams))
+    components = TopologyComponents([f"c{i}" for i in range(count)], executors, sorted(streams))
     for order in (by_proximity(components), by_connections(components)):
         assert np.bincount(order, minlength=count).tolist() == executors
 
@@ -211,7 +211,9 @@ def test_the_same_as_the_plain_twin(seed: int) -> None:
     streams = [(f"o{i}", f"o{j}") for i in range(operators) for j in range(operators) if random.random() < 0.4]
     compiled = compile_problem(problem(sizes, streams, nodes))
     described = [compiled.operators.index(name) for name in sizes]
-    components = Components(list(sizes), [many for many, _ in sizes.values()], [(int(i[1:]), int(j[1:])) for i, j in streams])
+    components = TopologyComponents(
+        list(sizes), [many for many, _ in sizes.values()], [(int(i[1:]), int(j[1:])) for i, j in streams]
+    )
     most = 200
     expected = plain(compiled, [described[i] for i in by_connections(components)], most)
     filling = ResourceAware().fill(compiled, ResourceAwareParameters(max_states=most))

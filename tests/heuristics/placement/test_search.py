@@ -15,7 +15,7 @@ from edrp.check_problems.placement.latency_aware_brute_force import brute_force_
 from edrp.core.errors import InvalidInstanceError
 from edrp.datasets.families.placement.random_latency_aware import random_latency_aware_problem
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem, random_problem
-from edrp.heuristics.placement.search import engine
+from edrp.heuristics.placement.search import search_engine
 from edrp.heuristics.placement.search.acceptance import better, near
 from edrp.heuristics.placement.search.methods import make_engine
 from edrp.placement.compilation import compile_problem
@@ -197,7 +197,7 @@ def test_claims_of_table_4_can_fail() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_reported_improves_up_to_the_answer(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Feasible, better and later each time; also where a colony ends worse than first fit, which it knows nothing of."""
-    monkeypatch.setattr(engine, "CHUNK_UNITS", 1e-4)
+    monkeypatch.setattr(search_engine, "CHUNK_UNITS", 1e-4)
     for load in (0.2, 0.4):
         reports: list[tuple[float, float]] = []
         few = {"ants": 1, "iterations": 3} if method in ("ant-system", "hybrid") else FEW.get(method, {})

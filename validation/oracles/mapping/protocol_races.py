@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edrp.heuristics.mapping.rules import Rules
+from edrp.heuristics.mapping.map_rules import Rules
 from edrp.mapping.costs import COSTS
 from edrp.mapping.path_tasks import PathTask
 from edrp.mapping.server_network import ServerNetwork

@@ -11,7 +11,7 @@ from edrp.backends import solve_program
 from edrp.core.arrays import Ints
 from edrp.formulations.methods import formulate
 from edrp.heuristics.placement.annealing import energies
-from edrp.heuristics.placement.search.count_arrays import NOBODY, count_arrays, count_paths, path_latency
+from edrp.heuristics.placement.search.count_arrays import NO_OPERATOR, count_arrays, count_paths, path_latency
 from edrp.heuristics.placement.search.count_state import CountState, put
 from edrp.placement.compilation import compile_problem
 from edrp.placement.compiled import Compiled
@@ -51,7 +51,7 @@ def _counts(compiled: Compiled, counts: Ints) -> float:
     state = CountState.nothing(arrays)
     for a, s in zip(*np.nonzero(counts), strict=True):
         put(arrays, state, a, s, counts[a, s])
-    return float(path_latency(paths, state.counts, NOBODY, 0, 0, 0))
+    return float(path_latency(paths, state.counts, NO_OPERATOR, 0, 0, 0))
 
 
 Instance = tuple[str, str]

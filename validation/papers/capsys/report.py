@@ -8,10 +8,10 @@ from pathlib import Path
 
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.placement.capsys import (
+    CAPSYS_WORKERS,
     CORES,
-    PLANS,
+    PLANS_FILE,
     SPEEDUP,
-    WORKERS,
     MeasuredPlan,
     capsys_plans,
     capsys_queries,
@@ -92,7 +92,7 @@ def _rate(plans: Mapping[str, MeasuredPlan]) -> float:
     if len(rates) != 1:
         asked = ", ".join(f"{rate:g}" for rate in rates) or "none"
         raise InvalidInstanceError(
-            [Fault(PLANS, "input_rate", f"must be the same in all plans, which are compared (got {asked})")]
+            [Fault(PLANS_FILE, "input_rate", f"must be the same in all plans, which are compared (got {asked})")]
         )
     return rates[0]
 
@@ -108,7 +108,7 @@ def _scaled(data: Path | None, queries: Mapping[str, EdrpProblem]) -> Iterator[E
     """The query with more tasks, on as many workers with as many slots as it takes; nothing if there is no such query."""
     if SCALED in queries:
         tasks = sum(operator.max_replicas for operator in queries[SCALED].application.operators)
-        yield capsys_queries(data, scale=SCALED_TASKS / tasks, slots=-(-SCALED_TASKS // WORKERS))[SCALED]
+        yield capsys_queries(data, scale=SCALED_TASKS / tasks, slots=-(-SCALED_TASKS // CAPSYS_WORKERS))[SCALED]
 
 
 def report(results: CapsysResults) -> Report:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edrp.datasets.placement.capsys import BANDWIDTH, DELAY, PROFILE_RATE, RESOURCES, SLOTS, SPEEDUP, UNITS, WORKERS
+from edrp.datasets.placement.capsys import BANDWIDTH, CAPSYS_SLOTS, CAPSYS_WORKERS, DELAY, PROFILE_RATE, RESOURCES, SPEEDUP, UNITS
 from edrp.placement.edrp import EdrpProblem
 from edrp.report.formatting import NONE, signed
 from edrp.report.tables import Table, facts_table
@@ -130,7 +130,7 @@ def setting_table(problem: EdrpProblem) -> Table:
     """The numbers that the inference problem rests on."""
     capacity = problem.network.nodes[0].capacity
     facts = {
-        "workers, slots of each": f"{WORKERS}, {SLOTS}",
+        "workers, slots of each": f"{CAPSYS_WORKERS}, {CAPSYS_SLOTS}",
         "target": f"{target_rate(problem):g} records/s",
         "rate of the measurement": f"{PROFILE_RATE:g} records/s",
         "workers against those of the measurement": f"{SPEEDUP:g} times as fast, unless told otherwise",

@@ -19,7 +19,7 @@ from edrp.core.errors import BackendUnavailableError, numbered
 from edrp.core.tolerances import BENCHMARK_OPTIMUM
 from edrp.datasets import ansnet, ramp
 from edrp.datasets.placement.debs2015 import debs2015
-from edrp.datasets.traces.rates import Day, real_day
+from edrp.datasets.traces.source_rates import RealDay, real_day
 from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.network import Network
@@ -183,7 +183,7 @@ def run_demo(
     console.print(f"done in {perf_counter() - began:.0f} s")
 
 
-def run_day(console: Console, day: Day, out: Path | None, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
+def run_day(console: Console, day: RealDay, out: Path | None, method: str = "auto", jobs: int | None = None) -> dict[str, Replay]:
     """Follow a real day in the four objectives; print its table and events, and draw it."""
     low, high = DAY_RATES
     console.print(f"[bold]A real day on ANSNET[/bold]: {day.origin}, decided every {moment(day.minutes)}")

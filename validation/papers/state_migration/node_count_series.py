@@ -11,7 +11,7 @@ import numpy as np
 from edrp.core.arrays import Floats, Ints
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.traces.flights import flights
-from edrp.datasets.traces.series import LoadSeries, taxi_series, twitter_series
+from edrp.datasets.traces.load_series import LoadSeries, taxi_series, twitter_series
 from edrp.mdp.chain.transition_matrix import TransitionMatrix
 from edrp.mdp.partitions import Tasks
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.budget import look, now, spend, units_left
 from edrp.heuristics.mapping.flood import Flood, FoundMap
-from edrp.heuristics.mapping.rules import Rules
+from edrp.heuristics.mapping.map_rules import Rules
 from edrp.mapping.bimodal_run import admission_network
 from edrp.mapping.bimodal_scenario import BimodalScenario
 from edrp.mapping.costs import CostName

@@ -20,8 +20,8 @@ from edrp.mdp.policy.pmc import Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.sequence import course as oms_course
 from edrp.mdp.sequence.dynamic_program import enumerate_path
-from edrp.mdp.sequence.heuristic import Pools, improved, search_path
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path, search_path
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.intervals import Interval
 from edrp.migration.single_step import migration_clashes
 from edrp.validation.simulation.migration.policy_runs import ActionRule, Followed, NodeCountCourse, judge_path
@@ -126,8 +126,8 @@ def plan(course: NodeCountCourse, known_ways: Sequence[Followed] = (), max_state
     if states <= max_states:
         path = enumerate_path(known, threads=os.cpu_count() or 1)[1]
         return Planned(path, perf_counter() - began, "exact")
-    pools = Pools(known)
-    ways = [improved(known, run.path[1:]) for run in known_ways]
+    pools = PartitionPools(known)
+    ways = [improved_path(known, run.path[1:]) for run in known_ways]
     for way in ways:
         pools.add_path(way)
     with running(work_limit=SEARCH_WORK):

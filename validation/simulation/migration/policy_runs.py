@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edrp.core.arrays import Floats, Ints
-from edrp.heuristics.migration import BalancedPacking, Change, ConsistentHashing, Rule, outcome
+from edrp.heuristics.migration import BalancedPacking, ConsistentHashing, NodeCountChange, ReassignmentRule, reassignment_outcome
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, Tasks
 from edrp.migration.intervals import load_limit
@@ -76,17 +76,17 @@ class Followed:
         return float(np.median(self.seconds))
 
 
-def follow_rule(rule: Rule, course: NodeCountCourse) -> Followed:
+def follow_rule(rule: ReassignmentRule, course: NodeCountCourse) -> Followed:
     """A rule on tasks, from its own initial assignment."""
     work, state_size = course.tasks.work, course.tasks.state_size
     held = rule.initial(work, int(course.counts[0]))
     moved, broken, seconds = [], [], []
     for before, after in zip(course.counts[:-1].tolist(), course.counts[1:].tolist(), strict=True):
-        change = Change(held, before, after, work, state_size, course.tolerance)
+        change = NodeCountChange(held, before, after, work, state_size, course.tolerance)
         began = perf_counter()
         answer = rule(change)
         seconds.append(perf_counter() - began)
-        result = outcome(change, answer)
+        result = reassignment_outcome(change, answer)
         moved.append(result.moved_share)
         broken.append(float(result.breaks_limit))
         held = answer.node_of_task

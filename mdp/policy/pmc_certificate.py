@@ -13,7 +13,7 @@ from edrp.mdp.policy.pmc import MAX_FURTHER_SWEEPS, Threads, iterate
 from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 
-DIGITS = 50
+CERTIFICATE_BITS = 50
 """Binary digits of all state in units; the checker's sweep finds out what rounding costs."""
 
 
@@ -26,9 +26,9 @@ def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySoluti
     iteration = iterate(model, Threads(1))
     error = max(MIN_CERTIFIED_COST_ERROR, CERTIFIED_COST_ERROR * float(objective))
     if iteration.error_bound > error:  # what is at stake is little relative to all state
-        most, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
-        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=most)
-    unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - DIGITS)
+        max_sweeps, accuracy = iteration.sweeps + MAX_FURTHER_SWEEPS, error / model.total_state
+        iteration = iterate(model, Threads(1), state=iteration, accuracy=accuracy, max_sweeps=max_sweeps)
+    unit = Fraction(2) ** (ceil(log2(max(model.total_state, 1.0))) - CERTIFICATE_BITS)
     lines = [
         [int(count), np.rint(values / float(unit)).astype(np.int64).tolist()]
         for count, values in zip(model.counts, iteration.values, strict=True)

@@ -17,7 +17,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.migration.rescale.scenarios import multiplied
 from edrp.migration.rescale.splits import possible_replicas
 
-MAX_TASKS = 32
+MAX_POLICY_TASKS = 32
 """Groups of neighbouring tasks that a policy tells apart: partitions of more could not be enumerated."""
 
 
@@ -29,7 +29,7 @@ def operator_policies(
     tolerance: float,
     discount: float = 0.8,
     levels: int = 10,
-    max_tasks: int = MAX_TASKS,
+    max_tasks: int = MAX_POLICY_TASKS,
 ) -> dict[str, MigrationPolicyProblem]:
     """One problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 
@@ -74,22 +74,22 @@ def operator_policies(
     ((1, 2), ((0.0, 1.0), (1.0, 0.0)), 2)
     """
     loads, level = load_levels(observed, load, levels)
-    known = np.unique(level).tolist()
+    level_numbers = np.unique(level).tolist()
     described = problem.replace(ranges="free", tolerance=tolerance, scenarios=(), current=None)
     # Where a level has no load at all it needs what the least load needs.
-    least = loads[loads > 0].min(initial=load)
-    factors = [max(float(loads[level == number].max()), least) / load for number in known]
+    min_load = loads[loads > 0].min(initial=load)
+    factors = [max(float(loads[level == number].max()), min_load) / load for number in level_numbers]
     at_levels = [described.replace(application=multiplied(problem.application, factor)) for factor in factors]
     policies = {}
     for index, operator in enumerate(problem.application.operators):
         if operator.tasks is None:
             continue
-        cuts = _cuts(problem, operator, max_tasks)
-        joined = operator.replace(tasks=_joined(operator.tasks, cuts))
-        numbers = dict(zip(known, _replicas(at_levels, joined, f"application.operators[{index}].tasks"), strict=True))
+        cuts = _group_boundaries(problem, operator, max_tasks)
+        joined = operator.replace(tasks=_joined_tasks(operator.tasks, cuts))
+        numbers = dict(zip(level_numbers, _replicas(at_levels, joined, f"application.operators[{index}].tasks"), strict=True))
         if len(set(numbers.values())) > 1:
             history = [numbers[at] for at in level.tolist()]
-            policies[operator.name] = _policy(problem, joined, cuts, history, tolerance, discount)
+            policies[operator.name] = _policy_problem(problem, joined, cuts, history, tolerance, discount)
     return policies
 
 
@@ -109,7 +109,7 @@ def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: s
     return numbers
 
 
-def _cuts(problem: RescaleProblem, operator: KeyedOperator, max_tasks: int) -> list[int]:
+def _group_boundaries(problem: RescaleProblem, operator: KeyedOperator, max_tasks: int) -> list[int]:
     """Boundaries of groups of about equal work, and those of the ranges of now."""
     assert operator.tasks is not None
     before: Floats = np.array(operator.tasks.work_before)
@@ -118,28 +118,30 @@ def _cuts(problem: RescaleProblem, operator: KeyedOperator, max_tasks: int) -> l
     if operator.tasks.count <= max_tasks:
         chosen = set(range(operator.tasks.count + 1))
     if problem.current is not None and operator.name in problem.current:
-        chosen |= {end for held in problem.current.ranges(operator.name) for end in held.tasks}
+        chosen |= {end for key_range in problem.current.ranges(operator.name) for end in key_range.tasks}
     return sorted(chosen)
 
 
-def _joined(tasks: KeyedTasks, cuts: list[int]) -> KeyedTasks:
+def _joined_tasks(tasks: KeyedTasks, cuts: list[int]) -> KeyedTasks:
     return KeyedTasks(
         work=[sum(tasks.work[a:b]) for a, b in pairwise(cuts)], state_size=[sum(tasks.state_size[a:b]) for a, b in pairwise(cuts)]
     )
 
 
-def _policy(
+def _policy_problem(
     problem: RescaleProblem, joined: KeyedOperator, cuts: list[int], history: list[int], tolerance: float, discount: float
 ) -> MigrationPolicyProblem:
     assert joined.tasks is not None
     matrix = TransitionMatrix.estimate(history)
-    held = [(0, joined.tasks.count)]
+    intervals = [(0, joined.tasks.count)]
     if problem.current is not None and joined.name in problem.current:
-        held = [(cuts.index(first), cuts.index(end)) for first, end in (r.tasks for r in problem.current.ranges(joined.name))]
+        intervals = [
+            (cuts.index(first), cuts.index(end)) for first, end in (r.tasks for r in problem.current.ranges(joined.name))
+        ]
     return MigrationPolicyProblem(
         work=joined.tasks.work,
         state_size=joined.tasks.state_size,
-        intervals=held,
+        intervals=intervals,
         nodes=history[-1],
         tolerance=tolerance,
         allow_empty=False,

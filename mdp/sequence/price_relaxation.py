@@ -24,16 +24,25 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import spend
-from edrp.mdp.best_response import PRICED_ARC
-from edrp.mdp.fitted.priced import PricedClass
+from edrp.mdp.best_response import PRICED_ARC_UNITS
+from edrp.mdp.fitted.priced_class import PricedClass
 from edrp.mdp.partitions import Boundaries
 from edrp.mdp.sequence.course import Course
 from edrp.mdp.sequence.dynamic_program import PathSearchTimeoutError
-from edrp.mdp.sequence.pairs import LEFT, RIGHT, PairChoices, Pairs, Side, arc_minima, least_pair, trace_pair
-from edrp.mdp.sequence.subtrie import only, without
+from edrp.mdp.sequence.partition_pairs import (
+    LEFT_SIDE,
+    RIGHT_SIDE,
+    PairChoices,
+    PairSide,
+    PlacePairs,
+    arc_minima,
+    least_pair,
+    trace_pair,
+)
+from edrp.mdp.sequence.subtrie import single_partition_trie, without_arcs
 from edrp.mdp.trie import Trie
 
-STRIDES = (4, 9)
+STRIDE_RANGE = (4, 9)
 """Least stride, and the one above the greatest: longer ones raise the bound more per pass, shorter ones per second."""
 
 
@@ -63,23 +72,23 @@ class PriceRelaxation:
         self.bound = 0.0
         self._out_of_time = out_of_time
         self._generator = np.random.default_rng(seed)
-        self._take([only(course.start), *(step.members.graph for step in course.steps)])
+        self._take([single_partition_trie(course.start), *(step.members.graph for step in course.steps)])
         self._prices = [np.zeros(graph.arc_target.size) for graph in self.graphs]
         self._evaluate()
 
     def _take(self, graphs: list[Trie]) -> None:
         """Work on these classes from now on."""
         self.graphs = graphs
-        sides = {id(graph): Side.of(graph) for graph in graphs}
-        pairs: dict[tuple[int, int], Pairs] = {}
-        self._pairs: list[Pairs] = []
+        sides = {id(graph): PairSide.of(graph) for graph in graphs}
+        pairs: dict[tuple[int, int], PlacePairs] = {}
+        self._pairs: list[PlacePairs] = []
         for left, right in pairwise(graphs):
             key = id(left), id(right)
             if key not in pairs:
-                pairs[key] = Pairs.of(sides[key[0]], sides[key[1]])
+                pairs[key] = PlacePairs.of(sides[key[0]], sides[key[1]])
             self._pairs.append(pairs[key])
-        most = max(pairs.count for pairs in self._pairs)
-        self._room, self._reached = PairChoices.room(most), np.empty((most, 2))
+        max_states = max(pairs.count for pairs in self._pairs)
+        self._room, self._reached = PairChoices.room(max_states), np.empty((max_states, 2))
         positions = [np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level)) for graph in graphs]
         self._positions = [
             np.repeat(position, np.diff(graph.arc_start)) for position, graph in zip(positions, graphs, strict=True)
@@ -102,31 +111,31 @@ class PriceRelaxation:
 
     def _excess(self, t: int) -> tuple[Floats, Floats]:
         """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
-        least = self._solve(t)
+        bound = self._solve(t)
         self._spend(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
-        left, right = np.empty_like(prices[LEFT]), np.empty_like(prices[RIGHT])
-        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left, right)
-        return left - least, right - least
+        left_excess, right_excess = np.empty_like(prices[LEFT_SIDE]), np.empty_like(prices[RIGHT_SIDE])
+        arc_minima(self._pairs[t], *prices, state_before, self._room, self._reached, left_excess, right_excess)
+        return left_excess - bound, right_excess - bound
 
     def ascend(self) -> None:
         """One pass forwards and one backwards."""
-        stride, last = int(self._generator.integers(*STRIDES)), len(self._pairs) - 1
+        stride, last = int(self._generator.integers(*STRIDE_RANGE)), len(self._pairs) - 1
         for t in range(last):
-            self._hand_on(t, RIGHT, stride)
+            self._hand_on(t, RIGHT_SIDE, stride)
         for t in range(last, 0, -1):
-            self._hand_on(t, LEFT, stride)
+            self._hand_on(t, LEFT_SIDE, stride)
         self._evaluate()
 
     def _hand_on(self, t: int, side: int, stride: int) -> None:
         """Hand on the excess of one side's intervals, positions by residue class."""
-        step = t if side == LEFT else t + 1
+        step = t if side == LEFT_SIDE else t + 1
         positions, nodes = self._positions[step], self.graphs[step].nodes
         for residue in self._generator.permutation(min(stride, nodes)):
             excess = self._excess(t)[side]
             share = excess / -(-(nodes - residue) // stride)
             shift = np.where((positions % stride == residue) & np.isfinite(excess), share, 0.0)
-            self._prices[step] += shift if side == LEFT else -shift
+            self._prices[step] += shift if side == LEFT_SIDE else -shift
 
     def attaining(self) -> list[tuple[int, Boundaries]]:
         """Partitions of the pairs that attain the bound, with the number of their step."""
@@ -135,7 +144,7 @@ class PriceRelaxation:
             self._solve(t)
             arcs = np.zeros(self.graphs[t].nodes, np.int64), np.zeros(self.graphs[t + 1].nodes, np.int64)
             trace_pair(pairs, self._room, *arcs)
-            for step, graph, path in ((t - 1, self.graphs[t], arcs[LEFT]), (t, self.graphs[t + 1], arcs[RIGHT])):
+            for step, graph, path in ((t - 1, self.graphs[t], arcs[LEFT_SIDE]), (t, self.graphs[t + 1], arcs[RIGHT_SIDE])):
                 if step >= 0:
                     attained.append((step, np.concatenate([[0], graph.boundary[graph.arc_target[path]]])))
         return attained
@@ -143,13 +152,13 @@ class PriceRelaxation:
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step].state_before
-        spend(PRICED_ARC * len(partitions) * graph.arc_target.size)
+        spend(PRICED_ARC_UNITS * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def before(self, step: int, partitions: Boundaries) -> Boundaries:
         """Where to come from in a step on the way to partitions of the next, by prices as the cost of what precedes."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step + 1].state_before
-        spend(PRICED_ARC * len(partitions) * graph.arc_target.size)
+        spend(PRICED_ARC_UNITS * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, -self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def forbid(self, cost: float) -> bool:
@@ -162,12 +171,12 @@ class PriceRelaxation:
         """
         excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):
-            left, right = self._excess(t)
-            excess[t] += left
-            excess[t + 1] += right
+            left_excess, right_excess = self._excess(t)
+            excess[t] += left_excess
+            excess[t + 1] += right_excess
         smaller = [self.graphs[0]]
         for t in range(1, len(self.graphs)):
-            graph, arcs = without(self.graphs[t], self.bound + excess[t] < cost)
+            graph, arcs = without_arcs(self.graphs[t], self.bound + excess[t] < cost)
             if graph.count == 0:
                 return False
             smaller.append(graph)

@@ -14,12 +14,12 @@ from edrp.core.document import duplicates
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.datasets.placement.coordinates.simulation import Measure
 
-Pairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
+MeasuredPairs = Mapping[tuple[str, str], float] | Iterable[tuple[str, str, float]]
 """Measurements: the seconds of each pair, in a mapping or as triples; where a pair comes again its median counts."""
-Sampled = Callable[[str, str], float] | NDArray[Any]
+SampledLatencies = Callable[[str, str], float] | NDArray[Any]
 """Latencies to be sampled: seconds by a function of two names, or a matrix by order of names, NaN where none can be."""
 
-FIRST = 3
+MAX_NAMED_SUPERVISORS = 3
 """Supervisors of a group that are named."""
 
 
@@ -35,21 +35,21 @@ def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def enter_pairs(names: tuple[str, ...], pairs: Pairs, measured: Floats) -> None:
+def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) -> None:
     """Write measurements of pairs into a symmetric matrix, over what it held for them."""
     triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
     position = {name: index for index, name in enumerate(names)}
     faults: list[Fault] = []
     seconds_of_pair: dict[tuple[int, int], list[float]] = {}
     for number, (source, target, seconds) in enumerate(triples):
-        place = f"latencies[{number}]"
+        field = f"latencies[{number}]"
         unknown = [name for name in (source, target) if name not in position]
-        faults += [Fault(place, str(name), "is none of the supervisors") for name in unknown]
+        faults += [Fault(field, str(name), "is none of the supervisors") for name in unknown]
         if source == target:
-            faults.append(Fault(place, str(source), "joins a supervisor to itself; leave it out"))
+            faults.append(Fault(field, str(source), "joins a supervisor to itself; leave it out"))
         why = _wrong(seconds)
         if why:
-            faults.append(Fault(place, f"{source} → {target}: {seconds}", why))
+            faults.append(Fault(field, f"{source} → {target}: {seconds}", why))
         elif not unknown:
             u, v = sorted((position[source], position[target]))
             seconds_of_pair.setdefault((u, v), []).append(float(seconds))
@@ -79,14 +79,16 @@ def check_joined(names: tuple[str, ...], measured: Floats) -> None:
     """Refuse supervisors that no chain of measurements joins to the others: nothing says how far they are."""
     if len(names) == 1:
         return
-    known = ~np.isnan(measured)
-    alone = np.flatnonzero(~known.any(axis=1))
+    is_measured = ~np.isnan(measured)
+    alone = np.flatnonzero(~is_measured.any(axis=1))
     why = "has no measured latency to any other supervisor; measure at least one"
     faults = [Fault(f"supervisors[{u}]", names[u], why) for u in alone]
-    groups = sorted(nx.connected_components(nx.from_numpy_array(known)), key=len, reverse=True)
+    groups = sorted(nx.connected_components(nx.from_numpy_array(is_measured)), key=len, reverse=True)
     for group in groups[1:]:
         if len(group) > 1:
-            shown = ", ".join(names[u] for u in sorted(group)[:FIRST]) + (", …" if len(group) > FIRST else "")
+            shown = ", ".join(names[u] for u in sorted(group)[:MAX_NAMED_SUPERVISORS]) + (
+                ", …" if len(group) > MAX_NAMED_SUPERVISORS else ""
+            )
             faults.append(Fault("latencies", shown, "no measurement joins these to the others; measure at least one such pair"))
     if faults:
         raise InvalidInstanceError(faults)

@@ -19,16 +19,16 @@ from edrp.core.budget import spend
 from edrp.core.kernels import inlined, inner_loop
 from edrp.mdp.trie import Trie
 
-LEFT, RIGHT = 0, 1
+LEFT_SIDE, RIGHT_SIDE = 0, 1
 
-ARC = 2.5e-9
+STATE_ARC_UNITS = 2.5e-9
 """Units of work per state and arc out of its places, of a pass over all states."""
 
-PLACES = 1.5e-9
+PLACE_PAIR_UNITS = 1.5e-9
 """Units of work per two places, to find out which can be open together."""
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """One of the two classes.
 
     Attributes
@@ -45,7 +45,7 @@ class Side(NamedTuple):
     reach: Ints
 
     @classmethod
-    def of(cls, graph: Trie) -> Side:
+    def of(cls, graph: Trie) -> PairSide:
         """The side that a class makes."""
         level = np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level))
         last = graph.arc_target[np.maximum(graph.arc_start[1:] - 1, 0)]
@@ -53,7 +53,7 @@ class Side(NamedTuple):
         return cls(graph.boundary, graph.arc_start, graph.arc_target, level, reach)
 
 
-class Pairs(NamedTuple):
+class PlacePairs(NamedTuple):
     """Places of two classes that can be open together.
 
     Attributes
@@ -65,8 +65,8 @@ class Pairs(NamedTuple):
     count : number of states.
     """
 
-    left: Side
-    right: Side
+    left: PairSide
+    right: PairSide
     low: Ints
     high: Ints
     offset: Ints
@@ -76,12 +76,12 @@ class Pairs(NamedTuple):
     def work(self) -> float:
         """Units of work of a pass over all states."""
         sides = self.left, self.right
-        return ARC * self.count * sum(side.arc_target.size / side.boundary.size for side in sides)
+        return STATE_ARC_UNITS * self.count * sum(side.arc_target.size / side.boundary.size for side in sides)
 
     @classmethod
-    def of(cls, left: Side, right: Side) -> Pairs:
+    def of(cls, left: PairSide, right: PairSide) -> PlacePairs:
         """All states of two classes."""
-        spend(PLACES * left.boundary.size * right.boundary.size)
+        spend(PLACE_PAIR_UNITS * left.boundary.size * right.boundary.size)
         positions = int(right.level[-1]) + 1
         low, high, offset = (np.zeros((left.boundary.size, positions), np.int64) for _ in range(3))
         return cls(left, right, low, high, offset, _lay_out(left, right, low, high, offset))
@@ -107,7 +107,7 @@ class PairChoices(NamedTuple):
 
 
 @inner_loop
-def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
+def _lay_out(left: PairSide, right: PairSide, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
     """Ranges of right places at each position; within a position places are sorted by boundary."""
     count, last = 0, left.boundary.size - 1
     for u in range(last + 1):
@@ -130,7 +130,7 @@ def _lay_out(left: Side, right: Side, low: np.ndarray, high: np.ndarray, offset:
 
 @inner_loop
 def least_pair(
-    pairs: Pairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: PairChoices
+    pairs: PlacePairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: PairChoices
 ) -> float:
     """Least c(P, Q) + prices of both; fills `choices`.
 
@@ -196,7 +196,7 @@ def least_pair(
 
 
 @inner_loop
-def trace_pair(pairs: Pairs, choices: PairChoices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
+def trace_pair(pairs: PlacePairs, choices: PairChoices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
     """The arcs of the pair that `least_pair` found, in order, into arrays of shape (nodes,) of each class."""
     left, right = pairs.left, pairs.right
     u, v, matched, i, j = 0, 0, 0, 0, 0
@@ -220,7 +220,7 @@ def trace_pair(pairs: Pairs, choices: PairChoices, left_arcs: np.ndarray, right_
 
 @inner_loop
 def arc_minima(
-    pairs: Pairs,
+    pairs: PlacePairs,
     left_price: np.ndarray,
     right_price: np.ndarray,
     state_before: np.ndarray,

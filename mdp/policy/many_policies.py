@@ -27,7 +27,7 @@ from edrp.mdp.policy.store import MANIFEST, precompute_policy
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DONE = pyarrow.schema(
+PROGRESS_SCHEMA = pyarrow.schema(
     [
         ("name", pyarrow.string()),
         ("states", pyarrow.int64()),
@@ -38,12 +38,12 @@ DONE = pyarrow.schema(
         ("fault", pyarrow.string()),
     ]
 )
-DONE_COLUMNS = "name string, states long, sweeps long, error_bound double, seconds double, finished boolean, fault string"
+PROGRESS_COLUMNS = "name string, states long, sweeps long, error_bound double, seconds double, finished boolean, fault string"
 
-Watch = Callable[[int], None]
+ProgressCallback = Callable[[int], None]
 
 
-class PolicyDone(NamedTuple):
+class PolicyProgress(NamedTuple):
     """What became of one of several policies.
 
     Attributes
@@ -94,8 +94,8 @@ def precompute_policies(
     accuracy: float = PROJECTED_COST_ACCURACY,
     time_limit: float | None = None,
     work_limit: float | None = None,
-    watch: Watch | None = None,
-) -> list[PolicyDone]:
+    watch: ProgressCallback | None = None,
+) -> list[PolicyProgress]:
     """Compute projected costs of several models, each into a folder of its own; what is finished is not computed again.
 
     One that cannot be computed (too large, a folder of others) is reported, and stops no other.
@@ -134,57 +134,59 @@ def precompute_policies(
     """
     _refuse_names(models)
     refuse_folder(folder)
-    place = Path(folder).resolve()
-    place.mkdir(parents=True, exist_ok=True)
+    target = Path(folder).resolve()
+    target.mkdir(parents=True, exist_ok=True)
     # The longest first, so that none of them is left to run alone in the end.
     hardest = sorted(models, key=lambda name: -models[name].size.pairs)
-    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(place), accuracy) for name in hardest]
+    tasks = [PolicyTask(name, json.dumps(model_parameters(models[name])), str(target), accuracy) for name in hardest]
     if isinstance(engine, Spark):
-        done = _on_spark(engine.session, [task._replace(time_limit=time_limit, work_limit=work_limit) for task in tasks], watch)
+        progress = _compute_on_spark(
+            engine.session, [task._replace(time_limit=time_limit, work_limit=work_limit) for task in tasks], watch
+        )
     else:
         with running(time_limit, work_limit):
-            done = _in_turn(tasks, engine, watch)
-    by_name = {one.name: one for one in done}
+            progress = _compute_in_turn(tasks, engine, watch)
+    by_name = {policy.name: policy for policy in progress}
     return [by_name[name] for name in models]
 
 
-def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyDone:
+def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyProgress:
     """Compute one of several policies; called in the workers, too."""
     model = build_model(json.loads(task.parameters))
     states = sum(model.size.states)
     if 0 in model.size.states:
         why = f"no partition keeps a tolerance of {model.tolerance:g} for {model.counts[model.size.states.index(0)]} nodes"
-        return PolicyDone(task.name, states, fault=why)
+        return PolicyProgress(task.name, states, fault=why)
     if model.size.memory > memory_limit():
-        return PolicyDone(task.name, states, fault=too_many_states(model))
+        return PolicyProgress(task.name, states, fault=too_many_states(model))
     limits: dict[str, Any] = {"time_limit": task.time_limit, "work_limit": task.work_limit}
     try:
-        place = Path(task.folder) / task.name
-        result = precompute_policy(model, engine, place, accuracy=task.accuracy, **limits)
+        target = Path(task.folder) / task.name
+        result = precompute_policy(model, engine, target, accuracy=task.accuracy, **limits)
     except EdrpError as error:
-        return PolicyDone(task.name, states, fault=str(error))
+        return PolicyProgress(task.name, states, fault=str(error))
     finished = result.error_bound <= task.accuracy * model.total_state
-    return PolicyDone(task.name, states, result.sweeps, result.error_bound, sum(result.seconds), finished)
+    return PolicyProgress(task.name, states, result.sweeps, result.error_bound, sum(result.seconds), finished)
 
 
-def _in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: Watch | None) -> list[PolicyDone]:
-    done: list[PolicyDone] = []
+def _compute_in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: ProgressCallback | None) -> list[PolicyProgress]:
+    progress: list[PolicyProgress] = []
     for task in tasks:
-        done.append(compute_policy_task(task, engine))
+        progress.append(compute_policy_task(task, engine))
         if watch is not None:
-            watch(sum(one.finished for one in done))
-    return done
+            watch(sum(policy.finished for policy in progress))
+    return progress
 
 
-def _on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Watch | None) -> list[PolicyDone]:
+def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallback | None) -> list[PolicyProgress]:
     """Every policy as a task; a worker that is killed has its task tried again, which goes on from the last checkpoint."""
     from pyspark.errors import PySparkException
 
-    rows: list[PolicyDone] = []
+    rows: list[PolicyProgress] = []
 
     def run() -> None:
-        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_computing(tasks), DONE_COLUMNS)
-        rows.extend(PolicyDone(**row) for row in frame.toArrow().to_pylist())
+        frame = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(_worker_function(tasks), PROGRESS_COLUMNS)
+        rows.extend(PolicyProgress(**row) for row in frame.toArrow().to_pylist())
 
     manifests = [Path(task.folder) / task.name / MANIFEST for task in tasks]
     try:
@@ -195,15 +197,17 @@ def _on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Watch | None)
     return rows
 
 
-def _computing(tasks: list[PolicyTask]) -> WorkerFunction:
+def _worker_function(tasks: list[PolicyTask]) -> WorkerFunction:
     """The function that workers run; each gets the number of its task."""
 
     def computed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from edrp.mdp.policy.several import DONE, compute_policy_task
+        from edrp.mdp.policy.many_policies import PROGRESS_SCHEMA, compute_policy_task
 
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield pyarrow.RecordBatch.from_pylist([compute_policy_task(tasks[index], Threads(1))._asdict()], schema=DONE)
+                yield pyarrow.RecordBatch.from_pylist(
+                    [compute_policy_task(tasks[index], Threads(1))._asdict()], schema=PROGRESS_SCHEMA
+                )
 
     return computed
 

@@ -19,11 +19,11 @@ from edrp.core.tolerances import EQUAL_GAINS, EQUAL_LOADS
 from edrp.mdp.matching import assign, match_into, room_for_matching
 from edrp.mdp.partitions import Boundaries, OldNodes, Tasks
 from edrp.mdp.single_step.bands import Bands, narrow, room_for_bands, set_bands
-from edrp.mdp.single_step.layers import Layer, Line, Room, make_line, mirrored, room_for
+from edrp.mdp.single_step.layers import Layer, LayerWorkspace, OrderedTasks, layer_workspace, mirrored, order_tasks
 from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition_into, room_for_layers
 from edrp.migration.intervals import Assignment, load_limit
 
-STEP, CELL = 1e-5, 4e-8
+SINGLE_STEP_UNITS, CELL_UNITS = 1e-5, 4e-8
 """Units of work of a single step, and in addition per task and node, all trial loads included."""
 
 
@@ -45,15 +45,15 @@ def best_migration(
     """
     boundaries, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
     limit = load_limit(tasks.work_before[-1], nodes, tolerance)
-    spend(STEP + CELL * tasks.work.size * nodes)
-    gain = settle(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
+    spend(SINGLE_STEP_UNITS + CELL_UNITS * tasks.work.size * nodes)
+    gain = break_ties(tasks.work_before, tasks.state_before, old.boundaries, limit, allow_empty, boundaries, matched, True)
     if np.isnan(gain):
         return None
     return gain, assign(old, nodes_before, boundaries, matched, nodes)
 
 
 @kernel
-def settle(
+def break_ties(
     work_before: Floats,
     state_before: Floats,
     old_boundaries: Boundaries,
@@ -80,7 +80,11 @@ def settle(
         State that stays; NaN where no partition keeps to the limit.
     """
     tasks, nodes = work_before.size - 1, matched.size
-    line, bands, room = make_line(work_before, state_before, old_boundaries), room_for_bands(tasks, nodes), room_for(tasks)
+    line, bands, room = (
+        order_tasks(work_before, state_before, old_boundaries),
+        room_for_bands(tasks, nodes),
+        layer_workspace(tasks),
+    )
     slack = EQUAL_GAINS * state_before[-1]
     if not set_bands(bands, work_before, limit, allow_empty):
         return np.nan
@@ -98,9 +102,11 @@ def settle(
 
 
 @kernel
-def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room) -> None:
+def _lower_the_limit(
+    line: OrderedTasks, bands: Bands, limit: float, allow_empty: bool, slack: float, room: LayerWorkspace
+) -> None:
     """Leave the bands of the least load limit under which the gain is as large as under `limit`, for which they are set."""
-    tasks, nodes = line.own.size, bands.low.size - 1
+    tasks, nodes = line.old_node.size, bands.low.size - 1
     work, equal = line.work_before, EQUAL_LOADS * line.work_before[-1]
     layers = room_for_layers(2, tasks)
     best = largest_gain(line, bands, allow_empty, slack, room, layers, np.inf)
@@ -114,11 +120,11 @@ def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, 
     while True:
         trial = _load_between(work, fails + equal, holds - equal)
         load = holds if np.isnan(trial) else trial
-        kept = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
-        kept = kept and largest_gain(line, bands, allow_empty, slack, room, layers, max_lost) >= best - slack
+        keeps_gain = set_bands(bands, work, min(load + equal, limit), allow_empty) and narrow(bands, low, high)
+        keeps_gain = keeps_gain and largest_gain(line, bands, allow_empty, slack, room, layers, max_lost) >= best - slack
         if np.isnan(trial):
             return
-        if kept:
+        if keeps_gain:
             holds = trial
         else:
             fails = trial
@@ -126,13 +132,20 @@ def _lower_the_limit(line: Line, bands: Bands, limit: float, allow_empty: bool, 
 
 @kernel
 def _needed(
-    line: Line, bands: Bands, limit: float, allow_empty: bool, slack: float, room: Room, layers: Layer, max_lost: float
+    line: OrderedTasks,
+    bands: Bands,
+    limit: float,
+    allow_empty: bool,
+    slack: float,
+    room: LayerWorkspace,
+    layers: Layer,
+    max_lost: float,
 ) -> tuple[Boundaries, Boundaries]:
     """Least and greatest boundary in each layer, before and behind which no more than `max_lost` is lost.
 
     A smaller limit loses no less, so these hold for all trials. The mirror image knows how much is lost before a boundary.
     """
-    tasks = line.own.size
+    tasks = line.old_node.size
     largest_gain(line, bands, allow_empty, slack, room, layers, max_lost)
     image, back = mirrored(line), room_for_bands(tasks, bands.low.size - 1)
     set_bands(back, image.work_before, limit, allow_empty)

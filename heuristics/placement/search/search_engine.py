@@ -1,4 +1,4 @@
-"""The interface between the searches and the representations of a placement, and what all of these do alike."""
+"""The interface between searches and representations of a placement, and their common code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edrp.heuristics.placement.search.acceptance import WORK, LocalSearchRun
 from edrp.heuristics.placement.search.method_parameters import ColonyParameters, KickParameters, Rule
 
 
-class Value(NamedTuple):
+class PlacementValue(NamedTuple):
     """The quality of a placement; tuples compare as the repaired rule does.
 
     Attributes
@@ -26,7 +26,7 @@ class Value(NamedTuple):
 
     Examples
     --------
-    >>> Value(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
+    >>> PlacementValue(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
     True
     """
 
@@ -36,14 +36,14 @@ class Value(NamedTuple):
 
 
 Construct = Callable[[int], None]
-"""Lets so many ants construct placements."""
+"""Function that lets a number of ants construct placements."""
 
 EndIteration = Callable[[float], None]
-"""Updates pheromone when all ants of an iteration have deposited theirs; the best placement deposits so many times as much."""
+"""Function that updates pheromone after an iteration; the argument is the number of deposits of the best placement."""
 
 
 class SearchEngine(ABC):
-    """A problem in arrays, and the best placement met since `reset`.
+    """A problem in arrays, and the best placement visited since `reset`.
 
     A search is an iterator: each step is a bounded piece of compiled work (`CHUNK_UNITS`), after which it yields the value
     of the best placement met so far. The caller looks at the clock between steps, reports improvements, and may drop the
@@ -70,19 +70,19 @@ class SearchEngine(ABC):
         """Start from a given placement, or from the engine's own greedy one; either may break limits."""
 
     @abstractmethod
-    def climb(self, rule: Rule) -> Iterator[Value]:
+    def climb(self, rule: Rule) -> Iterator[PlacementValue]:
         """Climb from the best placement to a local optimum."""
 
     @abstractmethod
-    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[Value]:
+    def kicks(self, parameters: KickParameters, seed: int) -> Iterator[PlacementValue]:
         """Run iterated local search from the best placement: climb, accept, kick."""
 
     @abstractmethod
     def begin_colony(self, parameters: ColonyParameters, seed: int) -> tuple[Construct, EndIteration]:
         """Begin an ant system; a given placement deposits the current placement's pheromone."""
 
-    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[Value]:
-        """Run the ant system until nothing better has come for a number of iterations."""
+    def colony(self, parameters: ColonyParameters, seed: int) -> Iterator[PlacementValue]:
+        """Run the ant system until a number of iterations brings no better placement."""
         construct, end_iteration = self.begin_colony(parameters, seed)
         max_ants, idle = max(1, int(CHUNK_UNITS / self.ant_units)), 0
         elitist = parameters.elitist_deposits if parameters.rule == "repaired" else 0.0
@@ -98,19 +98,21 @@ class SearchEngine(ABC):
             if idle == parameters.stagnation:
                 return
 
-    def value(self) -> Value:
-        """The value of the best placement met since `reset`."""
+    def value(self) -> PlacementValue:
+        """Return the value of the best placement visited since `reset`."""
         violations, overload, objective = self.memory.best_value.tolist()
-        return Value(int(violations), overload, objective * self.scale)
+        return PlacementValue(int(violations), overload, objective * self.scale)
 
     def counts(self) -> Ints:
-        """That placement as replicas per operator and node, shape (operators, nodes)."""
+        """Return the best placement as replicas per operator and node, shape (operators, nodes)."""
         return np.array(self.memory.best)
 
     def _run(self, kicks: int, tolerance: float, overload_rule: int) -> LocalSearchRun:
         return LocalSearchRun(kicks, tolerance, overload_rule, max(1, int(CHUNK_UNITS / self.units)))
 
-    def _steps(self, iterate: Callable[[Any, LocalSearchRun], bool], search: Any, run: LocalSearchRun) -> Iterator[Value]:
+    def _steps(
+        self, iterate: Callable[[Any, LocalSearchRun], bool], search: Any, run: LocalSearchRun
+    ) -> Iterator[PlacementValue]:
         ended = False
         while not ended:
             ended = iterate(search, run)

@@ -1,4 +1,4 @@
-"""Replicas to start from: as they are now, with as few replicas as are stable, and those that EDRP and the fewest bytes give."""
+"""Replicas to start searches from: current ones, few to many stable ones, and fewest bytes on given nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from edrp.core.arrays import Floats, Ints
 from edrp.core.budget import look, spend, units_left
 from edrp.core.solution import Answer, StoppedBecause
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
-from edrp.heuristics.notes import listed
+from edrp.heuristics.note_wording import listed
 from edrp.migration.rescale.arrays import KeyedArrays
 from edrp.migration.rescale.deployment import KeyedDeployment, even_boundaries
 from edrp.migration.rescale.splits import packed, possible_replicas
@@ -17,20 +17,20 @@ from edrp.placement.deployment import Deployment
 Replicas = list[list[tuple[int, int, int]]]
 """Node, first task and end of each replica of each operator."""
 
-PLACED = 3e-5
+PLACED_REPLICA_UNITS = 3e-5
 """Units of work per replica that is placed."""
 
 TOLERANCES = (0.05, 0.1, 0.2, 0.4, 0.8, 1e9)
-"""How much more than the average a replica may have, where the fewest bytes are asked for; the last one asks for nothing."""
+"""Tolerances of the load over the average that are tried with the fewest bytes; the last one sets no limit."""
 
 
-def answer_of(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
-    """The answer of a heuristic: feasible if the evaluator says so, else none."""
+def evaluated_answer(arrays: KeyedArrays, replicas: Replicas, stopped: StoppedBecause, name: str) -> Answer:
+    """Build an answer from replicas: feasible if the evaluator confirms it, else none."""
     return deployment_answer(arrays, arrays.deployment(replicas), stopped, name)
 
 
 def deployment_answer(arrays: KeyedArrays, deployment: KeyedDeployment, stopped: StoppedBecause, name: str) -> Answer:
-    """The same for a named deployment."""
+    """Build an answer from a deployment by names: feasible if the evaluator confirms it, else none."""
     evaluation = arrays.problem.evaluate(deployment)
     if evaluation.feasible:
         return Answer("feasible", stopped, deployment, evaluation.objective)
@@ -38,23 +38,23 @@ def deployment_answer(arrays: KeyedArrays, deployment: KeyedDeployment, stopped:
 
 
 def present_start(arrays: KeyedArrays, deployment: KeyedDeployment | None) -> Replicas | None:
-    """A given deployment; with even ranges asked for, each range on the node that holds most of it."""
+    """Convert a given deployment into replicas; even ranges go to the nodes that hold most of them."""
     replicas = None if deployment is None else arrays.replicas(deployment)
     if replicas is None:
         return None
     compiled = arrays.compiled
-    for index, held in enumerate(replicas):
-        most, allowed = int(compiled.max_replicas[index]), compiled.candidate[index]
-        if not compiled.min_replicas[index] <= len(held) <= most or not all(allowed[u] for u, _, _ in held):
+    for index, ranges in enumerate(replicas):
+        max_replicas, allowed = int(compiled.max_replicas[index]), compiled.candidate[index]
+        if not compiled.min_replicas[index] <= len(ranges) <= max_replicas or not all(allowed[u] for u, _, _ in ranges):
             return None
         if arrays.problem.ranges == "even" and arrays.tasks[index].count:
-            ends = even_boundaries(arrays.tasks[index].count, len(held))
-            replicas[index] = [(u, a, b) for (u, _, _), a, b in zip(held, ends, ends[1:], strict=False)]
+            ends = even_boundaries(arrays.tasks[index].count, len(ranges))
+            replicas[index] = [(u, a, b) for (u, _, _), a, b in zip(ranges, ends, ends[1:], strict=False)]
     return replicas
 
 
 def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
-    """Numbers of replicas between the fewest and the most that can be stable, on nodes with room; None where none can be.
+    """Make a start between the fewest and the most stable replicas, on nodes with room; None where none is stable.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def packed_start(arrays: KeyedArrays, share: float) -> Replicas | None:
 
 
 def boundaries(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
-    """Boundaries of stable ranges: the longest from the left, those with the most work halved; even ones where asked for."""
+    """Boundaries of stable ranges, as long as possible from the left, the heaviest halved; even ones if demanded."""
     tasks, operator = arrays.tasks[index], arrays.operator(index)
     if not tasks.count:
         return [0] * (replicas + 1)
@@ -94,40 +94,40 @@ def boundaries(arrays: KeyedArrays, index: int, replicas: int) -> list[int]:
 
 
 def _nodes_with_room(arrays: KeyedArrays, index: int, replicas: int, free: Floats, placed: Replicas) -> list[int]:
-    """One replica after the other on the candidate with room that is nearest to the operators before, then the emptiest."""
+    """Place replicas one by one on the candidate with room nearest to the predecessors, then the emptiest."""
     compiled = arrays.compiled
     candidates, demand = compiled.candidates(index), compiled.demand[index]
     before = [int(i) for i in compiled.stream_source[compiled.stream_target == index]]
     near: Ints = np.unique([u for i in before for u, _, _ in placed[i]]).astype(np.int64)
     delay = compiled.delay[near][:, candidates].max(axis=0) if near.size else np.zeros(candidates.size)
     nodes = []
-    spend(PLACED * replicas)
+    spend(PLACED_REPLICA_UNITS * replicas)
     for _ in range(replicas):
-        left = (free[candidates] - demand).min(axis=1, initial=np.inf)
-        order = np.lexsort((-left, delay, left < -1e-9))
+        free_after = (free[candidates] - demand).min(axis=1, initial=np.inf)
+        order = np.lexsort((-free_after, delay, free_after < -1e-9))
         node = int(candidates[order[0]])
         free[node] -= demand
         nodes.append(node)
     return nodes
 
 
-def sequential_starts(arrays: KeyedArrays, places: Deployment) -> list[Replicas]:
-    """Ranges with the fewest bytes on nodes that were chosen before, one answer for each tolerance that allows one."""
+def sequential_starts(arrays: KeyedArrays, deployment: Deployment) -> list[Replicas]:
+    """Choose the ranges that move the fewest bytes on given nodes, one start for each tolerance that allows one."""
     index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
-    nodes = [[index[node] for node in places[name]] for name in arrays.compiled.operators]
-    found: list[Replicas] = []
+    nodes = [[index[node] for node in deployment[name]] for name in arrays.compiled.operators]
+    starts: list[Replicas] = []
     for tolerance in TOLERANCES:
-        if found and units_left() <= 0:
+        if starts and units_left() <= 0:
             break
         look("the ranges on given nodes")
         replicas = [ranges_on(arrays, i, nodes[i], tolerance) for i in range(len(nodes))]
-        known = [held for held in replicas if held is not None]
-        if len(known) == len(nodes) and known not in found:
-            found.append(known)
-    return found
+        complete = [ranges for ranges in replicas if ranges is not None]
+        if len(complete) == len(nodes) and complete not in starts:
+            starts.append(complete)
+    return starts
 
 
 def best_answer(arrays: KeyedArrays, candidates: list[Replicas], name: str) -> Answer | None:
     """The feasible answer with the lowest objective, else the first; None without candidates."""
-    answers = [answer_of(arrays, replicas, "finished", name) for replicas in candidates]
+    answers = [evaluated_answer(arrays, replicas, "finished", name) for replicas in candidates]
     return min(answers, key=lambda answer: np.inf if answer.objective is None else answer.objective, default=None)

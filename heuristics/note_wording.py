@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 
-MAX_NAMED = 5
+MAX_NAMED_FAULTS = 5
 """Maximum number of broken limits, or of operators that find no node, that a note names."""
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:
-    """The first few notes, and how many more there are.
+    """Shorten notes to the first few and the number of further ones.
 
     >>> shortened("abcdefg")
     ('a', 'b', 'c', 'd', 'e', 'and 2 more')
     """
-    more = (f"and {len(notes) - MAX_NAMED} more",) if len(notes) > MAX_NAMED else ()
-    return (*notes[:MAX_NAMED], *more)
+    more = (f"and {len(notes) - MAX_NAMED_FAULTS} more",) if len(notes) > MAX_NAMED_FAULTS else ()
+    return (*notes[:MAX_NAMED_FAULTS], *more)
 
 
 def listed(broken: Sequence[str]) -> str:
-    """The first few broken limits in one line.
+    """Join the first few broken limits in one line.
 
     >>> listed(["cost", "downtime"])
     'cost; downtime'

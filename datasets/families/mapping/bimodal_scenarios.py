@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.problem import Problem
 from edrp.datasets.families.family import Family
-from edrp.datasets.families.mapping.platforms import RATE, SERVERS, SERVICES, Networks, bimodal_scenario
+from edrp.datasets.families.mapping.platforms import SERVERS, SERVICES, TASKS_PER_HOUR, Networks, bimodal_scenario
 from edrp.datasets.families.mapping.power_law_networks import MEGABIT
 from edrp.datasets.random_numbers import log_uniform, rounded
 from edrp.mapping.bimodal_scenario import BimodalScenario
@@ -31,7 +31,7 @@ BUFFERS = (0.0, 0.0, 1.0)
 EMPTY_HOPS = (0, 3)
 
 SOURCE_RATES = (0.2 * MEGABIT, 2 * MEGABIT)
-DATA = (1e7, 3e8)
+DATA_SIZES = (1e7, 3e8)
 PRICES = (2e-7, 5e-6)
 """Bytes/s, bytes and money per byte of unequal tasks; the logarithms are uniform."""
 
@@ -66,7 +66,10 @@ def _unequal_tasks(tasks: int, random: np.random.Generator) -> Problem:
         return task.replace(
             services=tuple(services[index] for index in chosen),
             **rounded(
-                {name: log_uniform(ends, random) for name, ends in (("rate", SOURCE_RATES), ("data", DATA), ("price", PRICES))}
+                {
+                    name: log_uniform(ends, random)
+                    for name, ends in (("rate", SOURCE_RATES), ("data", DATA_SIZES), ("price", PRICES))
+                }
             ),
         )
 
@@ -78,7 +81,7 @@ def _scenario(servers: int, tasks: int, random: np.random.Generator, **fields: A
     return bimodal_scenario(
         servers=servers,
         links=links,
-        rate=RATE * servers / SERVERS * log_uniform(RATE_FACTORS, random),
+        rate=TASKS_PER_HOUR * servers / SERVERS * log_uniform(RATE_FACTORS, random),
         tasks=tasks,
         networks=NETWORKS[int(random.integers(len(NETWORKS)))],
         seed=int(random.integers(MAX_SEED)),

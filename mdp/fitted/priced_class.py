@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 from edrp.core.kernels import inner_loop
-from edrp.mdp.best_response import Workspace, from_the_right, weigh
+from edrp.mdp.best_response import SearchWorkspace, bound_from_the_right, span_gains
 from edrp.mdp.partitions import Boundaries, Partitions
 from edrp.mdp.trie import Trie
 
@@ -45,25 +45,25 @@ class PricedClass:
         """
         values = np.empty(len(partitions))
         chosen = np.empty((len(partitions), self.graph.nodes + 1), np.int64)
-        _respond(self.graph, self.price, state_before, partitions, values, chosen, Workspace.of(self.graph))
+        _best_priced_responses(self.graph, self.price, state_before, partitions, values, chosen, SearchWorkspace.of(self.graph))
         return values + self.constant, chosen
 
 
 @inner_loop
-def _respond(
+def _best_priced_responses(
     graph: Trie,
     price: np.ndarray,
     state_before: np.ndarray,
     partitions: np.ndarray,
     values: np.ndarray,
     chosen: np.ndarray,
-    space: Workspace,
+    space: SearchWorkspace,
 ) -> None:
     total, everything = state_before[-1], state_before.size
     gains, free, whatever = space.gains, space.free_after, space.any_after
     for row in range(partitions.shape[0]):
-        weigh(graph, state_before, partitions[row], everything, gains)
-        from_the_right(graph, price, everything, space)
+        span_gains(graph, state_before, partitions[row], everything, gains)
+        bound_from_the_right(graph, price, everything, space)
         values[row] = total - free[0]
         v, owner_free = 0, True
         chosen[row, 0] = 0

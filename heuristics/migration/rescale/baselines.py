@@ -14,18 +14,18 @@ from edrp.core.solution import Answer
 from edrp.heuristics.migration.rescale.annealed_ranges import RangeSearch
 from edrp.heuristics.migration.rescale.fewest_bytes import ranges_on
 from edrp.heuristics.migration.rescale.range_arrays import range_arrays
-from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
-from edrp.heuristics.migration.rescale.starts import (
+from edrp.heuristics.migration.rescale.range_starts import (
     Replicas,
-    answer_of,
     best_answer,
     deployment_answer,
+    evaluated_answer,
     packed_start,
     present_start,
     sequential_starts,
 )
+from edrp.heuristics.migration.rescale.repaired_start import repaired_starts
 from edrp.heuristics.placement.ds2 import Ds2, Ds2Parameters
-from edrp.heuristics.placement.filling import overloaded
+from edrp.heuristics.placement.filling import overload_answer
 from edrp.migration.rescale.arrays import KeyedArrays, compile_rescale
 from edrp.migration.rescale.deployment import even_boundaries
 from edrp.migration.rescale.even_loads import as_edrp
@@ -33,15 +33,15 @@ from edrp.migration.rescale.problem import RescaleProblem
 from edrp.placement.compilation import compile_problem
 from edrp.placement.deployment import Deployment
 
-EDRP_WORK = 10.0
-"""Units of work that EDRP gets where there is no limit."""
+DEFAULT_EDRP_UNITS = 10.0
+"""Units of work for EDRP where there is no limit."""
 
-EDRP_SHARE = 0.6
-"""Share of a limit that EDRP gets."""
+EDRP_LIMIT_SHARE = 0.6
+"""Share of a limit that is spent on EDRP."""
 
 
 class RescaleRule(Method):
-    """A baseline; it holds nothing where what it does breaks a limit, and says which."""
+    """Base of the baselines; no answer but a note where the rule breaks a limit."""
 
     kinds = ("rescale",)
 
@@ -52,11 +52,11 @@ class RescaleRule(Method):
 
     @abstractmethod
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
-        """The answer of the rule."""
+        """Return the answer of the rule."""
 
 
-class Keep(RescaleRule):
-    """The current deployment as it is."""
+class KeepCurrent(RescaleRule):
+    """Keeps the current deployment as it is."""
 
     name = "keep"
     summary = "changes nothing"
@@ -72,15 +72,15 @@ class Keep(RescaleRule):
 class RepairRanges(RescaleRule):
     """The current deployment, with overloaded ranges split, neighbours on a node joined, and replicas moved off overfull nodes.
 
-    For three shares of what a replica serves, next to deployments that are made from scratch in the same way; the best of them
-    is the answer. It takes milliseconds, and no kernel.
+    Repairs are made for three target utilisations, next to deployments from scratch; the best one is the answer. That takes
+    milliseconds and needs no kernel.
     """
 
     name = "repair-ranges"
     summary = "splits overloaded ranges, joins idle ones and relieves full nodes of what runs; needs no kernel"
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
-        """The best of a few."""
+        """Return the best of the repaired deployments and those from scratch."""
         if clashes := arrays.problem.clashes():
             return Answer("none", "finished", notes=clashes)
         best = best_answer(arrays, repaired_starts(arrays), "what runs as repaired")
@@ -97,15 +97,15 @@ class EdrpThenSsm(RescaleRule):
     summary = "EDRP with even loads, then the key ranges that move the fewest bytes on its nodes, at the best of six tolerances"
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
-        """One after the other."""
+        """Solve EDRP first, then choose the ranges on its nodes."""
         edrp = as_edrp(arrays.problem)
         with derived_once(edrp):
-            units = EDRP_WORK if options.limit == inf else EDRP_SHARE * options.remaining
+            units = DEFAULT_EDRP_UNITS if options.limit == inf else EDRP_LIMIT_SHARE * options.remaining
             alone = replace(options.within(units), start=None, program=None, parameters={})
             first = run_method(get_method("auto", "edrp").resolve(edrp), edrp, alone)
         if first.decision is None:
-            said = f"EDRP with even loads is {first.status}" if first.status != "none" else "EDRP with even loads found nothing"
-            return Answer("none", first.stopped_because, notes=(said, *first.notes))
+            reason = f"EDRP with even loads is {first.status}" if first.status != "none" else "EDRP with even loads found nothing"
+            return Answer("none", first.stopped_because, notes=(reason, *first.notes))
         best = best_answer(arrays, sequential_starts(arrays, first.decision), "the answer on the nodes of EDRP")
         if best is None:
             return Answer("none", "finished", notes=("no key ranges keep the replicas that EDRP chose stable",))
@@ -120,17 +120,17 @@ class Ds2EvenRanges(RescaleRule):
     parameters = Ds2Parameters
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
-        """Numbers first, then nodes."""
-        places, notes = ds2_places(arrays, self.read_parameters(options))
-        if places is None:
+        """Compute numbers of replicas first, then search for nodes."""
+        deployment, notes = ds2_nodes(arrays, self.read_parameters(options))
+        if deployment is None:
             return Answer("none", "finished", notes=notes)
-        numbers = [len(places[name]) for name in arrays.compiled.operators]
-        start = even_on(arrays, places)
+        numbers = [len(deployment[name]) for name in arrays.compiled.operators]
+        start = even_ranges_on(arrays, deployment)
         kernel_arrays = range_arrays(arrays)
         fixed = kernel_arrays._replace(
-            even=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
+            even_ranges=True, min_replicas=np.array(numbers, np.int64), max_replicas=np.array(numbers, np.int64)
         )
-        return _searched(arrays, RangeSearch(fixed, [start]), options, self.name, notes)
+        return _search_nodes(arrays, RangeSearch(fixed, [start]), options, self.name, notes)
 
 
 class EvenRanges(RescaleRule):
@@ -142,12 +142,12 @@ class EvenRanges(RescaleRule):
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
         """Search with even ranges only."""
         even = arrays.problem.replace(ranges="even")
-        known = compile_rescale(even)
+        even_arrays = compile_rescale(even)
         if clashes := even.clashes():
             return Answer("none", "finished", notes=clashes)
-        starts = [present_start(known, even.current), *(packed_start(known, share) for share in (0.0, 0.3, 1.0))]
-        search = RangeSearch(range_arrays(known), [start for start in starts if start is not None])
-        return _searched(arrays, search, options, self.name, ())
+        starts = [present_start(even_arrays, even.current), *(packed_start(even_arrays, share) for share in (0.0, 0.3, 1.0))]
+        search = RangeSearch(range_arrays(even_arrays), [start for start in starts if start is not None])
+        return _search_nodes(arrays, search, options, self.name, ())
 
 
 class StickyRanges(RescaleRule):
@@ -162,51 +162,51 @@ class StickyRanges(RescaleRule):
 
     def decide(self, arrays: KeyedArrays, options: Options) -> Answer:
         """Numbers and nodes first, then ranges of equal numbers of tasks."""
-        places, notes = ds2_places(arrays, self.read_parameters(options))
-        if places is None:
+        deployment, notes = ds2_nodes(arrays, self.read_parameters(options))
+        if deployment is None:
             return Answer("none", "finished", notes=notes)
         index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
         replicas: Replicas = []
         for i, name in enumerate(arrays.compiled.operators):
-            nodes = [index[node] for node in places[name]]
-            held = ranges_on(arrays, i, nodes, 0.0, by_number=True)
-            assert held is not None
-            replicas.append(held)
-        answer = answer_of(arrays, replicas, "finished", self.name)
+            nodes = [index[node] for node in deployment[name]]
+            ranges = ranges_on(arrays, i, nodes, 0.0, by_number=True)
+            assert ranges is not None
+            replicas.append(ranges)
+        answer = evaluated_answer(arrays, replicas, "finished", self.name)
         return replace(answer, notes=(*notes, *answer.notes))
 
 
-def ds2_places(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployment | None, tuple[str, ...]]:
-    """Nodes by the DS2 rule with even loads, and notes; None where it leaves an operator without a replica."""
+def ds2_nodes(arrays: KeyedArrays, parameters: Ds2Parameters) -> tuple[Deployment | None, tuple[str, ...]]:
+    """Choose nodes by the DS2 rule with even loads, and notes; None where an operator gets no replica."""
     edrp = as_edrp(arrays.problem)
     with derived_once(edrp):
         compiled = compile_problem(edrp)
-        if (hopeless := overloaded(compiled)) is not None:
+        if (hopeless := overload_answer(compiled)) is not None:
             return None, hopeless.notes
         filling = Ds2().fill(compiled, parameters)
     notes = tuple(filling.notes)
     return (compiled.deployment(filling.counts) if filling.counts.any(axis=1).all() else None), notes
 
 
-def even_on(arrays: KeyedArrays, places: Deployment) -> Replicas:
-    """Even ranges on given nodes, in the order of the nodes."""
+def even_ranges_on(arrays: KeyedArrays, deployment: Deployment) -> Replicas:
+    """Make even ranges on given nodes, in the order of the nodes."""
     index = {name: u for u, name in enumerate(arrays.compiled.nodes)}
     replicas: Replicas = []
     for tasks, name in zip(arrays.tasks, arrays.compiled.operators, strict=True):
-        nodes = [index[node] for node in places[name]]
+        nodes = [index[node] for node in deployment[name]]
         ends = even_boundaries(tasks.count, len(nodes))
         replicas.append([(u, a, b) for u, a, b in zip(nodes, ends, ends[1:], strict=False)])
     return replicas
 
 
-def _searched(arrays: KeyedArrays, search: RangeSearch, options: Options, name: str, notes: tuple[str, ...]) -> Answer:
-    stopped = search.anneal(options, RUNS, STEPS * len(arrays.tasks), (0.05, 2e-4))
-    answer = answer_of(arrays, search.replicas(), stopped, name)
+def _search_nodes(arrays: KeyedArrays, search: RangeSearch, options: Options, name: str, notes: tuple[str, ...]) -> Answer:
+    stopped = search.anneal(options, BASELINE_RUNS, BASELINE_STEPS * len(arrays.tasks), (0.05, 2e-4))
+    answer = evaluated_answer(arrays, search.replicas(), stopped, name)
     return replace(answer, notes=(*notes, *answer.notes))
 
 
-RUNS, STEPS = 4, 10_000
+BASELINE_RUNS, BASELINE_STEPS = 4, 10_000
 """Runs of the search for nodes, and moves per operator in each."""
 
-METHODS = (Keep(), RepairRanges(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
-"""For the registry."""
+METHODS = (KeepCurrent(), RepairRanges(), EdrpThenSsm(), Ds2EvenRanges(), EvenRanges(), StickyRanges())
+"""Methods for problems of kind `rescale`, next to `range-annealing`."""

@@ -9,33 +9,33 @@ import numpy as np
 from edrp.core.errors import OutOfTimeError
 from edrp.core.methods import Options
 from edrp.core.solution import Answer
-from edrp.mdp.fitted.policies import PartitionPolicy, SingleStep
+from edrp.mdp.fitted.policies import PartitionPolicy, SingleStepPolicy
 from edrp.mdp.fitted.trajectories import draw_node_counts, follow
 from edrp.mdp.matching import gain_between
 from edrp.mdp.partitions import Boundaries, OldNodes
 from edrp.mdp.policy.process import PolicyModel
-from edrp.mdp.single_step.ties import best_migration
+from edrp.mdp.single_step.tie_breaking import best_migration
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
-RUNS = 200
+ESTIMATE_RUNS = 200
 
-NEGLIGIBLE = 1e-4
+NEGLIGIBLE_DISCOUNT = 1e-4
 """Discount below which what follows is left out of an estimate."""
 
-ESTIMATED = "the projected cost is estimated by simulation; the bound is the cost of ssm for this step"
-SINGLE_STEP = f"the answer is that of ssm, which minimises this step alone; {ESTIMATED}"
+ESTIMATE_NOTE = "the projected cost is estimated by simulation; the bound is the cost of ssm for this step"
+SINGLE_STEP_NOTE = f"the answer is that of ssm, which minimises this step alone; {ESTIMATE_NOTE}"
 
-PREPARATION = 0.85
+POLICY_TIME_SHARE = 0.85
 """Share of a time limit after which the answer of SSM is worked out instead of a policy."""
 
 
 def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
     """Mean discounted cost of following a policy from a partition, in bytes; fewer runs where time is short, but one at least."""
-    steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE) / np.log(model.discount))))
+    steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE_DISCOUNT) / np.log(model.discount))))
     generator = np.random.default_rng([seed, 1])
     costs: list[float] = []
     with suppress(OutOfTimeError):
-        while len(costs) < RUNS:
+        while len(costs) < ESTIMATE_RUNS:
             node_counts = draw_node_counts(model, source, steps, generator)
             costs.append(float(model.discount ** np.arange(steps) @ follow(policy, model, start, node_counts)[1]))
     return float(np.mean(costs)) if costs else _shortest_estimate(policy, model, start, source, generator)
@@ -61,6 +61,6 @@ def single_step_answer(problem: MigrationPolicyProblem, options: Options, *why: 
     assert best is not None, "there is a partition for every node count"
     moved = max(0.0, model.total_state - best[0])
     chosen = OldNodes.of([interval for interval in best[1] if interval is not None]).boundaries
-    projected = projected_cost(SingleStep(model), model, chosen, model.counts.index(problem.nodes), options.seed)
+    projected = projected_cost(SingleStepPolicy(model), model, chosen, model.counts.index(problem.nodes), options.seed)
     decision = PolicyDecision(best[1], projected, moved + model.discount * projected)
-    return Answer("feasible", "time_limit", decision, decision.objective, moved, size, notes=(*why, SINGLE_STEP))
+    return Answer("feasible", "time_limit", decision, decision.objective, moved, size, notes=(*why, SINGLE_STEP_NOTE))

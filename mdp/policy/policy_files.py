@@ -89,7 +89,7 @@ def refuse_changed(path: Path, digest: str) -> None:
         raise DamagedFileError(str(path), "is damaged: its checksum is another")
 
 
-ACTIONS = "replies"
+ACTIONS_COLUMN = "replies"
 """Column of the actions; checkpoints of earlier versions have it under this name."""
 
 
@@ -103,7 +103,7 @@ class Checkpoints:
     folder: Path
     model: PolicyModel
 
-    def save(self, now: Iteration) -> None:
+    def save(self, iteration: Iteration) -> None:
         """Write a checkpoint, then remove the one before.
 
         Raises
@@ -113,13 +113,13 @@ class Checkpoints:
         """
         with naming_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        table = self.folder / f"sweep-{now.sweeps:04d}.parquet"
-        digest = write_classes(table, (self._columns(now, index) for index in range(len(self.model.counts))))
+        table = self.folder / f"sweep-{iteration.sweeps:04d}.parquet"
+        digest = write_classes(table, (self._columns(iteration, index) for index in range(len(self.model.counts))))
         head = {
             "fingerprint": fingerprint(model_parameters(self.model)),
-            "sweeps": now.sweeps,
-            "error_bound": now.error_bound,
-            "seconds": now.seconds,
+            "sweeps": iteration.sweeps,
+            "error_bound": iteration.error_bound,
+            "seconds": iteration.seconds,
             "sha256": digest,
         }
         write_whole(table.with_suffix(".json"), sealed(head) + "\n")
@@ -144,10 +144,14 @@ class Checkpoints:
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
-    def _columns(self, now: Iteration, index: int) -> dict[str, Any]:
-        assert now.actions is not None, "a checkpoint is written after a sweep"
+    def _columns(self, iteration: Iteration, index: int) -> dict[str, Any]:
+        assert iteration.actions is not None, "a checkpoint is written after a sweep"
         nodes = np.full(self.model.size.states[index], self.model.counts[index], np.int32)
-        return {"nodes": nodes, "cost": now.values[index], ACTIONS: to_lists(now.actions[index].astype(np.int32))}
+        return {
+            "nodes": nodes,
+            "cost": iteration.values[index],
+            ACTIONS_COLUMN: to_lists(iteration.actions[index].astype(np.int32)),
+        }
 
     def _read(self, path: Path) -> Iteration:
         head = read_sealed(path)
@@ -158,7 +162,7 @@ class Checkpoints:
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
         widths = [self.model.successors(source).size for source in range(len(self.model.counts))]
         values = [group.column("cost").to_numpy() for group in groups]
-        actions = [to_rows(group.column(ACTIONS), width) for group, width in zip(groups, widths, strict=True)]
+        actions = [to_rows(group.column(ACTIONS_COLUMN), width) for group, width in zip(groups, widths, strict=True)]
         if tuple(costs.size for costs in values) != self.model.size.states:
             raise ValueError("it has another number of states")
         return Iteration(

@@ -72,9 +72,9 @@ class Rules:
         return sum(rates, 0.0) if self.cumulative else max(rates, default=0.0)
 
 
-def fits(wanted: float, free: float, whole: float) -> bool:
+def fits(needed: float, free: float, whole: float) -> bool:
     """Tell whether the free amount suffices, up to rounding of the whole."""
-    return wanted <= free + LIMIT_SLACK * whole
+    return needed <= free + LIMIT_SLACK * whole
 
 
 @dataclass(frozen=True)

@@ -18,20 +18,20 @@ from edrp.migration.single_step import MigrationProblem, migration_clashes
 
 Fields = dict[str, Any]
 
-TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
+MIGRATION_TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
 """Default sizes."""
 
 TOLERANCES = (0.2, 1.2)
-TASKS_PER_NODE = 4
+MIN_TASKS_PER_NODE = 4
 """Share of the largest number of nodes that is drawn."""
 
-UNCHECKED_SHARE = 0.3
+UNCHECKED_COUNT_SHARE = 0.3
 """How often the node count is taken as drawn, even if no assignment keeps within the tolerance."""
 
-DRIFT = (0.5, 1.5)
+EARLIER_WORK = (0.5, 1.5)
 """Work for which the tasks were assigned, relative to the work now."""
 
-STEPS = 5
+SEQUENCE_STEPS = 5
 CHANGING_SHARE = 0.3
 """How often the work of a sequence changes from step to step."""
 
@@ -48,19 +48,19 @@ def _migration(tasks: int, random: np.random.Generator, make_work: WorkMaker) ->
 
 def _sequence(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationSequence:
     work = np.array(rounded(make_work(tasks, random)))
-    most = max(2, _most_nodes(tasks))
-    before = int(random.integers(1, most + 1))
+    max_nodes = max(2, _most_nodes(tasks))
+    before = int(random.integers(1, max_nodes + 1))
     tolerance = float(random.uniform(*TOLERANCES))
     described = _tasks(work, before, random)
     rows = [work]
     if random.random() < CHANGING_SHARE:
-        rows = [np.array(rounded(work * random.uniform(*DRIFT, tasks))) for _ in range(STEPS)]
+        rows = [np.array(rounded(work * random.uniform(*EARLIER_WORK, tasks))) for _ in range(SEQUENCE_STEPS)]
         described["work"] = rows
     counts = [before]
-    for step in range(STEPS):
-        other = _other_count(counts[-1], most, random)
+    for step in range(SEQUENCE_STEPS):
+        other = _other_count(counts[-1], max_nodes, random)
         counts.append(_carrying(rows[step % len(rows)], other, tolerance, random))
-    return MigrationSequence(**rounded(described), nodes=tuple(counts[1:]), tolerance=(round(tolerance, 3),) * STEPS)
+    return MigrationSequence(**rounded(described), nodes=tuple(counts[1:]), tolerance=(round(tolerance, 3),) * SEQUENCE_STEPS)
 
 
 def _policy(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> MigrationPolicyProblem:
@@ -81,20 +81,20 @@ def _policy(tasks: int, random: np.random.Generator, make_work: WorkMaker) -> Mi
 
 def _tasks(work: Floats, nodes: int, random: np.random.Generator) -> Fields:
     """Work, state and the intervals of nodes that were even when the work was another."""
-    drifted = work * random.uniform(*DRIFT, work.size)
+    drifted = work * random.uniform(*EARLIER_WORK, work.size)
     return {"work": work, "state_size": draw_state(work, random), "intervals": even_intervals(drifted, nodes)}
 
 
-def _other_count(nodes: int, most: int, random: np.random.Generator) -> int:
+def _other_count(nodes: int, max_nodes: int, random: np.random.Generator) -> int:
     """Up or down by at most half, at least by one where there is another count."""
     change = int(random.integers(1, max(2, nodes // 2 + 1)))
-    up = nodes == 1 or (nodes < most and random.random() < 0.5)
-    return min(max(most, 2), nodes + change) if up else max(1, nodes - change)
+    up = nodes == 1 or (nodes < max_nodes and random.random() < 0.5)
+    return min(max(max_nodes, 2), nodes + change) if up else max(1, nodes - change)
 
 
 def _carrying(work: Floats, nodes: int, tolerance: float, random: np.random.Generator) -> int:
     """The node count, mostly lowered until some assignment keeps within the tolerance."""
-    if random.random() < UNCHECKED_SHARE:
+    if random.random() < UNCHECKED_COUNT_SHARE:
         return nodes
     while migration_clashes(work.tolist(), nodes, round(tolerance, 3), allow_empty=True):
         nodes -= 1
@@ -107,7 +107,7 @@ def _shares(count: int, random: np.random.Generator) -> tuple[float, ...]:
 
 
 def _most_nodes(tasks: int) -> int:
-    return max(1, tasks // TASKS_PER_NODE)
+    return max(1, tasks // MIN_TASKS_PER_NODE)
 
 
 FAMILIES = tuple(
@@ -122,8 +122,8 @@ FAMILIES = tuple(
         packages=packages,
     )
     for kind, default, what, make in (
-        ("migration", TASKS, "more or fewer nodes", _migration),
-        ("migration-sequence", SEQUENCE_TASKS, f"{STEPS} steps of more or fewer nodes", _sequence),
+        ("migration", MIGRATION_TASKS, "more or fewer nodes", _migration),
+        ("migration-sequence", SEQUENCE_TASKS, f"{SEQUENCE_STEPS} steps of more or fewer nodes", _sequence),
         ("migration-policy", POLICY_TASKS, "node counts that go up and down at random", _policy),
     )
     for work, (make_work, packages) in WORK.items()

@@ -20,7 +20,7 @@ from edrp.heuristics.enactment.upscaling import scale_up
 
 @dataclass(frozen=True, slots=True)
 class Ds2PolicyParameters:
-    """Utilisation of instances, and the handling of leases.
+    """Parameters of the DS2 policy: utilisation of instances, and handling of leases.
 
     Attributes
     ----------
@@ -77,40 +77,40 @@ class Ds2Policy:
 
     def observe(self, state: EnactmentState) -> tuple[Action, ...]:
         """Measure rates, then add missing instances and remove superfluous ones."""
-        wanted = self._wanted(state)
+        targets = self._target_counts(state)
         tentative = TentativeState(state)
         if self._parameters.leases == "threshold":
-            return self._at_once(tentative, wanted)
-        utilities = _surplus(state, wanted)
-        for name, missing in _missing(tentative, wanted).items():
+            return self._at_once(tentative, targets)
+        utilities = _surplus(state, targets)
+        for name, missing in _missing(tentative, targets).items():
             for _ in range(missing):
                 hosts = usable(tentative, starting=self._parameters.place_on_starting)
                 if not scale_up(tentative, name, hosts, utilities, CACHED_FACTOR):
                     break
-        return self._ends.decided(tentative, utilities, 1.0, CACHED_FACTOR).actions
+        return self._ends.decide(tentative, utilities, 1.0, CACHED_FACTOR).actions
 
-    def _at_once(self, tentative: TentativeState, wanted: Mapping[str, int]) -> tuple[Action, ...]:
-        for name, missing in _missing(tentative, wanted).items():
+    def _at_once(self, tentative: TentativeState, targets: Mapping[str, int]) -> tuple[Action, ...]:
+        for name, missing in _missing(tentative, targets).items():
             for _ in range(-missing):
                 remove_from_emptiest_host(tentative, name)
-        for name, missing in _missing(tentative, wanted).items():
+        for name, missing in _missing(tentative, targets).items():
             for _ in range(missing):
                 if not place_first_fit(tentative, name, starting=self._parameters.place_on_starting):
                     break
         release_empty(tentative)
         return tentative.actions
 
-    def _wanted(self, state: EnactmentState) -> dict[str, int]:
+    def _target_counts(self, state: EnactmentState) -> dict[str, int]:
         """Instances of each operator of which anything is known: target rate / (true rate × utilisation), rounded up."""
         for name, monitored in state.operators.items():
             if monitored.begun and monitored.busy > 0:
                 self._rates[name] = monitored.begun / monitored.busy
-        wanted = {}
+        targets = {}
         for name, target in target_rates(state).items():
             if name in self._rates:
                 needed = target / (self._rates[name] * self._parameters.utilisation)
-                wanted[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - REPLICAS_SLACK)))
-        return wanted
+                targets[name] = max(1, state.operators[name].operator.min_instances, ceil(needed * (1 - REPLICAS_SLACK)))
+        return targets
 
 
 def target_rates(state: EnactmentState) -> dict[str, float]:
@@ -146,17 +146,17 @@ def target_rates(state: EnactmentState) -> dict[str, float]:
     return rates
 
 
-def _missing(tentative: TentativeState, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Number of missing instances; negative where there are too many."""
-    return {name: number - tentative.instances(name) for name, number in wanted.items()}
+def _missing(tentative: TentativeState, targets: Mapping[str, int]) -> dict[str, int]:
+    """Number of instances that each operator lacks; negative where it has too many."""
+    return {name: number - tentative.instances(name) for name, number in targets.items()}
 
 
-def _surplus(state: EnactmentState, wanted: Mapping[str, int]) -> Utilities:
-    """Utilities by which an operator can lose instances as long as it has more than it needs."""
+def _surplus(state: EnactmentState, target_counts: Mapping[str, int]) -> Utilities:
+    """Build utilities by which an operator loses instances as long as it has more than its target."""
 
     def utilities(instances: Mapping[str, int]) -> dict[str, float]:
-        known = {name: wanted.get(name, count) for name, count in instances.items()}
+        targets = {name: target_counts.get(name, count) for name, count in instances.items()}
         spared = {name: spare_instances(state.operators[name].operator, count) for name, count in instances.items()}
-        return {name: float(count - known[name]) if spared[name] else -1.0 for name, count in instances.items()}
+        return {name: float(count - targets[name]) if spared[name] else -1.0 for name, count in instances.items()}
 
     return utilities

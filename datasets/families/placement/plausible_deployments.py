@@ -52,10 +52,10 @@ def near_fit(
 
 def replicas_for(application: Application, level: float, random: np.random.Generator) -> dict[str, int]:
     """Replicas of each operator that carry `level` times its load, at most its maximum; sometimes one more."""
-    spare = random.random(len(application.operators)) < SPARE_SHARE
+    has_spare = random.random(len(application.operators)) < SPARE_SHARE
     return {
         operator.name: min(operator.max_replicas, _min_stable(operator, level * application.load(operator.name)) + int(more))
-        for operator, more in zip(application.operators, spare, strict=True)
+        for operator, more in zip(application.operators, has_spare, strict=True)
     }
 
 
