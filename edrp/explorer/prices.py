@@ -57,10 +57,10 @@ def _relaxed_duals(program: Program) -> Floats | None:
     """The multipliers of all rows in the linear relaxation; None where that takes too much work."""
     import highspy
 
-    from edrp.backends.highs import ITERATION, MAX_ITERATIONS, PASSED, hand_over, new_solver
+    from edrp.backends.highs import ITERATION_WORK, MAX_ITERATIONS, PASSED_WORK, hand_over, new_solver
 
     arrays = program.arrays()
-    iterations = (MAX_WORK / max(1, arrays.size) - PASSED) / ITERATION
+    iterations = (MAX_WORK / max(1, arrays.size) - PASSED_WORK) / ITERATION_WORK
     if iterations < program.rows:  # the simplex method takes about one for each row
         return None
     solver = new_solver(simplex_iteration_limit=int(min(MAX_ITERATIONS, iterations)))
