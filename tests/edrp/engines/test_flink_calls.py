@@ -107,7 +107,7 @@ def test_a_rescale_is_asked_for_first_waited_for_and_taken_back(script, shell):
     ],
     ids=["no job", "refused", "no answer", "failing", "never complete", "no slots"],
 )
-def test_whatever_is_amiss_ends_the_script_with_a_sentence(script, flink, said, sent):
+def test_every_error_ends_the_script_with_a_sentence(script, flink, said, sent):
     flink = flink()
     done = script(flink, PATIENCE="200" if flink.failing else "20")
     assert done.returncode == 1
