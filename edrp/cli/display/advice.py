@@ -47,7 +47,7 @@ def advice_parts(
     yield from free_sentences(advice)
     yield from (f"• {remark}" for remark in advice.remarks)
     if calls and advice.recommended:
-        yield "What carries it out, as --out writes it:"
+        yield "Files that --out writes to make the change:"
     for name, lines in calls.items() if advice.recommended else ():
         shown = list(takewhile(str.strip, lines))
         yield f"{name}:"

@@ -63,7 +63,9 @@ run() {  # KEY REPLICAS ...: wait until these run
 }
 expect() { shows "$@" || fail 'the job has other numbers of replicas than in the capture; capture it again'; }
 """
-"""Functions of both ways to change a job. They need a POSIX shell and a curl of any age: `--fail` would drop Flink's reason."""
+"""Functions that both ways to change a job share.
+
+They run in any POSIX shell with a curl of any age; curl's `--fail` would drop the reason that Flink gives."""
 
 RESCALING = r"""rescale() {  # REQUIREMENTS KEY REPLICAS ...
   send "'sh $0 undo' asks for the numbers before" PUT "$job/resource-requirements" "$1"
@@ -117,8 +119,8 @@ echo 'calls.sh: done; the job runs with these numbers of replicas'
 def plan_calls(observation: Observation, plan: Deployment, address: str) -> list[str]:
     """Lines of a script: a rescale where the adaptive scheduler runs the job, else a savepoint and a new start.
 
-    Without an argument it carries out the plan, with `undo` it goes back to what was observed. Whatever names hold, they are
-    words of a command or stand in a comment. A script that can do nothing says why and fails.
+    Without an argument the script carries out the plan, with `undo` it restores what was observed. Names, whatever they hold,
+    are words of a command or stand in a comment. A script that can do nothing says why and fails.
     """
     if not changed_operators(observation, plan):
         return _refusing("the advice is to keep what runs")
@@ -126,7 +128,7 @@ def plan_calls(observation: Observation, plan: Deployment, address: str) -> list
         return _refusing(*_change_slots(observation, plan))
     calls = _rescale(observation, plan, address) if observation.live else _redeploy(observation, plan, address)
     title = _comment(f"Job {observation.job}: {change_sentence(observation, plan)}.")
-    use = "# `sh calls.sh` makes the change, `sh calls.sh undo` takes it back; what is amiss is said, with exit code 1."
+    use = "# `sh calls.sh` makes the change, `sh calls.sh undo` takes it back. Errors are printed, and the exit code is then 1."
     functions = ASKING + (RESCALING if observation.live else REDEPLOYING) + CHOICE
     return ["#!/bin/sh", title, use, *calls, *functions.rstrip().split("\n")]
 

@@ -1,4 +1,4 @@
-"""Patches for the resource `FlinkDeployment` of the Flink Kubernetes operator that carry out a plan and take it back."""
+"""Patches of a `FlinkDeployment` of the Flink Kubernetes operator that carry out a plan, and undo it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ KUBECTL = "kubectl patch flinkdeployment NAME --type merge --patch-file"
 
 
 def deployment_patches(observation: Observation, plan: Deployment) -> dict[str, list[str]]:
-    """Lines of the patch and of its undoing, by name of file: merge patches in YAML.
+    """Lines of two merge patches in YAML, the second of which undoes the first, by name of file.
 
-    The patch gives no setting besides: with any other the operator would stop the job and start it again. Where no patch
-    carries out the plan, the files are comments, which `kubectl` refuses.
+    They contain no other setting: with any other the operator would restart the job instead of rescaling it in place. Where
+    no patch carries out the plan, the files hold comments only, which `kubectl` refuses.
     """
     why = _no_patch(observation, plan)
     if why is not None:
@@ -51,9 +51,9 @@ def _no_patch(observation: Observation, plan: Deployment) -> str | None:
 
 
 def _patch(observation: Observation, plan: Deployment) -> list[str]:
-    """A merge patch in YAML, of which numbers and strings in JSON are a part.
+    """A merge patch in YAML, in which strings may be written as in JSON.
 
-    It names all vertices: where the number of one goes missing, the operator starts the job again.
+    It names all vertices: if the number of one were removed, the operator would restart the job.
     """
     if observation.follows_slots:
         slots = min(node.slots for node in observation.nodes)
@@ -62,7 +62,7 @@ def _patch(observation: Observation, plan: Deployment) -> list[str]:
 
 
 def _conditions(observation: Observation, plan: Deployment) -> list[str]:
-    """What has to hold where a patch is to do what it says."""
+    """What has to hold so that a patch does what it says."""
     if observation.follows_slots:
         return ["Reactive mode needs spec.mode: standalone, in which the operator starts and stops TaskManagers."]
     needed, largest = needed_slots(observation, plan), max(node.slots for node in observation.nodes)
@@ -70,7 +70,7 @@ def _conditions(observation: Observation, plan: Deployment) -> list[str]:
     lines = [
         f"In native mode, the default, the operator {how}, and Flink starts the TaskManagers that are missing.",
         f"Slots: the job needs {needed}; where spec.taskManager.replicas is set, it has to be at least {-(-needed // largest)}.",
-        'Autoscaler: it has to be off (job.autoscaler.enabled: "false"), or it puts its own numbers in the place of these.',
+        'Autoscaler: it has to be off (job.autoscaler.enabled: "false"), or it replaces these numbers by its own.',
         "Vertices keep their identifiers as long as the program is the same or its operators have a uid.",
     ]
     if observation.live and not takes_overrides(observation):
