@@ -209,7 +209,7 @@ class Network(LinkedNodes):
             if found is None:
                 return None
             bandwidth = None if found.narrowness == -math.inf else -found.narrowness
-            fields = {"delay": found.delay, "cost": found.cost, "availability": found.availability}
+            fields: Any = {"delay": found.delay, "cost": found.cost, "availability": found.availability}
             return LinkClass.model_construct(**fields, bandwidth=bandwidth)
         listed = self._links.get((source, target))
         if listed is not None or source == target:
