@@ -34,21 +34,23 @@ def idle_terms(problem: Any) -> Iterator[Fault]:
             continue
         if given and (why := metric.zero_because(problem)):
             others = f"; neither has {' or '.join(place for place, _ in given[1:])}" if given[1:] else ""
-            yield Fault(given[0][0], f"{given[0][1]:g}", f"has no effect: {why}{others}")
+            yield Fault(*given[0], f"has no effect: {why}{others}")
         elif isinstance(metric, Downtime):
             yield from metric.moving_for_nothing(problem)
 
 
-def _given(problem: Any, metric: str, stated: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, float]]:
-    """Places and values of the priority, the weight and the limit that the user gives to a metric."""
-    yield from ((f"priorities[{i}]", i) for i, each in enumerate(getattr(problem, "priorities", ())) if each.metric == metric)
+def _given(problem: Any, metric: str, stated: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Places and values, as text, of the priority, the weight and the limit that the user gives to a metric."""
+    for index, priority in enumerate(getattr(problem, "priorities", ())):
+        if priority.metric == metric:
+            yield f"priorities[{index}]", metric
     for part, values in stated:
         name = problem.weight_name(metric) if part == "weights" else metric
         field, _, resource = name.partition(".")
         if field in values.model_fields_set:
             value = getattr(values, field).get(resource) if resource else getattr(values, field)
             if value:
-                yield f"{part}.{name}", value
+                yield f"{part}.{name}", f"{value:g}"
 
 
 def odd_times(problem: Any) -> Iterator[Fault]:

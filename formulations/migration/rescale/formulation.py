@@ -15,18 +15,13 @@ from edrp.formulations.clashes import Question, limit_demands
 from edrp.formulations.formulation import MetricFormulation
 from edrp.formulations.migration.rescale.expressions import RangeExpressions
 from edrp.formulations.placement.builder import add_capacity_rows, add_objective_and_limits
+from edrp.formulations.placement.infeasibility import LOOSE
 from edrp.migration.rescale.arrays import compile_rescale
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem
 
 LIMITS = "limits."
 """Begins the sentence of a limit, before the name of its metric."""
-
-LOOSE = 1000.0
-"""How many times a limit may be missed for the explanation to say by how much."""
-
-REMEDY_GAP = 1e-6
-"""Relative gap at which the least value of a metric is good enough to be printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,7 @@ def _best_value(problem: RescaleProblem, name: str, limits: Iterable[str], deadl
     bounds[name] = LOOSE * (bounds[name] or 1.0)
     try:
         relaxed = problem.replace(weights={name: 1.0}, limits=bounds)
-        options = Options(work_limit=max(0.0, deadline - now()), gap=REMEDY_GAP)
+        options = Options(work_limit=max(0.0, deadline - now()), gap=1e-6)
         answer = get_method("highs", problem.kind).run(relaxed, options)
     except (InvalidInstanceError, OutOfTimeError, ProblemTooLargeError):  # the limit is beyond its range, or the time
         return ""
