@@ -1,4 +1,4 @@
-"""Why a program is infeasible to which a user has added: rows of theirs and limits that cannot be met together."""
+"""Reasons why a program with a user's own rows is infeasible: rows of the user and limits that cannot be met together."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Formulation(ABC):
 
     @property
     def restriction(self) -> str:
-        """Why nothing is proven beyond the program, as a sentence; empty where it stands for the whole problem."""
+        """Return as a sentence why nothing is proven beyond the program; empty where it stands for the whole problem."""
         return ""
 
     def objective_at(self, values: Floats, decision: Any) -> float:
@@ -109,7 +109,7 @@ class MetricFormulation(Formulation):
 
 
 ENDED = ("finished", "error")
-"""Why a search ends that goes no further: without a decision it leaves no bound."""
+"""Reasons for the end of a search that can go no further: without a decision it leaves no bound."""
 
 
 def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:

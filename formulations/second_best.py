@@ -67,7 +67,7 @@ class SecondBest:
         return self.distance is not None and self.objective is not None and self.distance < -resolution(self.objective)
 
     def sentence(self, explained_is_feasible: bool = True) -> str:
-        """What was found, in words; only what is proven to be the second best is called so."""
+        """Return the result in words; only a deployment that is proven to be the second best is called so."""
         if self.not_searched:
             return f"Second best: not searched, {self.not_searched}"
         if self.distance is None or self.objective is None:
@@ -85,14 +85,14 @@ class SecondBest:
         return f"Another deployment: {value}; not proven to be the second best within the work limit; {self._nearness()}"
 
     def _nearness(self) -> str:
-        """How near other deployments are, as far as that was proven; a bound below the explained objective says nothing."""
+        """Return in words the proven distance of other deployments; a bound below the explained objective says nothing."""
         if self.least_distance is None or self.least_distance < 0:
             return "nothing is known of how near others are"
         return f"any other is at least {self.least_distance:+.3g} away"
 
 
 def _difference(objective: float, distance: float) -> str:
-    """How far an objective is from the explained one, also as a share of that one."""
+    """Return in words how far an objective is from the explained one, also as a share of that one."""
     if abs(distance) <= resolution(objective):
         return "as good as the one explained"
     base = objective - distance

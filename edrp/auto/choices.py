@@ -35,7 +35,7 @@ SMALL_PROGRAM = 400
 """Columns up to which HiGHS is through with the compact program sooner than kernels are loaded."""
 
 SMALL_SHARED_PROGRAM = 100
-"""The same for peak loads on clusters, which make programs hard."""
+"""Columns up to which HiGHS is sooner than kernels where the program bounds peak loads on clusters; such programs are hard."""
 
 ON_CLUSTERS = ("equal-nodes", "fixed-tasks")
 """Methods that work with classes of equal nodes."""
@@ -272,7 +272,7 @@ class Auto(Method):
         return tuple(name for name, kind in kinds().items() if kind.has("choose"))
 
     def refusal(self, problem: Any) -> str | None:
-        """Why no method of the choice takes the problem; None if one does."""
+        """Return the reason why no method of the choice takes the problem; None if one does."""
         try:
             self.resolve(problem)
         except UnsupportedProblemError as error:
@@ -290,4 +290,4 @@ class Auto(Method):
 
 
 METHODS = (Auto(),)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -174,7 +174,7 @@ def check_numbers(program: Program, arrays: Arrays) -> None:
 
 
 def _too_large(program: Program, arrays: Arrays) -> str:
-    """Why solvers would refuse a program, or an empty string."""
+    """Return the reason why solvers would refuse a program, or an empty string."""
     entries = np.abs(arrays.matrix.data)
     if not entries.size or entries.max() < MAX_ENTRY:
         return ""

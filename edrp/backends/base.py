@@ -68,7 +68,7 @@ LET_THROUGH = "the solver's decision breaks a row by more than rounding, and the
 
 @dataclass(frozen=True, slots=True)
 class SolverOptions:
-    """How to run a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
+    """Settings of one run of a backend: units of work (None for no limit), relative gap, threads, seed, and a starting point.
 
     Seconds are limited by the run that a solver is a part of (`edrp.core.budget.running`).
 

@@ -64,7 +64,7 @@ SHARE, LEAST = 0.25, 0.01
 """Work of a proof of infeasibility: a share of what the solver did, and so many units at least."""
 
 FINISHED = ("finished", "iteration_limit")
-"""Why a solver stopped where no limit of the run did that."""
+"""Reasons for which a solver stops by itself, before any limit of the run is reached."""
 
 UNDECIDED = "the solver calls this infeasible; neither a proof of our own nor another run with other tolerances confirms it"
 """Note of an answer "infeasible" without evidence."""

@@ -55,7 +55,7 @@ STOPPED: Final[dict[Any, StoppedBecause]] = {
     _Status.kPostsolveError: "error",
     _Status.kUnknown: "error",
 }
-"""Why HiGHS stopped, by its model status."""
+"""Reason for which HiGHS stopped, by its model status."""
 
 LEFT = "HiGHS was in a phase that cannot be interrupted when the time limit passed, and was left to itself"
 

@@ -206,7 +206,7 @@ class ProofTree:
         return float(total + (arrays.constant if costs else 0.0))
 
     def _boxes(self, box: Box, branch: Branch) -> tuple[Box, Box]:
-        """Both children."""
+        """Return the boxes of the two children of a branch."""
         if branch.kind == "S":
             upper, lower = box[1].copy(), box[0].copy()
             upper[branch.key] = min(upper[branch.key], branch.detail)

@@ -40,7 +40,7 @@ STOPPED: Final[dict[str, StoppedBecause]] = {
     "emptyModel": "finished",
     "unknown": "error",
 }
-"""Why the solver stopped, by Pyomo's termination condition."""
+"""Reason for which the solver stopped, by Pyomo's termination condition."""
 
 HELD: Final[dict[str, Status]] = {
     "noSolution": "none",

@@ -32,10 +32,10 @@ SLOTS = 64
 """Assumed where a session does not say how many tasks run at once (Spark Connect)."""
 
 JOB_ATTEMPTS = 4
-"""How often the tasks of a batch are sent to Spark that lose a worker; as often as Spark tries a task on a cluster."""
+"""Attempts at the tasks of a batch whose workers are lost; Spark tries a task on a cluster as often."""
 
 LOST_WORKER = ("Python worker exited", "Python worker process terminated", "EOFException", "Connection reset", "Broken pipe")
-"""In Spark's reasons for giving a job up: a process was killed."""
+"""Texts in Spark's reasons for giving up a job that mean that a worker process was killed."""
 
 COUNTS = pa.schema([("rows", pa.int64())])
 

@@ -179,7 +179,7 @@ def solve_batch(
 
 
 def _warning_texts(rows: Any, out: str | Path | None) -> Iterator[str]:
-    """What the instances state without effect, with the number of these; nothing of a DataFrame that is not computed yet."""
+    """Yield warnings about the instances, with the number of instances of each; none for a DataFrame that is not computed yet."""
     table = rows if isinstance(rows, pa.Table) else None if out is None else read_rows(out, ("warnings",))
     for text, count in warned_instances(table).items() if table is not None else ():
         yield f"{text} ({numbered(count, 'instance')})"

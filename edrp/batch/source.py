@@ -1,4 +1,4 @@
-"""Where the instances of a batch come from: folders, tables, problems. A broken entry costs its own row, later."""
+"""Sources of the instances of a batch: folders, tables, problems. A broken entry costs its own row, later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from edrp.core.instances import Scan
 from edrp.core.problem import Problem
 
 COLUMNS = ("id", "instance")
-"""That a table of instances must have; others do not matter."""
+"""Columns that a table of instances must have; others do not matter."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -22,10 +22,10 @@ READY = "ready"
 """The first word of a child."""
 
 START_SECONDS = 300.0
-"""How long a process may take to import everything on a busy machine."""
+"""Seconds that a worker process may take to import everything on a busy machine."""
 
 START_ATTEMPTS = 3
-"""How often a process is started that dies before it is ready, as one does that is killed when memory runs out."""
+"""Attempts to start a worker process that dies before it is ready, as when it is killed because memory runs out."""
 
 
 class Worker:

@@ -128,7 +128,7 @@ class _Writer:
 
 
 def _split(window: Window, use: Floats) -> tuple[int, int] | None:
-    """Where to split a window: by the number of nodes first, then by that of the class furthest from a whole number."""
+    """Return the class and the floor at which to split a window: all nodes first, then the class furthest from a whole number."""
     if window.min_supervisors < window.max_supervisors:
         return -1, _floor(window.min_supervisors, window.max_supervisors, float(use.sum()))
     width = np.array(window.class_max) - np.array(window.class_min)
@@ -147,7 +147,7 @@ def _floor(lower: int, upper: int, value: float) -> int:
 
 
 def _halves(window: Window, c: int, floor: int) -> tuple[Window, Window]:
-    """Both parts of a window."""
+    """Return the two windows into which a split divides a window."""
     if c < 0:
         return replace(window, max_supervisors=floor), replace(window, min_supervisors=floor + 1)
     high, low = list(window.class_max), list(window.class_min)

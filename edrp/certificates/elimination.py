@@ -62,7 +62,7 @@ class _Script:
         self.lines: list[Line] = []
 
     def left(self) -> int:
-        """How many nodes or choices the operators have left."""
+        """Return the number of nodes or choices that the operators have left."""
         return sum(map(len, self.relaxation.left))
 
     def add(self, do: str, prices: Line) -> bool:

@@ -80,5 +80,5 @@ class EnumeratedCheckProblems(DrawnCheckProblems):
 
 @cache
 def _optimum(brute_force: Callable[[Any], float | None], text: str) -> float | None:
-    """By text, since problems with named resources have no hash."""
+    """Return the least objective of the problem in a text: problems with named resources have no hash for the cache."""
     return brute_force(loads(text))

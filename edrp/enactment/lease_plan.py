@@ -1,4 +1,4 @@
-"""When to lease how many hosts of a type, from the number of hosts that each period needs.
+"""Lease plans: the periods in which to lease hosts of a type, from the number of hosts that each period needs.
 
 A billing time unit (BTU) lasts a whole number of periods and is paid in full. The matrix of which unit covers which period is
 an interval matrix, so that whole units cost no more than fractional ones would, and buying as late as possible is optimal.

@@ -119,7 +119,7 @@ def billed_units(lease: LeaseRecord, types: dict[str, HostType], duration: float
 
 
 def end_time(time: float | None, duration: float) -> float:
-    """When something ended (s): at the end of the run where it did not end before."""
+    """Return the time at which something ended (s): the end of the run where it had not ended before."""
     return duration if time is None else time
 
 

@@ -208,7 +208,7 @@ class EnactmentProblem(Problem):
 
 
 def never_late(problem: Any) -> str:
-    """Why no item is ever late, in words: none waits, and the load must be served; empty where some may be."""
+    """Return in words why no item is ever late: none waits, and the load must be served; empty where some may be late."""
     if problem.utilisation is None or any(problem.queues.values()):
         return ""
     return "no items wait in `queues`, and as `utilisation` is not null all others are served"

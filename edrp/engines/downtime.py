@@ -1,4 +1,4 @@
-"""How long a job stands still when it goes over to a plan, in parts, and how long it takes until it has caught up."""
+"""Downtime of a job that goes over to a plan, in parts, and the time that it then takes to catch up."""
 
 from __future__ import annotations
 

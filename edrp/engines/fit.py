@@ -41,7 +41,7 @@ ASSUMED_STOP = Estimate(0.3, 0.1, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class OperatorFit:
-    """One operator.
+    """Estimates for one operator.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def fit_job(observation: Observation, group_states: Mapping[str, Sequence[int]] 
 
 
 class _Recent:
-    """How an operator is now: sums over the last windows, by replica."""
+    """Current counters of an operator: sums over the last windows, by replica."""
 
     def __init__(self, operator: OperatorObservation, *, source: bool) -> None:
         self._windows, self._source = _recent(operator.windows), source
@@ -280,7 +280,7 @@ def _highest(windows: Sequence[OperatorWindow], *, out: bool) -> float:
 
 
 class _Service:
-    """What replicas of an operator serve, by how busy each was in each window; of a source, what it sends counts."""
+    """Service rates of an operator's replicas, from their busy time in each window; a source serves the tuples that it sends."""
 
     def __init__(self, operator: OperatorObservation, *, out: bool) -> None:
         self._windows, self._out = operator.windows, out
@@ -293,7 +293,7 @@ class _Service:
 
     @property
     def now(self) -> tuple[Estimate | None, RateMethod | None]:
-        """What one of as many replicas as there are serves; where waiting is not busy, one of any number."""
+        """Service rate of a replica at the present number of replicas; at any number if the operator is asynchronous."""
         numbers = self._numbers if self.asynchronous else [self._replicas]
         points = [point for replicas in numbers for point in self._usable(replicas)]
         return service_rate(points) if points else (None, None)
@@ -316,11 +316,11 @@ class _Service:
         return sorted({window.parallelism for window in self._windows})
 
     def _usable(self, replicas: int) -> list[BusyPoint]:
-        """How busy each was, without what says nothing."""
+        """Return the points of `_points` whose busy share says something about the service rate."""
         return [point for point in self._points(replicas) if self.says_busy(point.busy)]
 
     def _points(self, replicas: int) -> list[BusyPoint]:
-        """How busy each of so many replicas was in each window."""
+        """Return rate and busy share of each replica in each window that had `replicas` replicas."""
         counted = (
             (subtask.records_out if self._out else subtask.records_in, subtask, replica)
             for window in self._windows
@@ -341,7 +341,7 @@ def _tuple_size(window: OperatorWindow) -> float:
 
 
 def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
-    """By the last start of the operator that took longest, and by how long remembered rescales stopped the job before that."""
+    """Estimate restart and restore (s) from the slowest operator's last start and from the downtimes of remembered rescales."""
     remembered = [rescale.stopped for rescale in observation.rescales if rescale.stopped is not None]
     stopped = next_duration(remembered[:RECENT_RESCALES]) or ASSUMED_STOP
     seconds = max((operator.start_seconds for operator in observation.operators), key=sum)

@@ -71,7 +71,7 @@ def _on(replica: Replica, names: Mapping[str, str]) -> Replica:
 
 
 def _running(fit: JobFit) -> KeyedDeployment:
-    """Replicas of now: the i-th holds the i-th range of key groups."""
+    """Return the deployment that runs now: the i-th replica holds the i-th range of key groups."""
     replicas: dict[str, list[Replica]] = {}
     for fitted, seen in zip(fit.operators, fit.observation.operators, strict=True):
         count = seen.parallelism

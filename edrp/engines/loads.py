@@ -16,7 +16,7 @@ DISAGREEMENT = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """What passes an operator now.
+    """Current traffic of an operator.
 
     Attributes
     ----------

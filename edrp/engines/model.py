@@ -1,4 +1,4 @@
-"""From a fit to documents of this package: `edrp`, `latency-aware` and `migration`, with what runs as `current`."""
+"""Build problems of the kinds `edrp`, `latency-aware` and `migration` from a fit, with the running deployment as `current`."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _most_replicas(fitted: OperatorFit, seen: OperatorObservation, fit: JobFit, 
 
 
 def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str:
-    """Why no number of replicas that is allowed carries the load, with the remedy."""
+    """Return the reason why no allowed number of replicas carries the load, with the remedy."""
     assert fitted.service is not None
     goal = f"against {goals.busy_limit:.0%}"
     if fitted.groups is not None:

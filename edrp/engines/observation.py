@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Partitioning = Literal["forward", "hash", "rebalance", "broadcast"]
-"""How tuples are dealt to replicas; with "broadcast" each of these receives all of them."""
+"""Partitioning of a stream's tuples among replicas; with "broadcast" every replica receives all of them."""
 
 
 @dataclass(frozen=True, slots=True)

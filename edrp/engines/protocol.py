@@ -16,7 +16,7 @@ from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
 ENGINES = {"flink": "edrp.engines.flink.engine:FLINK"}
-"""Where the engine of each name is, imported when it is asked for."""
+"""Module and attribute of each engine by name; the module is imported when the engine is first used."""
 
 
 class RunningJob(Protocol):

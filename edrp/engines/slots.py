@@ -39,7 +39,7 @@ def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[s
 
 
 def slot_clashes(observation: Observation, problem: EdrpProblem, clashes: Sequence[str]) -> tuple[str, ...]:
-    """Why there is no plan: slots alone where they are too few, naming one operator of each group, else what the method says.
+    """Return the reasons why there is no plan: too few slots, by one operator of each group, else the method's own reasons.
 
     Parameters
     ----------

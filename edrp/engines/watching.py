@@ -112,7 +112,7 @@ class Watcher:
             raise EngineError("--journal", why)
 
     def _refuse_stopped_job(self) -> None:
-        """Where a job was stopped and not started again, say how to start it."""
+        """Raise an error that says how to start the job again, where it was stopped and not started."""
         entry = self.state.stopped
         if entry is None:
             return

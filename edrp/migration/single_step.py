@@ -145,7 +145,7 @@ def migration_warnings(
 
 
 def migration_clashes(work: Sequence[float], nodes: int, tolerance: float, *, allow_empty: bool) -> tuple[str, ...]:
-    """Why tasks cannot be split among nodes within the load limit, in words; empty where they can.
+    """Return the reasons why tasks cannot be split among nodes within the load limit; empty where they can.
 
     >>> migration_clashes([1, 1, 8], 3, 0.4, allow_empty=True)
     ('task 2 alone has work 8, above the limit of 4.66667 that tolerance 0.4 leaves to each of 3 nodes; tolerance 1.4 would do',)

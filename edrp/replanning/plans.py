@@ -97,7 +97,7 @@ def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment)
 
 
 def exchanged_nodes(plan: Deployment, problem: StreamPlacement, running: Deployment) -> dict[str, str]:
-    """For every node of the plan the one that takes its place in `relabelled`."""
+    """Return for every node of the plan the node that takes its place in `relabelled`."""
     operators = list(plan)
     before, after = _counts(running, operators), _counts(plan, operators)
     none, state = np.zeros(len(operators), np.int64), _state(plan, problem)

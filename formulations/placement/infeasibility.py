@@ -25,7 +25,7 @@ UNEXAMINED = "there was no time to find out which of these are needed for the cl
 """Follows demands of which not all were examined."""
 
 LOOSE = 1000.0
-"""How many times a limit may be missed for the explanation to say by how much."""
+"""Multiple of a limit up to which the explanation says by how much the limit is missed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class NodeTerms:
 
     @classmethod
     def joined(cls, parts: Sequence[NodeTerms]) -> NodeTerms:
-        """All terms of several."""
+        """Concatenate the terms of several parts."""
         return cls(
             np.concatenate([part.nodes for part in parts]),
             np.concatenate([part.columns for part in parts]),

@@ -1,4 +1,4 @@
-"""What a benchmark finds out about each kind of problem, as tables in files; the page that shows it is in `report`."""
+"""Results of a benchmark for each kind of problem, as tables in files; the page that shows it is in `report`."""
 
 from __future__ import annotations
 

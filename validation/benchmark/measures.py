@@ -1,4 +1,4 @@
-"""From result rows to what is compared: gaps to one reference per instance, times, shares."""
+"""Measures computed from result rows: gaps to one reference per instance, times, shares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR = 0.01
 """Relative: an answer this close to a reference is a good one."""
 
 UNREADABLE = "unreadable"
-"""In place of the kind of instances that no method could read."""
+"""Kind under which instances stand that no method could read."""
 
 MAX_FAMILIES = 20
 """Families that one table shows."""
@@ -66,7 +66,7 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
 
 
 def _compared(runs: pd.DataFrame) -> pd.DataFrame:
-    """With one reference per instance: a proven optimum, else the best bound, else the best answer."""
+    """Add to each run the reference of its instance: a proven optimum, else the best bound, else the best answer."""
     by_id = runs.groupby("id")
     runs["infeasible"] = by_id["outcome"].transform(
         lambda outcomes: (outcomes == "infeasible").any() and not (outcomes == "solved").any()

@@ -23,7 +23,7 @@ RATES = (70.0, 107.5, 145.0, 182.5, 220.0)
 
 TOLERANCES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 MIGRATIONS = 10
-"""In a row, for each tolerance (state migration, section 6)."""
+"""Consecutive migrations for each tolerance (state migration, section 6)."""
 
 TASKS = 64
 

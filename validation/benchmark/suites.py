@@ -1,4 +1,4 @@
-"""Suites: which instances, which methods, how long. Other packages add theirs by the entry point `edrp.suites`."""
+"""Suites: the instances, methods and limits of benchmarks. Other packages add theirs by the entry point `edrp.suites`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ENACTMENT = ("auto", "highs", "first-fit-decreasing", "host-selection")
 """Methods for snapshots of enactment."""
 
 POLICIES = ("auto", *(method.name for method in POLICY_METHODS))
-"""Methods for runs of enactment: the automatic choice and all policies of ours, each simulated."""
+"""Methods for runs of enactment: the automatic choice and all policies of this package, each simulated."""
 
 MAPPING = ("auto", "label-setting", "highs", "process-map", "least-cost-map", "annealed-least-cost-map", "random-neighbor")
 """Methods for tasks to be mapped: proofs, and the decentralised algorithms of the paper, of which process-map enumerates."""

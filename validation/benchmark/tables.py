@@ -35,7 +35,7 @@ def method_labels(summary: pd.DataFrame) -> dict[str, str]:
 
 
 def summary_table(kind: str, summary: pd.DataFrame) -> Table:
-    """What a terminal and a notebook show of the methods on one kind of problem."""
+    """Build the table of methods on one kind of problem that a terminal and a notebook show."""
     labels = method_labels(summary)
     shares = ("solved", "proven", "common_median_gap", "common_mean_gap", "common_worst_gap")
     rows = tuple(

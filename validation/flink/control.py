@@ -36,7 +36,7 @@ MAX_DELAY = {"jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "15 s"}
 """Three intervals of checkpoints, Flink's own rule: a rescale waits for a checkpoint, so that nothing is replayed."""
 
 KEY_GROUPS = 120
-"""With many divisors, as the autoscaler's documentation recommends."""
+"""Key groups of every operator; a number with many divisors, as the autoscaler's documentation recommends."""
 
 WARM_UP = 15.0
 """Seconds at the first rate before the day begins."""

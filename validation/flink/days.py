@@ -38,7 +38,7 @@ class LoadDay:
 
     @property
     def speed(self) -> float:
-        """How many seconds of the original day a second stands for."""
+        """Seconds of the original day that pass in one second of the replay."""
         return HOURS * 3600 / self.seconds
 
     def schedule(self, begin: int) -> list[tuple[int, float]]:

@@ -58,12 +58,12 @@ class Campaign:
 
     @property
     def chunks(self) -> Path:
-        """Where finished chunks are entered."""
+        """File in which finished chunks are entered."""
         return self.folder / "chunks.jsonl"
 
     @property
     def finds(self) -> Path:
-        """Where finds are written."""
+        """Folder in which finds are written."""
         return self.folder / "finds"
 
     def finished(self) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ GRACE = 2.0
 """Units of work beyond the limit within which an answer must be there."""
 
 UNDIVIDED_GRACE = 10.0
-"""The same for methods with a step that a work limit does not stop (`Method.undivided`), and for `auto`, which runs them."""
+"""Units of work beyond the limit for methods with a step that no work limit stops (`Method.undivided`), and for `auto`."""
 
 ALLOWED = (ExitCode.SOLVED, ExitCode.BAD_INPUT, ExitCode.INFEASIBLE, ExitCode.NOTHING_FOUND)
 
@@ -183,7 +183,7 @@ def _nodes(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _narrower(value: Any) -> Any:
-    """All numbers of a limit, a table of limits or nothing, smaller by `FUZZED_LIMIT_NARROWING`."""
+    """Return a limit, or a table of limits, with every number smaller by `FUZZED_LIMIT_NARROWING`; None stays None."""
     if isinstance(value, dict):
         return {name: _narrower(inner) for name, inner in value.items()}
     return value * (1 - FUZZED_LIMIT_NARROWING) if isinstance(value, float) else value
@@ -207,7 +207,7 @@ FOLDERS = re.compile(rf'File "(?:[^"]*/(?=site-packages/(?!edrp/))|{SOURCES}/(?:
 
 
 def _crash(case: Case, during: str) -> Find:
-    """The find of the exception that is being handled: its type, and the innermost place of ours."""
+    """Return the find of the exception that is being handled: its type, and the innermost line of this package."""
     text = FOLDERS.sub('File "', traceback.format_exc())
     lines = [line.strip() for line in text.splitlines()]
     others = ("fuzzing/oracle.py", "site-packages")

@@ -120,7 +120,7 @@ def corrupt(text: str, certificate: str, random: np.random.Generator) -> tuple[s
 
 
 def corrupt_text(solution: str, certificate: str, random: np.random.Generator) -> tuple[str, str]:
-    """The same files, of which one has a random change as a text."""
+    """Return a solution document and a certificate of which one has a random change in its text."""
     if random.random() < 0.25:
         return _changed_text(solution, random), certificate
     return solution, _changed_text(certificate, random)
@@ -150,7 +150,7 @@ def _changed_text(text: str, random: np.random.Generator) -> str:
 
 
 def _other_number(text: str, random: np.random.Generator) -> str:
-    """Another number in place of the one in the text."""
+    """Return a number other than the one in the text, as text."""
     value = float(text)
     others = [value + 1, value - 1, -value, value * 2, value / 2, 0.0, value * (1 + 1e-7), 1e300, 1e-300, 1e9]
     other = others[int(random.integers(len(others)))]

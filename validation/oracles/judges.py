@@ -42,7 +42,7 @@ def tiny_problems(kind: str, first: int, count: int) -> Iterator[tuple[int, str]
 
 
 def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) -> Iterator[str]:
-    """What is wrong with the answers of methods to the problem in a text, by method.
+    """Yield the faults in the answers of methods to the problem in a text, each with its method.
 
     Statuses, objectives, metrics and feasibility of decisions, that none is better than the optimum, that bounds hold, and that
     exact methods find it.
@@ -62,7 +62,7 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
 
 
 def _wrong(document: Document, answer: Document, optimum: Fraction | None, resolution: float, exact: bool) -> Iterator[str]:
-    """What an answer claims that does not hold."""
+    """Yield the claims of an answer that do not hold."""
     status, value, bound = answer["status"], answer["objective"], answer["bound"]
     if exact and status != ("infeasible" if optimum is None else "optimal"):
         yield f"says {status!r}"
@@ -83,7 +83,7 @@ def _wrong(document: Document, answer: Document, optimum: Fraction | None, resol
 
 
 def misjudged(document: Document, answer: Document) -> Iterator[str]:
-    """What a solution document says otherwise than the judge about its decision: feasibility, value and metrics."""
+    """Yield disagreements between a solution document and the judge about its decision: feasibility, value and metrics."""
     judge, _, field = JUDGES[document["kind"]]
     found = judge(document, answer[field] if field else answer)
     if not found.feasible:

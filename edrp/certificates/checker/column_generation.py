@@ -22,13 +22,13 @@ Pattern = tuple[int, ...]  # how many instances of each operator are on one node
 
 
 class Window:
-    """How many nodes may be in use, in all and of each class."""
+    """Range of the number of nodes in use, in all and of each class."""
 
     def __init__(self, least: int, most: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
         self.least, self.most, self.low, self.high = least, most, low, high
 
     def halves(self, which: int, floor: int) -> tuple[Window, Window]:
-        """At most floor, and more, of the nodes of a class; of all nodes for -1."""
+        """Split the range of a class (-1: of all nodes) into at most `floor` nodes and at least one more."""
         need(which in range(-1, len(self.low)) and type(floor) is int, "there is no such class")
         if which < 0:
             lower, upper = min(self.most, floor), max(self.least, floor + 1)
@@ -92,7 +92,7 @@ class Patterns:
 
     @property
     def root(self) -> Window:
-        """All placements."""
+        """Return the window that admits every placement."""
         sizes = tuple(map(len, self.members))
         return Window(1, sum(sizes), (0,) * len(sizes), sizes)
 

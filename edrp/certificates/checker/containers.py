@@ -41,7 +41,7 @@ class Containers(Graph):
         return used
 
     def check_moment(self, load: Any, hosts: list[str], counts: Counts) -> None:
-        """No more hosts, given by type, than there may be, and as many instances of each operator as the load needs."""
+        """Check that each type has no more hosts than it may have, and each operator the instances that its load needs."""
         for name, host in self.types.items():
             need(host.get("limit") is None or hosts.count(name) <= host["limit"], f"more hosts of type {name} than there may be")
         for name, operator in self.operators.items():
@@ -94,7 +94,7 @@ def evaluate_enactment(problem: dict[str, Any], decision: Any) -> Fraction:
 
 
 def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:
-    """Price of the units bought, and penalties for items that wait, in each period anew."""
+    """Return the price of the units bought plus the penalties for items that wait, charged in each period."""
     model, hosts, forecast = Containers(problem), unique((host["name"], host) for host in decision), problem["forecast"]
     before, periods, price = {host["name"]: host for host in problem.get("leased", [])}, len(forecast), Fraction(0)
     idle = {"units": 0, "instances": [{}] * periods}

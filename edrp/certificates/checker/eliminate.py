@@ -144,7 +144,7 @@ class Placement:
         return self.known[e, a, b]
 
     def sweep(self, prices: Prices, limit: int) -> tuple[list[dict[Any, Any]], Tables]:
-        """For each operator and what is left to it, the least cost with it; and the tables; without what reaches the limit.
+        """Return the least cost of every choice left to each operator, and the tables; costs that reach the limit are left out.
 
         A dynamic program over the operators in order, which remembers those with listed streams to later ones.
         """
@@ -201,7 +201,7 @@ class Placement:
         return all(self.left)
 
     def _choices(self, i: int, nodes: list[int]) -> Iterator[Choice]:
-        """All that an operator can choose among some nodes."""
+        """Return every choice of nodes that an operator has among `nodes`."""
         for r in self.time[i]:
             need(math.comb(len(nodes) + r - 1, r) <= MAX_STATES, f"more than {MAX_STATES} choices")
             for members in multisets(nodes, r):

@@ -1,4 +1,4 @@
-"""What instances and decisions look like that the checker reads by itself: fields by place, and what each of them holds.
+"""Fields of the instances and decisions that the checker reads by itself, by their place, with the form of each.
 
 A place is a list of `field:form`, and a form is read from its end:
 
@@ -169,7 +169,7 @@ DECISIONS: dict[str, dict[str, str]] = {
         "hosts": "name:text! type:text! first:#0..1000000 units:#0..1000000! instances:#0..1000000%*!",
     },
 }
-"""The same for what is decided, in the solution document."""
+"""Fields of decisions in solution documents, by kind and place."""
 
 
 def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
@@ -185,7 +185,7 @@ def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
 
 
 def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
-    """What stands at a place is of a form."""
+    """Check that the value at a place is of a form."""
     inner, size, most = _parts(form)
     parts = [value]
     if size == "?" and value is None:
@@ -218,7 +218,7 @@ def _forms(line: str) -> dict[str, str]:
 
 @cache
 def _parts(form: str) -> tuple[str, str, str]:
-    """What a form is of, the sign at its end, and the number behind that; the form and nothing where there is no sign."""
+    """Split a form into its base, the sign at its end and the number behind the sign; the last two are empty without a sign."""
     found = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
     return (found[1], found[2], found[3]) if found else (form, "", "")
 

@@ -1,4 +1,4 @@
-"""What the fields of an instance must be to one another: names that exist, once each, lists of one length, sums, an order."""
+"""Relations between the fields of an instance: names exist and are unique, lists have one length, sums and orders are right."""
 
 from __future__ import annotations
 
@@ -258,4 +258,4 @@ RELATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
     "enactment": _check_containers,
     "leasing": _check_leasing,
 }
-"""What must hold between the fields of an instance, by kind."""
+"""Check of the relations between the fields of an instance, by kind."""

@@ -27,12 +27,12 @@ class TaskLine:
         self.never = -self.state[-1] - 1
 
     def first(self, nodes: int) -> list[int]:
-        """For each boundary, the first task of the longest interval that ends there, within the load limit of `nodes` nodes."""
+        """Return per boundary the first task of the longest interval that ends there within the load limit of `nodes` nodes."""
         most = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
         return [bisect_left(self.work, load - most) for load in self.work]
 
     def least(self, first: list[int], nodes: int) -> list[int]:
-        """For k = 0 … n′, the least boundary from which k intervals reach the last task."""
+        """Return for k = 0 … n′ the least boundary from which k intervals reach the last task."""
         return list(accumulate(range(nodes), lambda b, _: first[b], initial=self.size))
 
     def ends(self, assignment: Any) -> tuple[int, ...]:

@@ -50,7 +50,7 @@ DECISION = {
     "leasing": "hosts",
     "link-allocation": "allocations",
 }
-"""Where the solution document of a kind keeps the decision; of other kinds the decision is the whole document."""
+"""Field of a solution document that holds the decision, by kind; of other kinds the whole document is the decision."""
 
 EVALUATE: dict[str, Callable[[dict[str, Any], Any], Fraction]] = {
     "edrp": evaluate_deployment,
@@ -83,7 +83,7 @@ KINDS = {
 
 
 PROVEN, STATED = "proven: ", "proven about a stated program only: "
-"""How verdicts begin on what is proven."""
+"""Beginnings of verdicts: proven about the instance, or only about a program that the certificate states."""
 
 UNCHECKED = "that the decision is feasible and worth this was not checked"
 

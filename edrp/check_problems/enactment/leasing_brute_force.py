@@ -82,7 +82,7 @@ class _LeasingSearch:
         return max(fewest, math.ceil(total))
 
     def _items(self, name: str) -> float:
-        """All that arrive, and wait at the start."""
+        """Return the number of items that arrive over the horizon or wait at its start."""
         rate = self.problem.application.load(name) * self.problem.period
         return self.problem.queues.get(name, 0.0) + rate * sum(self.problem.forecast)
 

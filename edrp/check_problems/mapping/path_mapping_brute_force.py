@@ -15,7 +15,7 @@ from edrp.mapping.path_mapping import MappingProblem
 from edrp.mapping.path_tasks import PathMap
 
 MAX_PLACEMENTS = 3_000_000
-"""Beyond, a problem is not small."""
+"""Largest number of placements that brute force lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _line(needs: list[float], **changed: Any) -> MappingProblem:
 
 @cache
 def _best_map(problem: str) -> tuple[float | None, tuple[PathMap, ...]]:
-    """By text, since a problem has no hash."""
+    """Return the best map of the problem in a text; a cache needs the text, since a problem has no hash."""
     return brute_force_mapping(MappingProblem.model_validate_json(problem))
 
 

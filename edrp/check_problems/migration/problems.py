@@ -39,7 +39,7 @@ class MigrationCheckProblems(DrawnCheckProblems):
         }
 
     def large(self) -> Any:
-        """As many tasks as a program can be built for in a moment."""
+        """Return a migration with as many tasks as a program can be built for in a moment."""
         return random_migration(0, tasks=80, nodes=10)
 
     def optimum(self, problem: MigrationProblem) -> float | None:

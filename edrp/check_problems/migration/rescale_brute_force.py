@@ -91,7 +91,7 @@ def configurations(problem: RescaleProblem, operator: KeyedOperator) -> Iterator
 
 
 class _NothingStableError(Exception):
-    """No configuration of some operator is stable."""
+    """Raised when no configuration of some operator is stable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,6 @@ def _replicas(fitted: OperatorFit, seen: OperatorObservation, factor: float, fit
 
 
 def _even(replicas: int, groups: int) -> int:
-    """So many replicas, or the next number of them that all hold as many key groups, up to half as many as there are."""
+    """Return the least divisor of the key groups that is at least `replicas`, up to half the key groups; else `replicas`."""
     divisors = (n for n in range(replicas, groups // 2 + 1) if groups % n == 0)
     return next(divisors, replicas)

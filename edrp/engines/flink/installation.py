@@ -1,4 +1,4 @@
-"""Where Java and the libraries of Flink are on this machine."""
+"""Paths of Java and of Flink's libraries on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a capture of Flink to an observation."""
+"""Translate a capture of Flink into an observation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BRANCH = re.compile(r"(?::  |   )*[+:]- ")
 """Stands before every operator but the first in the description of a chain."""
 
 ASYNCHRONOUS = re.compile(r"async(?!=\[false)", re.IGNORECASE)
-"""In names of operators that wait for answers: "async wait operator" is what Flink calls one, lookup joins have `async=[…]`."""
+"""Mark in the names of operators that wait for answers: Flink says "async wait operator", lookup joins have `async=[…]`."""
 
 FINISHED = "FINISHED"
 """Status of a replica that has come to the end of its input."""
@@ -240,7 +240,7 @@ class _Reader:
 
 
 def _chained(node: Any, name: str) -> tuple[tuple[str, ...], int]:
-    """Whole names of the operators in a vertex, from its name and what the plan says of it, and how many they are.
+    """Return the whole names of a vertex's operators, from its name and its description in the plan, and their number.
 
     A description in form of a tree has a line for each operator. Arrows in the name of the vertex separate operators if there
     are as many lines, or if there is no tree to tell: the name of an operator may hold an arrow, too.

@@ -14,7 +14,7 @@ from edrp.engines.observation import Observation
 from edrp.placement.deployment import Deployment
 
 MAX_DOUBLINGS = 3
-"""How often the pause between two checkpoints is doubled, up to seconds: after a rescale Flink waits before the next, by default
+"""Doublings of the pause between two checkpoints, up to seconds: after a rescale Flink waits before the next, by default
 for 30 s, in which no checkpoint counts."""
 
 

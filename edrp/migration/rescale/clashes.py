@@ -1,4 +1,4 @@
-"""Why an operator alone leaves nothing feasible, in words."""
+"""Reasons why a single operator makes a rescaling infeasible, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edrp.placement.shortage import homeless_operators, shortages
 
 
 def operator_clashes(problem: Any) -> tuple[str, ...]:
-    """Why no number of replicas keeps an operator stable and within the tolerance, or why they find no room on their nodes."""
+    """Return the reasons why no number of replicas keeps an operator stable and within the tolerance or fits on its nodes."""
     replicas = {operator.name: possible_replicas(problem, operator) for operator in problem.application.operators}
     overloaded = [_overload(problem, operator) for operator in problem.application.operators if not replicas[operator.name]]
     if alone := (*overloaded, *homeless_operators(problem)):

@@ -1,4 +1,4 @@
-"""Who runs which keys where: replicas of all operators with their nodes and ranges of tasks, and what moves."""
+"""Deployments of keyed operators: the node and the range of tasks of every replica, and the state that moves."""
 
 from __future__ import annotations
 

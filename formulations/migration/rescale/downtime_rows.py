@@ -12,7 +12,7 @@ from edrp.placement.reconfiguration import code_times
 
 
 def add_store_rows(quantities: RangeQuantities) -> Linear:
-    """T ≥ every operator's downtime: synchronisation, then from every node of now to every other in use afterwards."""
+    """Add rows T ≥ every operator's downtime: synchronisation, then from each node in use now to each other used afterwards."""
     compiled, program = quantities.compiled, quantities.program
     unit = time_unit(compiled, "downtime")
     column = program.add_columns("downtime")

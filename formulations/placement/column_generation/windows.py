@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.model import ScoreModel
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How many supervisors are in use: minimum and maximum in all, and of each class."""
+    """Range of the number of supervisors in use, in all and of each class."""
 
     min_supervisors: int
     max_supervisors: int

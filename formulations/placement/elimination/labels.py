@@ -59,7 +59,7 @@ class BoxLabelResult:
 
 @dataclass(slots=True)
 class BoxLabelSearch:
-    """One box's label search.
+    """Label search within one box.
 
     `views` are relaxations of the box with their backward tables; they share all prices but differ in their
     flow. A label is as good as the worst that any of them says of it: which path will be critical depends on

@@ -74,7 +74,7 @@ class EliminationModel:
         return len(self.speedup)
 
     def reordered(self, order: Ints) -> EliminationModel:
-        """The same model with its operators in another topological order."""
+        """Return the model with its operators in another topological order."""
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         source, target = place[self.source], place[self.target]

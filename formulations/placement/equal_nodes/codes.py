@@ -50,7 +50,7 @@ class Fields(NamedTuple):
 
 
 class OperatorTurn(NamedTuple):
-    """One operator's turn.
+    """Data that a search needs at the turn of one operator.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class _Rows:
         self.anchor: list[int] = []
 
     def choices(self) -> OperatorChoices:
-        """All that were added."""
+        """Return the choices added so far, with their downtimes."""
         chosen = self.quotient.choices.select(np.array(self.source, np.int64))
         return replace(chosen, downtime=np.array(self.downtime), anchor=np.array(self.anchor, np.int64))
 
@@ -87,7 +87,7 @@ class _Rows:
             self.anchor.append(anchor)
 
     def _add_single(self, row: int, times: MoveTimes, inside: Bools) -> None:
-        """One row for each node where the operator runs now, and one for any other node of the class."""
+        """Add one row for each node where the operator runs now, and one for any other node of the class."""
         replicas = int(self.quotient.choices.replicas[row])
         fresh = np.flatnonzero(inside & (times.before == 0))
         for node in [*np.flatnonzero(inside & (times.before > 0)), *fresh[:1]]:

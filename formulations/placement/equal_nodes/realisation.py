@@ -117,7 +117,7 @@ def _block_box(quotient: Quotient, pattern: Pattern, block: PackedItem) -> Box:
 def _solved(
     quotient: Quotient, boxes: list[list[Box]], totals: Ints, loads: Floats, local: Sequence[tuple[int, int]] = ()
 ) -> Ints | None:
-    """Whole numbers on each node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
+    """Return replicas per node that add up to the totals, keep to a box each and fit, shape (owners, nodes).
 
     As many of the pairs `local` of owners as can be are wholly on one node.
     """

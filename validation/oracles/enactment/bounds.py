@@ -109,7 +109,7 @@ class _RoundModel:
     unit: Ints
     """Shape (K,): rounds that a unit lasts; rounded up, which only lowers costs."""
     rounds: tuple[tuple[float, float, float], ...]
-    """For each: seconds, and for an external rate of one the items in all and the most in a second."""
+    """Per round: seconds, and for an external rate of one the items in all and the most in a second."""
     potential: Floats
     """Shape (O,): items for each item that an external rate of one would bring, as long as none is late."""
     passed_on: Floats

@@ -24,7 +24,7 @@ Cause = Literal["initial", "placed", "migrated"]
 Ending = Literal["removed", "migrated"]
 
 HOST, ITEM = False, True
-"""What a process waits for; the time of a host, an instance or a round comes first."""
+"""Order of events at one moment: those of a host, an instance or a round come before those of an item."""
 
 REMEMBERED = 20
 """Monitoring intervals of which a policy sees the mean recorded duration."""
@@ -131,7 +131,7 @@ class ReferenceInstance:
         host.instances.append(self)
 
     def start_up(self) -> Process:
-        """From placement to readiness."""
+        """Simulate an instance from its placement until it is ready."""
         image = self._queue.operator.code_size / self._clock.scenario.image_bandwidth
         ready = max(self._clock.now, self._host.ready)
         there = self._host.images.setdefault(self.operator, ready + image)
@@ -208,7 +208,7 @@ class ReferenceQueue:
             self.clock.follow(self.serve(self.waiting.popleft(), self.idle.popleft()))
 
     def serve(self, arrival: float, instance: ReferenceInstance) -> Process:
-        """One item from the beginning of its processing to its departure."""
+        """Simulate one item from the beginning of its processing to its departure."""
         begin = self.clock.now
         self.clock.note("begin", self.operator.name, instance.number)
         processing = self.operator.processing_duration * next(self.noise)

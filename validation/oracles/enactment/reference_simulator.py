@@ -70,7 +70,7 @@ class _ReferenceRun:
             queue.arrive()
 
     def _stall(self, stall: Stall) -> Process:
-        """No item of an operator is begun for a while."""
+        """Simulate a stall, during which no item of an operator is begun."""
         queue = self._queues[stall.operator]
         yield stall.start, HOST
         queue.stalls += 1

@@ -48,7 +48,7 @@ UNCHANGED, ALIKE = 0.02, 0.01
 """Shares that differ by no more count as equal; mean costs, as shares of the optimum, count as equally close."""
 
 FLAT_LINKS = 125
-"""From here on more links improve the deviation marginally."""
+"""Number of links from which on more links improve the deviation only marginally."""
 
 Place = tuple[str, Any]
 SweepValue = Callable[[SampleSweep, Any], Floats]
@@ -72,7 +72,7 @@ def _close(name: str, to: str, maximum: float) -> Requirement:
 
 
 def _gain(text: str, minimum: float = -inf) -> Requirement:
-    """By how much annealing lowers the cost of tasks that both heuristics map, as a share of the optimum."""
+    """Require a gain of annealing in the cost of tasks that both heuristics map, as a share of the optimum."""
 
     def gain(_: MappedBySize, mapped: Mapped) -> Floats:
         both = mapped.found(LEAST) & mapped.found(ANNEALED)
@@ -161,7 +161,7 @@ def _above_dedicated(metric: str) -> SweepValue:
 
 
 def _raised(metric: str) -> SweepValue:
-    """By how much re-allocation raises a metric."""
+    """Return the amount by which re-allocation raises a metric."""
     return _less(_metric(metric), _metric(metric, way=FIXED))
 
 
@@ -201,7 +201,7 @@ def _falls(value: SweepValue, prefix: str = "") -> Requirement:
 
 
 def _fall(value: SweepValue) -> SweepValue:
-    """By how much a value falls from one number of links to another."""
+    """Return the amount by which a value falls from one number of links to another."""
     return lambda sweep, links: value(sweep, {"links": links[0]}) - value(sweep, {"links": links[1]})
 
 
@@ -210,7 +210,7 @@ def _metric_falls(metric: str, networks: str) -> Requirement:
 
 
 def _beyond(sweep: SampleSweep) -> Iterator[Place]:
-    """All links beyond `FLAT_LINKS` together."""
+    """Yield one place that covers all numbers of links beyond `FLAT_LINKS`."""
     if FLAT_LINKS in sweep.links and sweep.links[-1] > FLAT_LINKS:
         yield f"{FLAT_LINKS} less {sweep.links[-1]} links", (FLAT_LINKS, sweep.links[-1])
 

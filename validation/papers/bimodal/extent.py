@@ -1,4 +1,4 @@
-"""How much is run for the figures of bi-modal networks: points, the runs at each, and the folders of their results."""
+"""Extent of the experiments on bi-modal networks: points, the runs at each, and the folders of their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINKS = (25, 50, 75, 99, 110, 120, 125, 150, 175, 200)
 """Dedicated links among 100 servers; 120 and 125 are the numbers that the paper speaks of."""
 
 RATE, SPANNING = 60.0, 99
-"""Where the other is varied: the paper's default rate, and links that just make a spanning tree."""
+"""Default values while the other is varied: the paper's rate, and the links of a spanning tree."""
 
 SIZES = (30, 45, 60, 75, 90, 105, 120)
 """Servers of the networks of Fig. 7."""
@@ -25,7 +25,7 @@ SIZES = (30, 45, 60, 75, 90, 105, 120)
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is made, besides its networks: by a method of the batch layer, with some fields of `BimodalScenario`.
+    """Settings of a run apart from its networks: a method of the batch layer, with some fields of `BimodalScenario`.
 
     The heading of its columns says what a map has to have least of, in this order.
     """
@@ -80,7 +80,7 @@ Flow = Literal["drawn", "expected"]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is run.
+    """Extent of the experiments: numbers of networks, tasks and repetitions.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Extent:
 
     @property
     def folder(self) -> str:
-        """Where rows are kept: other numbers make other instances, which a folder of results refuses."""
+        """Folder of the rows: other numbers make other instances, which a folder of results refuses."""
         return f"{self.networks}-networks-{self.tasks}-tasks-{self.flow}"
 
 

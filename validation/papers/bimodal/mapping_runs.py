@@ -29,7 +29,7 @@ HEURISTICS: Mapping[str, str] = {
     RANDOM_1: "random-neighbor:neighbours=1",
     RANDOM_2: f"random-neighbor:neighbours=2,max_messages={MAX_MESSAGES}",
 }
-"""The paper's names, and ours with parameters."""
+"""Heuristics by the paper's name, as names of this package with parameters."""
 
 MESSAGES = "map_messages"
 """Count of an answer: the maps sent between servers, as in Fig. 7(b)."""

@@ -27,7 +27,7 @@ COARSE = 25
 PERCENT, RATE_SHOWN, COUNT, SECONDS = Unit(100, ".1f"), Unit(1, ".1f"), Unit(1, ".0f"), Unit(1, ".2f")
 
 Samples = Mapping[Cell, Mapping[str, Floats]]
-"""By cell each metric over the networks, in the order of their seeds."""
+"""Values of each metric over the networks, in the order of their seeds, by cell."""
 
 ScenarioMaker = Callable[..., Problem]
 """Makes a scenario as `bimodal_scenario` does."""
@@ -92,7 +92,7 @@ class SampleSweep(NamedTuple):
 
     @property
     def coarse_links(self) -> list[int]:
-        """As many of these numbers as leave none close to another."""
+        """Numbers of links at which both networks were run, without those close to the one before."""
         kept: list[int] = []
         for links in self.links:
             if not kept or links - kept[-1] >= COARSE - 1:

@@ -208,7 +208,7 @@ ORIGINS = {
     "buffer": OURS,
     "window": OURS,
 }
-"""Where the constants of a scenario come from."""
+"""Origins of the constants of a scenario."""
 
 MENDED = (
     "Alg. 1 starts at one component more: a map must also be sent on as it is, so the loop begins at 0.",

@@ -16,7 +16,7 @@ from edrp.placement.throughput import predict_throughput
 from edrp.validation.papers.capsys.queries import timed
 
 CAPSYS = "-caps"
-"""How the name of CAPSys's own plan ends."""
+"""Suffix of the name of CAPSys's own plan."""
 
 FEWEST, LEAST = "fewest slots", "least latency, all slots"
 
@@ -29,7 +29,7 @@ FULL = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """A deployment in our model, measured or an optimum of ours.
+    """One deployment in this package's model, either measured by the paper or an optimum.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ def first_deployment(rate: float, network: Network, method: str = "auto") -> Dep
 
 
 def restricted_gaps(hour: Replay, decide: Solver) -> tuple[float | None, ...]:
-    """How far rEDRP is from the optimum at every minute from 1 on of an hour of optima, from the same deployments.
+    """Return the gap of rEDRP at each minute from 1 on of an hour of optima, from the optimum's deployment a minute earlier.
 
     A gap is relative, and None where the restricted neighbourhood holds no feasible deployment. Where the optimum itself lies
     in it, the gap is 0, and the restricted program is not solved.

@@ -1,4 +1,4 @@
-"""Sentences of the paper on its hour and its day under Storm, judged on ours."""
+"""Statements of the paper about its hour and its day under Storm, checked against this package's runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGREEMENT = 0.25
 """Relative difference up to which a value counts as the one that Table III prints."""
 
 LEAST_BASELINE_RATIO = 2.4
-"""How many times longer the baseline's downtime is than any other, at least (section 7.2)."""
+"""Least ratio between the baseline's downtime and any other (section 7.2)."""
 
 
 def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Statement, ...]:

@@ -71,7 +71,7 @@ class Enacted:
 
 
 Samples = Mapping[tuple[str, Column], Mapping[str, Floats]]
-"""By pattern and column each metric over the seeds, in the order of the seeds."""
+"""Values of each metric over the seeds, in the order of the seeds, by pattern and column."""
 
 VARIANTS: Mapping[str, Setting] = {
     DOCUMENTED: Setting(),

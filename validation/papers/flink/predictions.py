@@ -20,7 +20,7 @@ UNITS = {
     "downtime": "s",
     "state": "relative",
 }
-"""How the error of each quantity is written."""
+"""Unit in which the error of each quantity is written."""
 
 WAYS = {
     "predicted": "the model",

@@ -27,7 +27,7 @@ EVEN = "even"
 RESOURCE_AWARE = "resource-aware"
 SEARCHES = ("hill-climbing", "ant-system", "hybrid")
 METHODS = (*SEARCHES, RESOURCE_AWARE, "iterated-local-search")
-"""As in the tables, and the search that we recommend."""
+"""Methods in the order of the tables, and the search that this package recommends."""
 
 SIMULATED_SHARE = 0.6
 """Share of a topology's rates at which latencies are simulated: all schedulers but the even one can take it."""

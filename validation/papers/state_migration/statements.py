@@ -1,4 +1,4 @@
-"""Sentences of the state-migration paper on its figures, judged on ours."""
+"""Statements of the state-migration paper about its figures, checked against this package's runs."""
 
 from __future__ import annotations
 

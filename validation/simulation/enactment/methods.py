@@ -40,4 +40,4 @@ class PolicyMethod(Method):
 
 
 METHODS = tuple(PolicyMethod(name) for name in POLICIES)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -68,7 +68,7 @@ class Station:
         self._delays = _Delays(float(self._levels[LEVELS.index(scenario.objective_level)]))
 
     def advance(self, inflows: list[Floats], changes: list[Change], current: Round, record: EventLog | None = None) -> Floats:
-        """One round.
+        """Simulate one round and return the departures of its items.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def timeline(scenario: EnactmentScenario, run: EnactmentRun) -> HostTimeline:
 
 
 def count_at(time: Floats, spans: Iterable[tuple[float, float | None]]) -> Ints:
-    """How many spans hold each time: from their start until before their end (None: never).
+    """Return for each time the number of spans that contain it: from their start until before their end (None: endless).
 
     >>> count_at(np.array([0.0, 1.0, 2.0, 3.0]), [(1.0, 3.0), (2.0, None)]).tolist()
     [0, 1, 2, 1]

@@ -192,7 +192,7 @@ CHOICES: dict[CostName, str] = {
 """Costs by which a task takes one of its maps, and how they choose."""
 
 SUFFIX = "-mapping"
-"""After the name of the cost in the name of its method."""
+"""Suffix that makes the name of a method from the name of its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,4 +241,4 @@ def _check_hops(max_empty_hops: int | None, scenario: BimodalScenario, method: s
 
 
 METHODS = tuple(MappingChoice(cost) for cost in CHOICES)
-"""For the registry."""
+"""Methods that this module adds to the registry."""

@@ -72,7 +72,7 @@ class Followed:
 
     @property
     def median_seconds(self) -> float:
-        """To decide."""
+        """Median time of one decision (s)."""
         return float(np.median(self.seconds))
 
 

@@ -31,7 +31,7 @@ MIN_LOAD = 0.35
 """Rates and needs in the quietest moment, as a share of those in the busiest."""
 
 WEIGHTS = ScoreWeights(latency=0.01)
-"""With the paper's 1e-6 per millisecond no latency of this network would move anything; here 10 ms weigh 0.1."""
+"""Weights of the score: with the paper's 1e-6 per ms no latency of this network would move anything; here 10 ms weigh 0.1."""
 
 MEGABYTE = 1e6
 STATE = (2 * MEGABYTE, 40 * MEGABYTE)

@@ -15,7 +15,7 @@ from edrp.engines.flink.local import watchdog
 LOOPBACK = "127.0.0.1"
 
 SECONDS_TO_STOP = 5.0
-"""After the request to end; then a process is killed."""
+"""Seconds between the request to end and the moment when a process is killed."""
 
 
 def free_ports(count: int) -> list[int]:

@@ -32,7 +32,7 @@ AT_ONCE, IN_TIME = 0, 1
 """Order of messages that arrive at the same moment: those that take no time go first."""
 
 SEEDS_APART = 1000
-"""Between the seeds of one task and the next; draws of a task take its seed and the three after it."""
+"""Distance between the seeds of consecutive tasks; the draws of a task take its seed and the three after it."""
 
 
 @dataclass(slots=True)
