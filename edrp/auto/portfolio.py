@@ -77,20 +77,20 @@ class Portfolio(Method):
         return answer
 
     def _in_turn(self, problem: Any, options: Options, refused: list[ProblemTooLargeError]) -> Answer:
-        held: Answer | None = None
+        best: Answer | None = None
         stages = [stage for stage in self.stages if options.limit == inf or stage.share]
         for number, stage in enumerate(stages):
             units = options.remaining if number == len(stages) - 1 else _turn(stage, options)
             try:
-                answer = _turn_taken(stage.method, problem, _continued(options, units, held))
+                answer = _turn_taken(stage.method, problem, _continued(options, units, best))
             except ProblemTooLargeError as error:
                 refused.append(error)
                 answer = Answer("none", "error", method=stage.method.name, notes=(f"{stage.method.name}: {error}",))
-            held = answer if held is None else combined(held, answer, options.gap)
-            if held.status in PROVEN or held.stopped_because == "interrupted" or options.remaining <= 0:
+            best = answer if best is None else combined(best, answer, options.gap)
+            if best.status in PROVEN or best.stopped_because == "interrupted" or options.remaining <= 0:
                 break
-        assert held is not None
-        return held
+        assert best is not None
+        return best
 
     def _first_rule(self, problem: Any, options: Options) -> Answer:
         """The answer of the first rule, unless it has the first turn anyway or there is no hurry."""
@@ -118,11 +118,11 @@ def _turn(stage: Stage, options: Options) -> float:
     return stage.units if options.limit == inf else stage.share * options.remaining
 
 
-def _continued(options: Options, units: float, held: Answer | None) -> Options:
+def _continued(options: Options, units: float, previous: Answer | None) -> Options:
     """Options for a method that goes on from what is held; progress is told in the seconds, and with the best, of the whole."""
     report = options.progress
-    start = options.start if held is None or held.decision is None else held.decision
-    known = held or Answer("none", "finished")
+    start = options.start if previous is None or previous.decision is None else previous.decision
+    known = previous or Answer("none", "finished")
 
     def progress(_: float, incumbent: float | None, bound: float | None) -> None:
         if report is not None:

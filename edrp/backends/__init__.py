@@ -288,15 +288,15 @@ def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:
 
 
 def _ignored(backend: Backend, options: SolverOptions) -> tuple[str, ...]:
-    asked = {
+    requested = {
         "threads": options.threads != 1,
         "start": options.start is not None,
         "seed": options.seed != 0,
         "progress": options.progress is not None,
     }
-    able = {name: ", ".join(other.name for other in BACKENDS.values() if name in other.features) for name in asked}
+    able = {name: ", ".join(other.name for other in BACKENDS.values() if name in other.features) for name in requested}
     return tuple(
         f"backend {backend.name} cannot use {name!r} and ignored it; {able[name]} can"
-        for name in asked
-        if asked[name] and name not in backend.features
+        for name in requested
+        if requested[name] and name not in backend.features
     )

@@ -171,8 +171,8 @@ class Closing(ProofTree):
         reduced = self._reduced(cost, exact)
         system = arrays.matrix[rows][:, columns].toarray().T
         for _ in range(STEPS if system.size else 0):
-            left = np.array([float(reduced[column]) for column in columns])
-            for row, step in zip(rows, np.linalg.lstsq(system, left)[0].tolist(), strict=True):
+            reduced_costs = np.array([float(reduced[column]) for column in columns])
+            for row, step in zip(rows, np.linalg.lstsq(system, reduced_costs)[0].tolist(), strict=True):
                 exact[row] += Fraction(step)
             reduced = self._reduced(cost, exact)
         total = Fraction(arrays.constant) if costs else Fraction(0)

@@ -48,9 +48,9 @@ def at_scale(arrays: Arrays, settings: SolverOptions) -> tuple[Arrays, SolverOpt
     elif usual:
         return arrays, settings, 1.0
     scale = 2.0 ** math.floor(math.log2(largest / aim))
-    told = settings.progress
-    if told is not None:
-        settings = replace(settings, progress=lambda seconds, *found: told(seconds, *(times(value, scale) for value in found)))
+    report = settings.progress
+    if report is not None:
+        settings = replace(settings, progress=lambda seconds, *found: report(seconds, *(times(value, scale) for value in found)))
     return replace(arrays, objective=arrays.objective / scale, constant=arrays.constant / scale), settings, scale
 
 

@@ -156,8 +156,8 @@ def second_look(arrays: Arrays, options: SolverOptions, until: float, first: Pro
     if first.searched or (first.objective is not None and bounds_prove(arrays, first.objective)):
         return first
     started = perf_counter()
-    held: Status = "none" if first.values is None else "feasible"
-    unproven = replace(first, status=held, stopped_because="time_limit", bound=None, searched=True)
+    without_values: Status = "none" if first.values is None else "feasible"
+    unproven = replace(first, status=without_values, stopped_because="time_limit", bound=None, searched=True)
     try:
         if _relaxation_proves(arrays, options, until, first):
             return first
@@ -263,12 +263,12 @@ class Brake:
         if (seconds := seconds_for_solver()) is not None:  # the values of an answer that was found in time are still computed
             solver.setOptionValue("time_limit", solver.getRunTime() + seconds + (0.0 if self.mixed else SOLVER_PATIENCE))
         spend(PASSED_WORK * self.size)
-        left, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
+        remaining, step = self._until - now(), CHECK_WORK * hardness(self.size) if self.mixed else ITERATION_WORK * self.size
         if self.mixed:
-            self._checks, self._most = 0, 1.0 + left / step  # the first one comes before the search
+            self._checks, self._most = 0, 1.0 + remaining / step  # the first one comes before the search
             solver.cbMipInterrupt += self._check
-        elif left < math.inf:
-            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, left / step))))
+        elif remaining < math.inf:
+            solver.setOptionValue("simplex_iteration_limit", int(min(MAX_ITERATIONS, max(1.0, remaining / step))))
         outcome = solver.run() if at_once else in_fresh_thread(solver.run, solver.cancelSolve)
         if self.mixed:
             solver.cbMipInterrupt -= self._check

@@ -262,18 +262,18 @@ class ProofTree:
         """Fractional integer columns, and groups with several of them, with their distances to both sides."""
         fraction = np.abs(point - np.round(point))
         fractional = self.arrays.integer & (fraction > INTEGRALITY)
-        found: list[tuple[Branch, tuple[float, float]]] = []
+        candidates: list[tuple[Branch, tuple[float, float]]] = []
         for column in np.flatnonzero(fractional).tolist():
             floor = math.floor(point[column])
-            found.append((Branch("S", column, floor), (point[column] - floor, floor + 1 - point[column])))
+            candidates.append((Branch("S", column, floor), (point[column] - floor, floor + 1 - point[column])))
         for row, columns in self._groups.items():
             if np.count_nonzero(fractional[columns]) > 2:
                 weight = np.cumsum(point[columns])
                 cut = int(np.searchsorted(weight, weight[-1] / 2)) + 1
                 cut = min(max(cut, 1), columns.size - 1)
                 share = float(weight[cut - 1])
-                found.append((Branch("G", row, columns[:cut].tolist()), (share, max(float(weight[-1]) - share, 0.0))))
-        return found
+                candidates.append((Branch("G", row, columns[:cut].tolist()), (share, max(float(weight[-1]) - share, 0.0))))
+        return candidates
 
 
 def _solver(arrays: Arrays, *, objective: bool) -> Any:

@@ -199,12 +199,12 @@ def _solve_locally(
 def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
     """Solve what a folder lacks, row by row, and return all its rows."""
     with folder.ours_alone():
-        done = folder.recover()
-        left = {task.identity["key"]: task for task in tasks}
-        left = {key: task for key, task in left.items() if key not in done}
-        folder.forget(left)
+        finished = folder.recover()
+        unsolved = {task.identity["key"]: task for task in tasks}
+        unsolved = {key: task for key, task in unsolved.items() if key not in finished}
+        folder.forget(unsolved)
         with RollingJournal(folder.path, folder.batch) as journal:
-            for row in _here(list(left.values()), plan, n_jobs, progress):
+            for row in _here(list(unsolved.values()), plan, n_jobs, progress):
                 journal.write(row)
         return folder.rows()
 

@@ -90,21 +90,21 @@ class _Writer:
         leaves = 0
         while waiting:
             look("the certificate")
-            window, theirs = waiting.pop()
+            window, parent_prices = waiting.pop()
             if window.empty:
                 yield ["P", [0] * len(self.sequence)]
                 continue
             proof, relaxation = self.search.generate(window)
             worth = self._whole(proof.worth)
             where = _split(window, self.search.use_by_class(relaxation))
-            if self._closes(theirs, worth, where is not None):
+            if self._closes(parent_prices, worth, where is not None):
                 leaves += 1
                 yield ["P", worth]
                 continue
             if where is None or leaves + len(waiting) >= MAX_WINDOWS:
                 raise NotCertifiedError("too many patterns are nearly as good as the best")
             yield ["W", *where]
-            halves = zip(_halves(window, *where), theirs.halves(*where), strict=True)
+            halves = zip(_halves(window, *where), parent_prices.halves(*where), strict=True)
             waiting += reversed(list(halves))
 
     def shortage(self) -> list[int]:

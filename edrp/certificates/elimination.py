@@ -127,8 +127,8 @@ def _raised_prices(model: EliminationModel, objective: float) -> list[BoxPrices]
     if not box.empty():
         raise_bound(model, box, cutoff, 40, 20_000, lambda: units_left() <= 0)
     best = box.prices
-    found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
-    return [*(BoxPrices(path_flow(model, list(path)), capacity) for path in sorted(found)), best]
+    flow_paths_found = {tuple(path) for path in [*flow_paths(model, best.flow), *paths]}
+    return [*(BoxPrices(path_flow(model, list(path)), capacity) for path in sorted(flow_paths_found)), best]
 
 
 def _close(model: EliminationModel, script: _Script, several: list[BoxPrices]) -> None:

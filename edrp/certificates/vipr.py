@@ -135,13 +135,13 @@ class _Writer:
             raise NoViprError(f"row {row} is no sum of columns from 0 on")
         zero, one = dict(box[1]), dict(box[1])
         for column in some:  # 1·(sum of some ≤ 0) − (the others ≥ 0)
-            rest = " ".join(f"{lower[other].number} -1" for other in some if other != column)
-            reason = f"lin {len(some)} {no.number} 1 {rest}".rstrip()
+            terms = " ".join(f"{lower[other].number} -1" for other in some if other != column)
+            reason = f"lin {len(some)} {no.number} 1 {terms}".rstrip()
             zero[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
         for column in entries.keys() - some:  # (row ≤ 1) − (sum of some ≥ 1) − (the others ≥ 0)
             others = [other for other in entries.keys() - some if other != column]
-            rest = " ".join(f"{lower[other].number} -1" for other in others)
-            reason = f"lin {2 + len(others)} {self.of_row[row, 'L']} 1 {yes.number} -1 {rest}".rstrip()
+            terms = " ".join(f"{lower[other].number} -1" for other in others)
+            reason = f"lin {2 + len(others)} {self.of_row[row, 'L']} 1 {yes.number} -1 {terms}".rstrip()
             one[column] = Constraint(self._derive("L", Fraction(0), {column: Fraction(1)}, reason), Fraction(0))
         return (lower, zero), (lower, one)
 

@@ -31,6 +31,6 @@ def cheapest_units(needed: Sequence[int], unit_periods: int, paid: Sequence[int]
     """
     bought: list[int] = []
     for period, count in enumerate(needed):
-        there = sum(host > period for host in paid) + sum(bought[max(0, period - unit_periods + 1) :])
-        bought.append(max(0, count - there))
+        leased = sum(host > period for host in paid) + sum(bought[max(0, period - unit_periods + 1) :])
+        bought.append(max(0, count - leased))
     return tuple(bought)

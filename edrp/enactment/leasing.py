@@ -176,12 +176,12 @@ class LeasingProblem(Problem):
     def unserved(self, operator: str, instances: tuple[int, ...]) -> tuple[float, ...]:
         """Items left at the end of each period, by the numbers of instances that run in the periods."""
         described, rate = self.application.by_name[operator], self.application.load(operator)
-        left, leftovers = self.queues.get(operator, 0.0), []
+        waiting, leftovers = self.queues.get(operator, 0.0), []
         for factor, count in zip(self.forecast, instances, strict=True):
-            arriving = left + factor * rate * self.period
-            left = arriving - count * self.period / described.occupied
-            left = left if left > LIMIT_SLACK * arriving else 0.0
-            leftovers.append(left)
+            arriving = waiting + factor * rate * self.period
+            waiting = arriving - count * self.period / described.occupied
+            waiting = waiting if waiting > LIMIT_SLACK * arriving else 0.0
+            leftovers.append(waiting)
         return tuple(leftovers)
 
     def _check_decision(self, decision: tuple[PlannedHost, ...], place: str, faults: Faults) -> None:
@@ -218,7 +218,7 @@ class LeasingProblem(Problem):
                 counts[period].update(instances)
         operators = self.application.by_name
         violations = math.fsum(
-            left for name in operators for left in self.unserved(name, tuple(in_period[name] for in_period in counts))
+            unserved for name in operators for unserved in self.unserved(name, tuple(in_period[name] for in_period in counts))
         )
         cost = math.fsum(self.price(host) for host in hosts)
         metrics = {

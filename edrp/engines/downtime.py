@@ -53,14 +53,14 @@ class DowntimeParts:
 
 def predict_downtime(fit: JobFit, plan: Deployment, goals: Goals) -> DowntimeParts:
     """Predict the parts of a change from what runs to a plan."""
-    seen = fit.observation
+    observation = fit.observation
     duration = fit.checkpoint or NOTHING
     restore = _restore(fit, plan)
-    if not seen.live:
+    if not observation.live:
         parts = DowntimeParts(duration, fit.restart, restore, NOTHING, NOTHING, live=False)
     else:
         waits = [SLOT_SECONDS + seconds for seconds in (duration.value, duration.low, duration.high)]
-        delay = math.inf if seen.max_delay is None else seen.max_delay
+        delay = math.inf if observation.max_delay is None else observation.max_delay
         replay = Estimate(*(_replayed(fit, wait, delay) for wait in waits))
         wait = Estimate(*(min(wait, delay) for wait in waits))
         parts = DowntimeParts(wait, fit.restart, restore, replay, NOTHING, live=True)

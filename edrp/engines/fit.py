@@ -202,8 +202,8 @@ def _passing(operator: OperatorObservation, observation: Observation) -> Passing
     source = _is_source(operator, observation)
     recent, chained = _Recent(operator, source=source), operator.chained > 1
     busy = recent.busy or 0.0
-    held = source and (recent.backpressured > BACKPRESSURED or (chained and busy >= SATURATED))
-    return Passing(recent.rate, recent.rate * recent.selectivity, busy, operator.parallelism, held)
+    held_back = source and (recent.backpressured > BACKPRESSURED or (chained and busy >= SATURATED))
+    return Passing(recent.rate, recent.rate * recent.selectivity, busy, operator.parallelism, held_back)
 
 
 def _fit_operator(
@@ -214,7 +214,7 @@ def _fit_operator(
     service = None if source and operator.chained == 1 else _Service(operator, out=source)
     growth, broadcast = loads.growth[operator.name], loads.broadcast[operator.name]
     hashed = any(stream.target == operator.name and stream.partitioning == "hash" for stream in observation.streams)
-    own = recent.own(growth, broadcast)
+    own_rate = recent.own(growth, broadcast)
     few = operator.max_parallelism < FEW_GROUPS * operator.parallelism
     estimate, method = service.now if service else (None, None)
     return OperatorFit(
@@ -229,11 +229,11 @@ def _fit_operator(
         service=estimate,
         method=method,
         capacities=tuple(service.capacities()) if service else (),
-        skew=max(own) * len(own) / sum(own) if hashed and sum(own) > 0 else 1.0,
+        skew=max(own_rate) * len(own_rate) / sum(own_rate) if hashed and sum(own_rate) > 0 else 1.0,
         selectivity=recent.selectivity,
         state_sizes=operator.state_sizes,
         backpressured=recent.backpressured,
-        groups=_key_groups(operator, own, group_states) if hashed and (group_states or few) else None,
+        groups=_key_groups(operator, own_rate, group_states) if hashed and (group_states or few) else None,
         asynchronous=service is not None and service.asynchronous,
         unbounded=operator.name in loads.unbounded,
     )
@@ -352,8 +352,8 @@ def _restart_and_restore(observation: Observation) -> tuple[Estimate, Estimate]:
 
 def _remarks(observation: Observation, operators: Sequence[OperatorFit], spread: str) -> Iterator[str]:
     yield from observation.remarks
-    for seen, operator in zip(observation.operators, operators, strict=True):
-        yield from _service_remarks(operator, chained=seen.chained > 1)
+    for observed, operator in zip(observation.operators, operators, strict=True):
+        yield from _service_remarks(operator, chained=observed.chained > 1)
         yield from _load_remarks(operator)
         if operator.groups is not None:
             yield f"work of the key groups of {operator.name} that a replica holds is taken to {spread}"

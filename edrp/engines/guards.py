@@ -77,9 +77,9 @@ def objections(advice: Advice, prediction: Prediction, limits: Limits, state: Wa
         yield f"the clock is {state.last_at - now:.0f} s behind the journal; set it"
     if state.paused:
         yield f"{state.misses} predictions in a row missed (at most {MAX_MISSES - 1} may); nothing is applied until one fits"
-    left = 0.0 if state.acted_at is None or limits.cooldown is None else state.acted_at + limits.cooldown - now
-    if left > 0:
-        yield f"cooldown: {left:.0f} s are left"
+    seconds_left = 0.0 if state.acted_at is None or limits.cooldown is None else state.acted_at + limits.cooldown - now
+    if seconds_left > 0:
+        yield f"cooldown: {seconds_left:.0f} s are left"
     if state.probation is not None:
         yield "the last change has not been judged yet"
     if dict(prediction.replicas) in state.rolled_back:

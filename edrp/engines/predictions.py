@@ -170,10 +170,10 @@ def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
 def _rate_spread(fit: JobFit) -> float:
     """Relative half-width of the interval of the throughput, by how much windows of the sources differ."""
     spread = MIN_SPREAD
-    for seen, operator in zip(fit.observation.operators, fit.operators, strict=True):
+    for observed, operator in zip(fit.observation.operators, fit.operators, strict=True):
         rates = [
             sum(s.records_out / (s.clock or window.seconds) for s in window.subtasks)
-            for window in seen.windows
+            for window in observed.windows
             if window.seconds > 0
         ]
         if operator.source and len(rates) > 1 and sum(rates) > 0:

@@ -90,20 +90,28 @@ class Watcher:
         if not first:
             return self._job.observe(self.state.key)
         try:
-            seen = self._job.observe(self._job.wanted or self.state.job)
+            observation = self._job.observe(self._job.wanted or self.state.job)
         except JobGoneError:
             self._refuse_stopped_job()
             raise
-        if self.state.job not in (None, seen.job):
-            why = f"the journal is of job {self.state.job!r}, and this is {seen.job!r}; name another journal"
+        if self.state.job not in (None, observation.job):
+            why = f"the journal is of job {self.state.job!r}, and this is {observation.job!r}; name another journal"
             raise EngineError(self._job.address, why)
         limits = asdict(self._aims.limits)
-        ways = {"live": seen.live, **({"follows_slots": True} if seen.follows_slots else {})}
-        self._write("start", engine=seen.engine, version=seen.version, job=seen.job, key=seen.key, **ways, limits=limits)
+        ways = {"live": observation.live, **({"follows_slots": True} if observation.follows_slots else {})}
+        self._write(
+            "start",
+            engine=observation.engine,
+            version=observation.version,
+            job=observation.job,
+            key=observation.key,
+            **ways,
+            limits=limits,
+        )
         if self.state.unfinished:
-            now = {operator.name: list(operator.nodes) for operator in seen.operators}
-            self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=now)
-        return seen
+            nodes_of = {operator.name: list(operator.nodes) for operator in observation.operators}
+            self._write("action", step="failed", rollback=False, why="the watch ended in between", deployment=nodes_of)
+        return observation
 
     def _refuse_clock_running_back(self) -> None:
         now, last = self._clock.time(), self.state.last_at
@@ -173,14 +181,14 @@ class Watcher:
         """Advise, and apply what nothing speaks against; the deployment that runs then, None where nothing was changed."""
         aims = self._aims
         advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
-        wanted = advice.changes and advice.verdict in ("move", "repair")
+        worth_applying = advice.changes and advice.verdict in ("move", "repair")
         prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
         change = Change(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
-        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if wanted else []
-        if wanted and aims.limits.mode is not None:
+        blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if worth_applying else []
+        if worth_applying and aims.limits.mode is not None:
             blocked += self._job.objections(change)
-        self._write("advice", **_advice_fields(advice, prediction), wanted=wanted, blocked=blocked)
-        if not wanted or blocked:
+        self._write("advice", **_advice_fields(advice, prediction), wanted=worth_applying, blocked=blocked)
+        if not worth_applying or blocked:
             return None
         applied = self._apply(change, rollback=False, throughput_low=prediction.throughput.low)
         if applied is None:
@@ -260,11 +268,11 @@ def _measured_downtime(fit: JobFit, done: Mapping[str, Any]) -> float | None:
     """Seconds without processing of the last change: as it was measured then, or as the engine remembers it now."""
     if done["downtime"] is not None:
         return float(done["downtime"])
-    seen = fit.observation
-    newest = next(iter(seen.rescales), None)
+    observation = fit.observation
+    newest = next(iter(observation.rescales), None)
     if newest is None or newest.stopped is None:
         return None
-    after = {operator.key: operator.parallelism for operator in seen.operators}
+    after = {operator.key: operator.parallelism for operator in observation.operators}
     if any(after.get(key) != count for key, count in newest.after.items()):
         return None
-    return newest.stopped + max(sum(operator.start_seconds) for operator in seen.operators)
+    return newest.stopped + max(sum(operator.start_seconds) for operator in observation.operators)

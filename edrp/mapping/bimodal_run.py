@@ -202,9 +202,9 @@ def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizo
     for index, record in served:
         needs = math.fsum(scenario.path_task(index).needs)
         duration = run_time(record)
-        held = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
-        reserved.append(held)
-        worked.append(held * scenario.tasks[index].nominal / duration if duration else 0.0)
+        occupied = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
+        reserved.append(occupied)
+        worked.append(occupied * scenario.tasks[index].nominal / duration if duration else 0.0)
     whole = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
     return {
         "server_utilisation": math.fsum(reserved) / whole if whole else 0.0,
@@ -320,10 +320,10 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
             book(("bandwidth", *arc), span.start, span.end, rate)
     for what, events in booked.items():
         free = _whole(scenario, what)
-        held = peak = 0.0
+        amount_booked = peak = 0.0
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
-            held += amount
-            peak = max(peak, held)
+            amount_booked += amount
+            peak = max(peak, amount_booked)
         if peak > free * (1 + 1e3 * LIMIT_SLACK):  # sums of many reservations round more than one
             yield f"{what[0]} of {' → '.join(what[1:])}: {peak:.9g} reserved of {free:.9g}"
 

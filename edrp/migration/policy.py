@@ -163,13 +163,13 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
     @property
     def reachable_counts(self) -> tuple[int, ...]:
         """Those of `node_counts` that can come up from `nodes` on, ascending."""
-        reached, left = set(), [self.nodes]
-        while left:
-            count = left.pop()
+        reached, waiting = set(), [self.nodes]
+        while waiting:
+            count = waiting.pop()
             if count not in reached:
                 reached.add(count)
                 row = self.transitions[self.node_counts.index(count)]
-                left += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
+                waiting += [other for other, chance in zip(self.node_counts, row, strict=True) if chance > 0]
         return tuple(sorted(reached))
 
     def row(self, count: int) -> dict[int, float]:
@@ -178,11 +178,11 @@ class MigrationPolicyProblem(TaskIntervals, Problem):
         return {other: chance for other, chance in zip(self.node_counts, row, strict=True) if chance > 0}
 
     def _disagreements(self, decision: PolicyDecision, costs: ProjectedCosts) -> list[str]:
-        held = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
-        if not self.allow_empty or len(held) == self.nodes:
-            boundaries = (0, *(end for _, end in held))
+        intervals = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
+        if not self.allow_empty or len(intervals) == self.nodes:
+            boundaries = (0, *(end for _, end in intervals))
         else:
-            boundaries = (0, *(end for _, end in held), *[len(self.work)] * (self.nodes - len(held)))
+            boundaries = (0, *(end for _, end in intervals), *[len(self.work)] * (self.nodes - len(intervals)))
         stored = costs.cost(boundaries)
         if stored is None:
             return [f"projected cost: the table knows no partition {boundaries}"]

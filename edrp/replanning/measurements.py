@@ -142,8 +142,8 @@ def _changed(document: Document, **changes: Any) -> dict[str, Any]:
     return {**{name: getattr(document, name) for name in type(document).model_fields}, **changes}
 
 
-def _updated(before: Any, given: Amounts) -> Any:
+def _updated(before: Any, measured: Amounts) -> Any:
     """Amounts of resources with some of them changed."""
-    if isinstance(before, dict) and isinstance(given, Mapping):
-        return {**before, **given}
-    return dict(given) if isinstance(given, Mapping) else given
+    if isinstance(before, dict) and isinstance(measured, Mapping):
+        return {**before, **measured}
+    return dict(measured) if isinstance(measured, Mapping) else measured

@@ -145,8 +145,8 @@ def _partial(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigura
     """The plan without the operators whose moves take longest, of which the slowest alone decides the downtime."""
     slowest = [name for name in change.slowest_first(plan) if _can_stay(name, problem, change.current)]
     for cut in np.unique(np.linspace(1, len(slowest), min(MAX_PARTIAL_PLANS, len(slowest)), dtype=np.int64)):
-        kept = {name: change.current[name] for name in slowest[:cut]}
-        yield Deployment({name: kept.get(name, plan[name]) for name in plan})
+        kept_plan = {name: change.current[name] for name in slowest[:cut]}
+        yield Deployment({name: kept_plan.get(name, plan[name]) for name in plan})
 
 
 def _can_stay(name: str, problem: LatencyAwareProblem, running: Deployment) -> bool:

@@ -58,8 +58,8 @@ class Containers(Graph):
 
     def left(self, name: str, arriving: Fraction, count: int, seconds: Any) -> Fraction:
         """Items that are left of those that arrive, when so many instances have served them for so many seconds."""
-        left = arriving - count * seconds / self.occupied(name)
-        return left if left > SAME * arriving else Fraction(0)
+        unserved = arriving - count * seconds / self.occupied(name)
+        return unserved if unserved > SAME * arriving else Fraction(0)
 
 
 def added(parts: Any) -> Counts:
@@ -114,11 +114,13 @@ def evaluate_leasing(problem: dict[str, Any], decision: Any) -> Fraction:
         for end in range(first + length, first + units * length + 1, length):
             beyond = Fraction(max(0, end - periods), length) if problem.get("prorate", False) else 0
             price += model.types[kind]["price"] * max(0, 1 - beyond)
-    left, late = {name: fraction(model.queues.get(name, 0)) for name in model.operators}, Fraction(0)
+    waiting, late = {name: fraction(model.queues.get(name, 0)) for name in model.operators}, Fraction(0)
     for period, load in enumerate(forecast):
         counts = added(host["instances"][period] for host in hosts.values())
         model.check_moment(load, leased[period], counts)
         for name, rate in model.load.items():
-            left[name] = model.left(name, left[name] + load * rate * problem["period"], counts.get(name, 0), problem["period"])
-            late += left[name]
+            waiting[name] = model.left(
+                name, waiting[name] + load * rate * problem["period"], counts.get(name, 0), problem["period"]
+            )
+            late += waiting[name]
     return price + model.penalty * late

@@ -27,7 +27,7 @@ def deployment_program(problem: dict[str, Any]) -> Program:
     for name in model.order:
         operator, place[name] = model.operators[name], {}
         replicas = range(operator.get("min_replicas", 1), operator.get("max_replicas", 1) + 1)
-        own, longest = [(pause, Fraction(1))], list[tuple[int, Fraction]]()
+        own_downtime, longest = [(pause, Fraction(1))], list[tuple[int, Fraction]]()
         choices = (nodes for k in replicas for nodes in multisets(sorted(operator.get("candidates") or model.nodes), k))
         for number, nodes in enumerate(choices):
             need(number < MAX_PARTS, f"more than {MAX_PARTS} choices of nodes for {name}")
@@ -36,14 +36,14 @@ def deployment_program(problem: dict[str, Any]) -> Program:
                 column = place[name][nodes] = program.column(model.factor("cost") * parts[1], integer=True)
                 longest.append((column, parts[0]))
                 total["cost"].append((column, parts[1]))
-                own.append((column, -parts[2]))
+                own_downtime.append((column, -parts[2]))
                 program.upper[pause] = max(program.upper[pause] or Fraction(0), parts[2])
                 for node, (resource, amount) in product(nodes, by_resource(operator.get("resources", 1)).items()):
                     used.setdefault((node, resource), []).append((column, amount))
         latest[name] = most = max((value for _, value in longest), default=Fraction(0))
         done[name] = program.column(0, min((value for _, value in longest), default=0), most)
         program.row([(column, 1) for column in place[name].values()], 1, 1)
-        program.row(own, 0)
+        program.row(own_downtime, 0)
         program.row([(done[name], 1), *((column, -value) for column, value in longest)], 0)
         for source in model.before[name]:
             out, into = {us: list[int]() for us in place[source]}, {vs: list[int]() for vs in place[name]}

@@ -219,8 +219,8 @@ def _forms(line: str) -> dict[str, str]:
 @cache
 def _parts(form: str) -> tuple[str, str, str]:
     """Split a form into its base, the sign at its end and the number behind the sign; the last two are empty without a sign."""
-    found = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
-    return (found[1], found[2], found[3]) if found else (form, "", "")
+    match = re.fullmatch(r"(.+)([?^%~+*])(\d*)", form)
+    return (match[1], match[2], match[3]) if match else (form, "", "")
 
 
 def _is_of(form: str, value: Any) -> bool:

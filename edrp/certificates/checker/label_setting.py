@@ -22,6 +22,6 @@ def check_label_setting(problem: dict[str, Any], _: Any, header: dict[str, Any],
     need(set(tracked) <= maps.free.keys(), "there is no such resource")
     bound = claimed_bound(header)
     target = NEVER if bound is None else math.ceil((bound - TOLERANCE) * maps.unit)
-    looked, found = maps.search(tracked, target, MAX_PARTS)
-    need(found is None, "there may be a better map")
+    looked, path = maps.search(tracked, target, MAX_PARTS)
+    need(path is None, "there may be a better map")
     return f"no map is {refuted(bound)} ({looked} labels)"

@@ -98,8 +98,8 @@ class Maps:
         all the rest of the task counts as unused.
         """
         number, ahead = {what: k for k, what in enumerate(tracked)}, self.ahead
-        rest = [*accumulate(reversed(self.needs), initial=0)][::-1]
-        begin, looked, order, kept = (self.ends[0], 0, 0, 0), 0, numbers_from(1), dict[MapPlace, list[tuple[int, ...]]]()
+        needs_later = [*accumulate(reversed(self.needs), initial=0)][::-1]
+        begin, looked, order, undominated = (self.ends[0], 0, 0, 0), 0, numbers_from(1), dict[MapPlace, list[tuple[int, ...]]]()
         heap: list[Any] = [(ahead[begin], 0, begin, 0, (0,) * len(tracked), None)] if begin in ahead else []
         while heap and heap[0][0] < target:
             _, _, place, cost, used, path = heappop(heap)
@@ -108,19 +108,19 @@ class Maps:
                 return looked, _unwound(path)[::-1]
             need((looked := looked + 1) <= most, f"more than {most} labels")
             for after, more, uses in self.moves(place):
-                now = list(used)
+                used_now = list(used)
                 for what, amount in uses:
                     if what in number and (what[0] == "capacity" or self.add_up):
-                        now[number[what]] += amount
-                if after not in ahead or any(now[k] > self.free[what] for what, k in number.items()):
+                        used_now[number[what]] += amount
+                if after not in ahead or any(used_now[k] > self.free[what] for what, k in number.items()):
                     continue
                 for what, k in number.items():
-                    if what[0] == "capacity" and self.free[what] - now[k] >= rest[after[1]]:
-                        now[k] = 0
-                label, others = (cost + more, *now), kept.setdefault(after, [])
+                    if what[0] == "capacity" and self.free[what] - used_now[k] >= needs_later[after[1]]:
+                        used_now[k] = 0
+                label, others = (cost + more, *used_now), undominated.setdefault(after, [])
                 if not any(all(map(le, other, label)) for other in others):
                     others[:] = [other for other in others if not all(map(le, label, other))] + [label]
-                    heappush(heap, (cost + more + ahead[after], next(order), after, cost + more, tuple(now), path))
+                    heappush(heap, (cost + more + ahead[after], next(order), after, cost + more, tuple(used_now), path))
         return looked, None
 
     def follow(self, places: list[MapPlace]) -> tuple[int, list[tuple[str, ...]]]:
@@ -138,11 +138,11 @@ class Maps:
 
 def _unwound(path: Any) -> list[MapPlace]:
     """Places of a chain, the last first."""
-    found = []
+    places = []
     while path is not None:
         place, path = path
-        found.append(place)
-    return found
+        places.append(place)
+    return places
 
 
 def evaluate_map(problem: dict[str, Any], decision: Any) -> Fraction:

@@ -16,17 +16,17 @@ from .task_line import Layer, TaskLine
 
 def _partitions(line: TaskLine, nodes: int) -> list[tuple[int, ...]]:
     """Partitions into that many intervals within the load limit, in order: the boundaries, without empty intervals."""
-    first, found = line.first(nodes), list[tuple[int, ...]]()
-    least, stack = line.least(first, nodes), [(0,), *found]
+    first, partitions = line.first(nodes), list[tuple[int, ...]]()
+    least, stack = line.least(first, nodes), [(0,), *partitions]
     while stack:
         ends = stack.pop()
         if ends[-1] == line.size and (line.empty or len(ends) == nodes + 1):
-            found.append(ends)
-            need(len(found) <= MAX_PARTITIONS, f"more than {MAX_PARTITIONS} partitions")
+            partitions.append(ends)
+            need(len(partitions) <= MAX_PARTITIONS, f"more than {MAX_PARTITIONS} partitions")
         elif ends[-1] < line.size and len(ends) <= nodes:
             reach = bisect_right(first, ends[-1]) - 1
             stack += [(*ends, b) for b in range(reach, max(ends[-1] + 1, least[nodes - len(ends)]) - 1, -1)]
-    return found
+    return partitions
 
 
 class _Responses:
@@ -60,7 +60,7 @@ class _Responses:
         heap: list[Any] = [(0, 0, line.size, 0, never, self.nodes, self.tree[1])]
         node, entry = [bisect_left(old, b) for b in range(line.size + 1)], 0
         while heap:
-            bound, _, b, free, used, left, branches = heappop(heap)
+            bound, _, b, free, used, left_over, branches = heappop(heap)
             if b == 0:
                 return bound
             j, top = node[b] - 1, max(free, used)
@@ -73,10 +73,10 @@ class _Responses:
                     new, own = max(free + state[b] - state[old[j]], top + inner), top + state[old[i + 1]] - state[a]
                 if a == old[i]:
                     new, own = max(new, own), never
-                before = layers[left - 1]
+                before = layers[left_over - 1]
                 stays = max(before[0][a] + max(new, own), before[1][a] + new)
                 entry += 1
-                heappush(heap, (self.h * (state[-1] - stays) + weighed, entry, a, new, own, left - 1, further))
+                heappush(heap, (self.h * (state[-1] - stays) + weighed, entry, a, new, own, left_over - 1, further))
         raise Refused("no partition may follow")
 
 

@@ -50,7 +50,7 @@ class Program:
     def _imply(self, row: tuple[Entries, Bound, Bound], column: int) -> bool:
         """Give a column the bounds that it lacks and a row implies; whether there was one."""
         entries, low, high = row
-        found = False
+        changed = False
         for limit, sign in ((high, 1), (low, -1)):  # sign·(the row) ≤ sign·limit
             bounds = self.upper if entries[column] * sign > 0 else self.lower
             if limit is None or bounds[column] is not None or not entries[column]:
@@ -58,8 +58,8 @@ class Program:
             ends = [(a, (self.lower if a * sign > 0 else self.upper)[other]) for other, a in entries.items() if other != column]
             if all(end is not None for _, end in ends):
                 bounds[column] = (limit - sum(a * end for a, end in ends if end is not None)) / entries[column]
-                found = True
-        return found
+                changed = True
+        return changed
 
     def round(self) -> None:
         """Go over to integers, in units of 2^-SHIFT; ranges and the constant give way by what rounding can change."""

@@ -40,11 +40,11 @@ def need(holds: object, why: str) -> None:
 
 def unique(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """A dict of pairs whose keys all differ."""
-    found: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for key, value in pairs:
-        need(key not in found, f"{str(key)[:100]} is given twice")
-        found[key] = value
-    return found
+        need(key not in by_key, f"{str(key)[:100]} is given twice")
+        by_key[key] = value
+    return by_key
 
 
 def _integer(text: str) -> int:

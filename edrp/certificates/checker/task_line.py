@@ -37,9 +37,9 @@ class TaskLine:
 
     def ends(self, assignment: Any) -> tuple[int, ...]:
         """The boundaries of an assignment, which must hold each task once."""
-        held = sorted(tuple(ab) for ab in assignment if ab is not None and ab[0] != ab[1])
-        ends = (0, *(b for _, b in held))
-        right = all(type(x) is int for ab in held for x in ab) and ends[:-1] == tuple(a for a, _ in held)
+        intervals = sorted(tuple(ab) for ab in assignment if ab is not None and ab[0] != ab[1])
+        ends = (0, *(b for _, b in intervals))
+        right = all(type(x) is int for ab in intervals for x in ab) and ends[:-1] == tuple(a for a, _ in intervals)
         need(right and ends == tuple(sorted(set(ends))) and ends[-1] == self.size, "intervals: they must hold each task once")
         return ends
 

@@ -88,15 +88,15 @@ PROVEN, STATED = "proven: ", "proven about a stated program only: "
 UNCHECKED = "that the decision is feasible and worth this was not checked"
 
 
-def exit_code(said: str) -> int:
+def exit_code(text: str) -> int:
     """The exit code of a verdict: 0 where it is about the instance, 4 about a program that the certificate states, else 2."""
-    return 0 if said.startswith(PROVEN) else 4 if said.startswith(STATED) else 2
+    return 0 if text.startswith(PROVEN) else 4 if text.startswith(STATED) else 2
 
 
 def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str]) -> str:
     """Say what a certificate proves of a solution; `Refused` where something does not hold."""
-    rest = _within_time(lines)
-    header: Any = next(rest, None)
+    later_lines = _within_time(lines)
+    header: Any = next(later_lines, None)
     kind = problem.get("kind")
     need(isinstance(header, dict), "the certificate is empty, or its first line is no object")
     need(header.get("format") in FORMATS, f"format {str(header.get('format'))[:40]!r} is none of {', '.join(FORMATS)}")
@@ -119,10 +119,10 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
         need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
         known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
         answer = f"the answer is optimal, its objective is {float(fraction(objective)):.6g}"
-    said = FORMATS[header["format"]](problem, decision, header, rest)
-    if not isinstance(said, Stated):
-        return f"{answer}: {said}"
-    return Stated(f"if it is that of the instance, {answer}: {said}" + ("" if known else f"; {UNCHECKED}"))
+    claim = FORMATS[header["format"]](problem, decision, header, later_lines)
+    if not isinstance(claim, Stated):
+        return f"{answer}: {claim}"
+    return Stated(f"if it is that of the instance, {answer}: {claim}" + ("" if known else f"; {UNCHECKED}"))
 
 
 def _within_time(lines: Iterable[str]) -> Iterator[Any]:
@@ -155,12 +155,12 @@ def check_files(instance: str, solution: str, certificate: str) -> str:
 def verdict(judge: Callable[..., str], *paths: str) -> str:
     """Say in one line what a judge finds proven in files, or the first thing that does not hold."""
     try:
-        said = judge(*paths)
-        said = f"{STATED if isinstance(said, Stated) else PROVEN}{said}"
+        text = judge(*paths)
+        text = f"{STATED if isinstance(text, Stated) else PROVEN}{text}"
     except (Refused, OSError, UnicodeDecodeError) as error:
-        said = f"not proven: {error}"
+        text = f"not proven: {error}"
     except MemoryError:
-        said = "not proven: this takes more memory than there is"
+        text = "not proven: this takes more memory than there is"
     except MALFORMED as error:
-        said = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)  # names may hold what a terminal obeys
+        text = f"not proven: something is malformed ({type(error).__name__}: {str(error)[:100]})"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # names may hold what a terminal obeys

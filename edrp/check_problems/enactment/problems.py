@@ -123,24 +123,28 @@ def _snapshot(**changed: Any) -> EnactmentProblem:
     """One operator that needs two instances, three of which fit on a host; fields of each part may be changed by name."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
     host: Fields = {"name": "small", "resources": {"cpu": 4.0}, "price": 1.0, "billing_time": 600.0}
-    rest: Fields = {}
+    defaults: Fields = {}
     for name, value in changed.items():
         part = (
-            operator if name in ("external_rate", "max_instances", "resources") else host if name in ("limit", "price") else rest
+            operator
+            if name in ("external_rate", "max_instances", "resources")
+            else host
+            if name in ("limit", "price")
+            else defaults
         )
         part[name] = value
-    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **rest)
+    return EnactmentProblem(application={"operators": [operator]}, host_types=[host], **defaults)
 
 
 def _horizon(**changed: Any) -> LeasingProblem:
     """One operator, two or four instances of which are needed; two fit on a host, a unit lasts two periods."""
     operator: Fields = {"name": "work", "processing_duration": 1.0, "external_rate": 2.0, "resources": {"cpu": 1.0}}
     host: Fields = {"name": "small", "resources": {"cpu": 2.0}, "price": 1.0, "billing_time": 600.0}
-    rest: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
+    defaults: Fields = {"period": 300.0, "forecast": [1, 2, 1]}
     for name, value in changed.items():
-        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else rest
+        part = operator if name == "max_instances" else host if name in ("limit", "price", "billing_time") else defaults
         part[name] = value
-    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **rest)
+    return LeasingProblem(application={"operators": [operator]}, host_types=[host], **defaults)
 
 
 class ScenarioCheckProblems(CheckProblems):

@@ -144,16 +144,16 @@ def _cheapest_routes(
 ) -> list[Way] | None:
     """Return the cheapest combination of ways of a placement that keeps to all limits; None for none."""
     ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
-    left = [0.0]
+    residual = [0.0]
     for hop in range(len(ends) - 1, -1, -1):
-        left.append(left[-1] + ways[hop][ends[hop]][0].worth)
+        residual.append(residual[-1] + ways[hop][ends[hop]][0].worth)
     best: list[Way] | None = None
     limit = math.inf
 
     def extend(chosen: list[Way], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
         nonlocal best, limit
         hop = len(chosen)
-        if worth + left[len(ends) - hop] >= limit:
+        if worth + residual[len(ends) - hop] >= limit:
             return
         if hop == len(ends):
             best, limit = list(chosen), worth

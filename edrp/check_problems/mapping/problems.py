@@ -67,21 +67,21 @@ class MappingCheckProblems(DrawnCheckProblems):
 
 def _line(needs: list[float], **changed: Any) -> MappingProblem:
     """Three servers in a line with room for two each, links that carry two hops, and what should be different."""
-    rest: Fields = {
+    defaults: Fields = {
         "source": "a", "delivery": "c", "capacities": [2, 2, 1], "uplinks": [0, 0, 0],
         "rate": 1.0, "bandwidth": 2.0, "cost": 1.0, "symmetric": True, **changed,
     }  # fmt: skip
     nodes = [
         {"name": name, "capacity": capacity, "uplink": uplink}
-        for name, capacity, uplink in zip("abc", rest.pop("capacities"), rest.pop("uplinks"), strict=True)
+        for name, capacity, uplink in zip("abc", defaults.pop("capacities"), defaults.pop("uplinks"), strict=True)
     ]
-    bandwidth, cost, rate = (rest.pop(name) for name in ("bandwidth", "cost", "rate"))
+    bandwidth, cost, rate = (defaults.pop(name) for name in ("bandwidth", "cost", "rate"))
     links = [{"source": u, "target": v, "bandwidth": bandwidth, "cost": cost} for u, v in ("ab", "bc")]
-    network = {"nodes": nodes, "links": rest.pop("links", links), "symmetric": rest.pop("symmetric")}
+    network = {"nodes": nodes, "links": defaults.pop("links", links), "symmetric": defaults.pop("symmetric")}
     components = [{"name": f"c{i}", "capacity": need} for i, need in enumerate(needs)]
-    ends = {name: rest.pop(name) for name in ("source", "delivery")}
+    ends = {name: defaults.pop(name) for name in ("source", "delivery")}
     task = {**ends, "components": components, "bandwidths": [rate] * (len(needs) + 1)}
-    return MappingProblem(network=network, task=task, **rest)
+    return MappingProblem(network=network, task=task, **defaults)
 
 
 @cache

@@ -110,9 +110,9 @@ class PolicyCheckProblems(DrawnCheckProblems):
 
     def value(self, problem: MigrationPolicyProblem, decision: PolicyDecision) -> float:
         """c + γ·C with the exact C of the partition chosen, also where the method only estimates it."""
-        held = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
-        rest = problem.nodes - len(held)
-        return _brute_force_policy(problem).objective((0, *(end for _, end in held), *[len(problem.work)] * rest))
+        intervals = sorted(interval for interval in decision.intervals if interval is not None and interval[0] < interval[1])
+        removed = problem.nodes - len(intervals)
+        return _brute_force_policy(problem).objective((0, *(end for _, end in intervals), *[len(problem.work)] * removed))
 
 
 @cache

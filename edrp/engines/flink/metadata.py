@@ -99,14 +99,14 @@ def states_by_operator(states: Mapping[str, OperatorState], observation: Observa
     found: dict[str, list[OperatorState]] = {}
     keyed = [state for state in states.values() if state.sizes]
     for state in keyed:
-        named = [seen.name for seen in observation.operators if state.name and state.name in seen.names]
+        named = [observed.name for observed in observation.operators if state.name and state.name in observed.names]
         same = [other for other in keyed if other.name == state.name and other.key not in keys]
-        owners = [seen.name for seen in observation.operators if seen.key == state.key]
+        owners = [observed.name for observed in observation.operators if observed.key == state.key]
         if not owners and len(named) == len(same) == 1:
             owners = named
         if owners:
             found.setdefault(owners[0], []).append(state)
-    return {name: _summed(own) for name, own in found.items()}
+    return {name: _summed(parts) for name, parts in found.items()}
 
 
 def _summed(states: Sequence[OperatorState]) -> tuple[int, ...]:
@@ -184,9 +184,9 @@ class _Reader:
             self._text()
         if first < 0 or first + count > len(sizes) or max(offsets, default=0) > total:
             raise IndexError(first)
-        there = sorted((offset, first + index) for index, offset in enumerate(offsets) if offset > 0)
-        ends = [*(offset for offset, _ in there[1:]), total]
-        for (offset, group), end in zip(there, ends, strict=True):
+        stored = sorted((offset, first + index) for index, offset in enumerate(offsets) if offset > 0)
+        ends = [*(offset for offset, _ in stored[1:]), total]
+        for (offset, group), end in zip(stored, ends, strict=True):
             sizes[group] += end - offset
 
     def _stream(self) -> int:

@@ -28,29 +28,29 @@ def demanded_resources(change: Change, program: Program) -> dict[str, str] | Non
                 advertised.setdefault(resource, {})[node.name] = amount
     if not advertised:
         return None
-    left = {resource: sum(amounts.values()) for resource, amounts in advertised.items()}
+    remaining = {resource: sum(amounts.values()) for resource, amounts in advertised.items()}
     chosen: dict[str, str] = {}
     for operator in change.plan:
-        wanted = Counter(change.plan[operator])
+        replicas_on = Counter(change.plan[operator])
         fixed = program.demands.get(operator, operator)
         names = sorted(advertised) if program.takes_places else [fixed]
-        fitting = [name for name in names if _leads_to(wanted, advertised.get(name, {}), left.get(name, 0.0))]
+        fitting = [name for name in names if _leads_to(replicas_on, advertised.get(name, {}), remaining.get(name, 0.0))]
         if not fitting:
-            raise EngineError(f"operator {operator}", _remedy(fixed, wanted, program))
+            raise EngineError(f"operator {operator}", _remedy(fixed, replicas_on, program))
         resource = fitting[0]
-        left[resource] -= wanted.total()
+        remaining[resource] -= replicas_on.total()
         chosen[operator] = resource
     return chosen
 
 
-def _leads_to(wanted: Counter[str], amounts: dict[str, float], left: float) -> bool:
-    if wanted.total() > left:
+def _leads_to(replicas_on: Counter[str], amounts: dict[str, float], remaining: float) -> bool:
+    if replicas_on.total() > remaining:
         return False
-    return dict(wanted) == amounts or (len(wanted) == 1 and wanted.keys() == amounts.keys())
+    return dict(replicas_on) == amounts or (len(replicas_on) == 1 and replicas_on.keys() == amounts.keys())
 
 
-def _remedy(resource: str, wanted: Counter[str], program: Program) -> str:
-    places = ", ".join(f"{count} on {node}" for node, count in sorted(wanted.items()))
+def _remedy(resource: str, replicas_on: Counter[str], program: Program) -> str:
+    places = ", ".join(f"{count} on {node}" for node, count in sorted(replicas_on.items()))
     if program.takes_places:
         return f"no resource is advertised by exactly the TaskManagers of its places ({places}); start some that advertise it"
     why = f"no TaskManagers advertise resource {resource!r} for exactly its places ({places})"

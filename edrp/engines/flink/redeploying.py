@@ -107,10 +107,10 @@ def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
 
 def _refuse_few_slots(change: Change, steps: FlinkSteps) -> None:
     """Refuse before anything is stopped where the plan finds too few slots, since other jobs hold them by now."""
-    needed, own = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
+    needed, own_slots = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
     free = sum(int(manager["freeSlots"]) for manager in steps.get("/taskmanagers")["taskmanagers"])
-    if needed > own + free:
-        why = f"the plan needs {needed} slots; the job has {own}, and {free} are free; start TaskManagers; nothing was changed"
+    if needed > own_slots + free:
+        why = f"the plan needs {needed} slots; the job has {own_slots}, and {free} are free; start TaskManagers; nothing was changed"
         raise EngineError(steps.client.address, why)
 
 
@@ -223,11 +223,11 @@ def _waiting(error: EngineError, steps: FlinkSteps, bodies: _Runs, location: str
     return type(error)(error.place, f"{error.why}; the job as before ({key}, from savepoint {location}) {how}")
 
 
-def _refuse_other_places(change: Change, found: Deployment, resources: dict[str, str] | None, steps: FlinkSteps) -> None:
+def _refuse_other_places(change: Change, deployed: Deployment, resources: dict[str, str] | None, steps: FlinkSteps) -> None:
     """Say where the job does not run as asked; places only where resources were demanded."""
     for operator in change.plan:
-        asked, runs = Counter(change.plan[operator]), Counter(found[operator])
-        if asked.total() != runs.total() or (resources is not None and asked != runs):
-            texts = [", ".join(f"{count} on {node}" for node, count in sorted(places.items())) for places in (asked, runs)]
+        planned, running = Counter(change.plan[operator]), Counter(deployed[operator])
+        if planned.total() != running.total() or (resources is not None and planned != running):
+            texts = [", ".join(f"{count} on {node}" for node, count in sorted(places.items())) for places in (planned, running)]
             why = f"operator {operator} was to run {texts[0]}, and runs {texts[1]}; it is left so"
             raise EngineError(steps.client.address, why)

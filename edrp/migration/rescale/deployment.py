@@ -170,8 +170,8 @@ def note_replica_faults(
 
 def _note_uncovered(ranges: Sequence[KeyRange], tasks: int, place: tuple[str, ...], faults: Faults) -> None:
     for first, end, why in uncovered([replica.tasks for replica in ranges], tasks):
-        held = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
-        faults.add(place, None, f"{held}; the ranges must hold each of the {tasks} tasks once")
+        text = uncovered_text(first, end, "held by no replica" if why == "held by no node" else why)
+        faults.add(place, None, f"{text}; the ranges must hold each of the {tasks} tasks once")
 
 
 def _order(replica: Replica) -> tuple[int, int, str]:

@@ -174,8 +174,8 @@ class LocalFlink:
         node = LocalNode(node) if isinstance(node, int) else node
         ports = None
         if self._proxies is not None:
-            (own,) = free_ports(1)
-            ports = self._proxies.listen(name, own), own
+            (port,) = free_ports(1)
+            ports = self._proxies.listen(name, port), port
         self._launch(name, TASK_MANAGER, self._common | node_settings(name, node, ports) | self._settings, java_options(node))
         self._running[name] = node.slots
 

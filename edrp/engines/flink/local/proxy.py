@@ -151,8 +151,8 @@ def _socket_inode(port: int) -> str:
 
 
 def _holds_socket(process: int, inode: str) -> bool:
-    wanted = f"socket:[{inode}]"
+    link_target = f"socket:[{inode}]"
     try:
-        return any(str(entry.readlink()) == wanted for entry in Path(f"/proc/{process}/fd").iterdir())
+        return any(str(entry.readlink()) == link_target for entry in Path(f"/proc/{process}/fd").iterdir())
     except OSError:
         return False
