@@ -58,7 +58,7 @@ class Question:
             stays[demand.rows.start : demand.rows.stop] = False
         for demand in kept:
             stays[demand.rows.start : demand.rows.stop] = True
-        asked = replace(
+        relaxed = replace(
             arrays,
             objective=np.zeros_like(arrays.objective),
             matrix=arrays.matrix[stays],
@@ -68,8 +68,8 @@ class Question:
         settings, began = SolverOptions(work_limit=units), now()
         try:
             with deadline(self.deadline):
-                result = get_backend(self.backend).solve(asked, settings)
-                return last_word(asked, result, settings, 1.0, now() - began).status == "infeasible"
+                result = get_backend(self.backend).solve(relaxed, settings)
+                return last_word(relaxed, result, settings, 1.0, now() - began).status == "infeasible"
         except OutOfTimeError:
             return False
 
@@ -98,14 +98,16 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     """
     deadline = now() + units
     program = formulation.program
-    own, limits = _own_demands(formulation), limit_demands(formulation)
+    user_demands, limits = _own_demands(formulation), limit_demands(formulation)
     # Limits come first: they are left out wherever own rows clash without them.
-    question = Question(program, [*limits, *own], backend, deadline)
-    if not own or question.is_infeasible(limits):
+    question = Question(program, [*limits, *user_demands], backend, deadline)
+    if not user_demands or question.is_infeasible(limits):
         return find_clashes(formulation.problem, max(0.0, deadline - now()))
     kept = question.filtered(question.demands)
-    if any(len(demand.rows) > 1 for demand in kept if demand in own):
-        kept = question.filtered([part for demand in kept for part in (_parts(demand, program) if demand in own else [demand])])
+    if any(len(demand.rows) > 1 for demand in kept if demand in user_demands):
+        kept = question.filtered(
+            [part for demand in kept for part in (_parts(demand, program) if demand in user_demands else [demand])]
+        )
     return tuple(demand.text for demand in kept)
 
 

@@ -65,13 +65,13 @@ class Portfolio(Method):
             The first one of a method, where no other method has anything to say.
         """
         refused: list[ProblemTooLargeError] = []
-        known = self._first_rule(problem, options)
+        known_answer = self._first_rule(problem, options)
         answer = self._in_turn(problem, options, refused)
         for rule in (None, *self.rules):
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
-            found = known if rule is None else _rule_asked(rule, problem, options)
-            answer = combined(found, answer, options.gap)
+            rule_answer = known_answer if rule is None else _rule_asked(rule, problem, options)
+            answer = combined(rule_answer, answer, options.gap)
         if refused and answer.status == "none" and answer.bound is None:
             raise refused[0]
         return answer

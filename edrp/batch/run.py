@@ -209,7 +209,7 @@ def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: 
         return folder.rows()
 
 
-def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
+def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | None:
     """Seconds after which a row is killed: as given, or from the longest time limit if every method has one.
 
     By default twice the time limit, since the explanation of an infeasible instance may take as long again, and the time in
@@ -218,10 +218,10 @@ def kill_limit(given: float | None, choices: Sequence[Choice]) -> float | None:
     >>> kill_limit(None, [Choice.read("greedy", time_limit=10.0)])
     140.0
     """
-    if given is not None:
-        if not 0 < given < math.inf:
-            raise InvalidInstanceError([Fault("kill_after", repr(given), "must be more than 0 s")])
-        return given
+    if kill_after is not None:
+        if not 0 < kill_after < math.inf:
+            raise InvalidInstanceError([Fault("kill_after", repr(kill_after), "must be more than 0 s")])
+        return kill_after
     limits = [choice.arguments.get("time_limit") for choice in choices]
     known = [limit for limit in limits if limit is not None]
     return 2 * max(known) + COMPILING if len(known) == len(limits) else None

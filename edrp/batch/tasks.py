@@ -176,10 +176,10 @@ def read_seeds(seed: int | Iterable[int]) -> list[int]:
     >>> read_seeds(3), read_seeds(range(2))
     ([3], [0, 1])
     """
-    given = list(seed) if isinstance(seed, Iterable) and not isinstance(seed, str) else [seed]
-    for number in given:
+    listed = list(seed) if isinstance(seed, Iterable) and not isinstance(seed, str) else [seed]
+    for number in listed:
         check_arguments("", seed=number)
-    seeds = [int(number) for number in given]
+    seeds = [int(number) for number in listed]
     if not seeds or len(set(seeds)) < len(seeds):
         raise InvalidInstanceError([Fault("seed", str(seeds), "must be one or several different integers of at least 0")])
     return seeds

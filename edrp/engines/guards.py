@@ -60,8 +60,8 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
         bounds = limits.bounds.get(operator.name, everywhere)
         if bounds is not None:
             operators[operator.name] = ReplicaBounds(min_replicas=bounds[0], max_replicas=bounds[1])
-        given = operators.get(operator.name)
-        if limits.mode is not None and operator.service is not None and (given is None or given.max_replicas is None):
+        own_bounds = operators.get(operator.name)
+        if limits.mode is not None and operator.service is not None and (own_bounds is None or own_bounds.max_replicas is None):
             why = "has no floor and ceiling, which --apply needs"
             remedy = f"give --replicas {shlex.quote(f'{operator.name}=1:4')}, or --replicas 1:4 for all"
             raise EngineError(f"operator {operator.name}", f"{why}; {remedy}")

@@ -48,7 +48,7 @@ def placement_problem(
     known, which `edrp.engines.keyed_model.rescale_problem` gives this problem. An operator has at least so
     many replicas that none is busier than the goal; operators of unknown service rate keep theirs unless the goals bound them,
     and sources never get fewer. Where the load needs more than are allowed (`shortages`), an operator has as many as help,
-    and its waiting is left out. so it is of operators in `held_operators`: these keep their replicas, however busy.
+    and its waiting is left out. Operators in `held_operators` keep their replicas, however busy, and their waiting is left out.
 
     Raises
     ------

@@ -173,7 +173,7 @@ class Watcher:
             comparable=True,
             covered=all(judgement.covered for judgement in judgements) and not below,
             below=below,
-            widths={found.quantity: next_width(self.state.widths.get(found.quantity, 1.0), found) for found in judgements},
+            widths={judged.quantity: next_width(self.state.widths.get(judged.quantity, 1.0), judged) for judged in judgements},
             judgements=[{**asdict(judgement), "error": judgement.error} for judgement in judgements],
         )
 

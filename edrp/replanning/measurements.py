@@ -78,9 +78,9 @@ def with_measurements(
         faults.append(Fault("vanished", ", ".join(vanished), "no node is left"))
     if faults:
         raise InvalidInstanceError(faults)
-    now = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
+    measured = _network(with_delays(before, delays or {}), capacities or {}, set(vanished))
     application = _application(problem.application, rates or {}, external_rates or {}, resources or {}, set(vanished))
-    return problem.replace(application=application, network=now, current=None)
+    return problem.replace(application=application, network=measured, current=None)
 
 
 def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str) -> list[Fault]:

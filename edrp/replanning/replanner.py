@@ -165,8 +165,8 @@ def decide(
     change = reconfiguration(
         problem, before, known or {}, synchronisation_time=policy.synchronisation_time, how=policy.reconfiguration
     )
-    found = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
-    plans = dict.fromkeys([*found, *([] if start is None else [start])])
+    near_plans = [] if solution.deployment is None else plans_near(solution.deployment, problem, change)
+    plans = dict.fromkeys([*near_plans, *([] if start is None else [start])])
     options = [option for plan in plans if (option := _option(plan, problem, change, policy)) is not None]
     kept_option = next((option for option in options if start is not None and not broken and option.plan == start), None)
     if not options:

@@ -92,9 +92,9 @@ def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     count, late = program["count"][matters], program.add_columns("late", matters.size, upper=most)
     rows = np.arange(matters.size)
     enough = np.ceil(arriving / served)
-    rest = arriving - served * (enough - 1)
+    unserved = arriving - served * (enough - 1)
     program.add_rows("late", matters.size, [(rows, late, 1.0), (rows, count, served)], lower=arriving)
-    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, rest)], lower=rest * enough)
+    program.add_rows("last", matters.size, [(rows, late, 1.0), (rows, count, unserved)], lower=unserved * enough)
     return Linear.of(late, arrays.late)
 
 

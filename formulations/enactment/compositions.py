@@ -86,9 +86,9 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     sizes = arrays.sizes
     offered = hosts @ sizes.capacity
     room = hosts @ sizes.room
-    left = offered * (1 + LIMIT_SLACK) - arrays.min_counts @ sizes.needs
+    spare = offered * (1 + LIMIT_SLACK) - arrays.min_counts @ sizes.needs
     most = np.minimum(arrays.max_counts, room)
-    if (left < 0).any() or (most < arrays.min_counts).any():
+    if (spare < 0).any() or (most < arrays.min_counts).any():
         return math.inf
     start = composition_objective(arrays, hosts, arrays.min_counts)
     reward = rewards(arrays, offered)
@@ -96,7 +96,7 @@ def composition_bound(arrays: EnactmentArrays, hosts: Ints) -> float:
     serving = np.clip(arrays.arriving / arrays.served, arrays.min_counts, most) - arrays.min_counts
     lengths = np.concatenate([serving, most - arrays.min_counts - serving])
     gains = np.concatenate([reward + arrays.late * arrays.served, reward])
-    gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, left, strict=True)),
+    gained = min((_gain(lengths, gains, np.tile(needs, 2), amount) for needs, amount in zip(sizes.needs.T, spare, strict=True)),
                  default=float(lengths @ gains))  # fmt: skip
     cheapest = float(arrays.price @ hosts + arrays.late * arrays.violations(most).sum())
     return max(start - gained, cheapest)

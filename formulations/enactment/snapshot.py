@@ -131,8 +131,8 @@ def formulate_enactment(problem: EnactmentProblem, program: str = "hosts", *, al
     built = Program()
     most = useful.counts.max(axis=0, initial=0)
     slots = np.repeat(np.arange(len(most)), most)
-    place = np.concatenate([np.arange(count) for count in most])
-    open_slot = useful.counts[:, slots] > place  # (C, S): whether a composition leases the host
+    position = np.concatenate([np.arange(count) for count in most])
+    open_slot = useful.counts[:, slots] > position  # (C, S): whether a composition leases the host
     _add_columns(built, arrays, useful, slots)
     _add_choice_row(built)
     _add_count_rows(built, arrays)

@@ -129,8 +129,8 @@ def _add_curve(figure: go.Figure, name: str, x: np.ndarray, y: np.ndarray, style
 
 def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float, words: Callable[[float], str]) -> go.Figure:
     figure = go.Figure()
-    there = [name for name in order if name in values.index.get_level_values("method")]
-    for name in reversed(there):
+    present = [name for name in order if name in values.index.get_level_values("method")]
+    for name in reversed(present):
         own = values.loc[name]
         hover = [f"{name} on {instance}: {words(value)}" for instance, value in own.items()]
         colour = styles.colour(name)
@@ -141,7 +141,7 @@ def _boxes(values: pd.Series, order: Sequence[str], styles: Styles, floor: float
             marker={"color": colour, "size": 5, "opacity": 0.55}, line={"color": colour, "width": 2},
         )  # fmt: skip
     figure.update_yaxes(type="category", showgrid=False)
-    return _dressed(figure, 120 + 46 * max(1, len(there)), legend=False)
+    return _dressed(figure, 120 + 46 * max(1, len(present)), legend=False)
 
 
 def _plain(values: np.ndarray) -> list[float]:

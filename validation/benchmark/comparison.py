@@ -40,9 +40,9 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
     """Compare methods by the runs of one kind of problem."""
     summary = summarise(runs)
     gaps = by_instance(runs)["gap"].dropna()
-    there = gaps.index.get_level_values("method")
+    row_methods = gaps.index.get_level_values("method")
     by_method = {
-        str(name): {str(key): float(gap) for key, gap in gaps.loc[name].items()} for name in summary.index if name in there
+        str(name): {str(key): float(gap) for key, gap in gaps.loc[name].items()} for name in summary.index if name in row_methods
     }
     return KindComparison(kind, summary, tuple(paired_tests(by_method)), tuple(recommend(kind, runs, summary)))
 

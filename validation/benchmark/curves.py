@@ -67,9 +67,9 @@ def performance_profiles(costs: pd.DataFrame) -> dict[str, Curve]:
 def _ratio(value: Floats, best: Floats) -> Floats:
     """Value over best, 1 where they are the same (both 0 included), infinite where the method failed."""
     ratio = np.full(value.shape, np.inf)
-    done = np.isfinite(value)
-    same = done & (value <= best * (1 + SAME_VALUE) + 1e-300)
-    np.divide(value, best, out=ratio, where=done & (best > 0))
+    is_finite = np.isfinite(value)
+    same = is_finite & (value <= best * (1 + SAME_VALUE) + 1e-300)
+    np.divide(value, best, out=ratio, where=is_finite & (best > 0))
     ratio[same] = 1.0
     return ratio
 

@@ -71,14 +71,14 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     runs["infeasible"] = by_id["outcome"].transform(
         lambda outcomes: (outcomes == "infeasible").any() and not (outcomes == "solved").any()
     )
-    held = runs["objective"].where(runs["solved"])
-    optimum = held.where(runs["proven"]).groupby(runs["id"]).transform("min")
+    objectives = runs["objective"].where(runs["solved"])
+    optimum = objectives.where(runs["proven"]).groupby(runs["id"]).transform("min")
     bound = by_id["bound"].transform("max")
-    runs["best"] = held.groupby(runs["id"]).transform("min")
+    runs["best"] = objectives.groupby(runs["id"]).transform("min")
     runs["reference"] = optimum.fillna(bound).fillna(runs["best"])
     runs["reference_is"] = np.select([optimum.notna(), bound.notna()], [OPTIMUM, BOUND], BEST)
-    runs["gap"] = _gap(held, runs["reference"])
-    runs["excess"] = _gap(held, runs["best"])
+    runs["gap"] = _gap(objectives, runs["reference"])
+    runs["excess"] = _gap(objectives, runs["best"])
     return runs
 
 
@@ -224,15 +224,15 @@ def gaps_by_family(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
         shorter = counted["family"].str.rpartition("-")[0]
         counted = counted.assign(family=shorter.where(shorter != "", counted["family"]))
     by_family = counted.groupby(["family", "method", "id"])["gap"].mean()
-    found: dict[str, dict[str, FamilyCell]] = {}
+    cells: dict[str, dict[str, FamilyCell]] = {}
     for family, gaps in by_family.groupby("family"):
         own = gaps.groupby("method").agg(["size", "count", "mean"])
         least = own.loc[own["size"] == own["count"], "mean"].min()
-        found[str(family)] = {
+        cells[str(family)] = {
             str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + EQUAL_GAPS))
             for method, size, count, mean in own.itertuples()
         }
-    return found
+    return cells
 
 
 def family_name(name: str) -> str:

@@ -50,8 +50,8 @@ def _migrations() -> Iterator[tuple[str, Problem]]:
     counts = series.migrations(MIGRATIONS).tolist()
     for tolerance in TOLERANCES:
         for step, (before, after) in enumerate(pairwise(counts)):
-            held = BalancedPacking(allow_empty=False).initial(tasks.work, before)
-            ends = np.searchsorted(held, np.arange(before + 1)).tolist()
+            node_of_task = BalancedPacking(allow_empty=False).initial(tasks.work, before)
+            ends = np.searchsorted(node_of_task, np.arange(before + 1)).tolist()
             yield (
                 f"migration-tolerance {tolerance:g}-{step}",
                 MigrationProblem(

@@ -57,16 +57,16 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows.select(columns).to_pylist():
         by_id.setdefault(row["id"], []).append(row)
-    found = []
+    alarms = []
     for name, own in by_id.items():
         if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in own):
             raise InvalidInstanceError([Fault("rows", name, "are not of the instance of that id")])
         problem = _problem(texts[name])
         for row in own:
-            found += [Alarm(name, row["method"], row["run_seed"], what) for what in _faults(row, problem)]
+            alarms += [Alarm(name, row["method"], row["run_seed"], fault) for fault in _faults(row, problem)]
         if own[0]["kind"] not in ESTIMATED:
-            found += _beaten(name, own)
-    return found
+            alarms += _beaten(name, own)
+    return alarms
 
 
 def _problem(text: str) -> Problem | None:
@@ -127,10 +127,10 @@ def _decision(document: str) -> Any:
 def _beaten(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterable[Alarm]:
     """Bounds, proven optima and proofs of infeasibility that the best answer to the same instance refutes."""
     rows = list(rows)
-    held = [row for row in rows if row["outcome"] == "solved" and row["objective"] is not None]
-    if not held:
+    solved = [row for row in rows if row["outcome"] == "solved" and row["objective"] is not None]
+    if not solved:
         return
-    best = min(held, key=lambda row: row["objective"])
+    best = min(solved, key=lambda row: row["objective"])
     by = f"{best['method']} (seed {best['run_seed']}) has an answer of {best['objective']!r}"
     for row in rows:
         if row is best:

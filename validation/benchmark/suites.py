@@ -298,10 +298,10 @@ def all_suites() -> dict[str, Suite]:
     >>> list(all_suites())[:5]
     ['smoke', 'placement', 'migration', 'rescale', 'paper']
     """
-    found = {suite.name: suite for suite in SUITES}
+    suites = {suite.name: suite for suite in SUITES}
     for suite in added("edrp.suites"):
-        found.setdefault(suite.name, suite)
-    return found
+        suites.setdefault(suite.name, suite)
+    return suites
 
 
 def get_suite(name: str) -> Suite:

@@ -147,9 +147,9 @@ def reason_table(runs: pd.DataFrame, outcome: str, caption: str) -> Table | None
     for (error_type, alike), group in own.groupby(["type", "alike"], sort=True):
         ids, methods = (list(dict.fromkeys(group[name])) for name in ("id", "method"))
         more = f" and {len(ids) - SHOWN_IDS} more" if len(ids) > SHOWN_IDS else ""
-        who = "every method" if len(methods) == every > 1 else ", ".join(methods)
+        method_text = "every method" if len(methods) == every > 1 else ", ".join(methods)
         reason = group["why"].iloc[0] if group["why"].nunique() == 1 else str(alike)
-        rows.append((who, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
+        rows.append((method_text, str(error_type), reason or NONE, f"{len(group)}", ", ".join(ids[:SHOWN_IDS]) + more))
     rows.sort()
     columns = ("Method", "Type", "Reason", "Rows", "Instances")
     return Table(caption, columns, tuple(rows), ("Rows",), open=outcome == "failed" or len(rows) <= MAX_OPEN_ROWS)

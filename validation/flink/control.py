@@ -130,10 +130,10 @@ def _day_rows(
             "peak": settings.peak,
             "bound": LATE,
             "load": {"min": min(loads), "mean": sum(loads) / len(loads), "max": max(loads)},
-            **control_measures(job.run.buckets(job.begin), seen, day),
+            **control_measures(job.run.buckets(job.begin), sampled, day),
             "notes": job.notes,
         }
-        for name, job, seen in zip(settings.policies, jobs, samples, strict=True)
+        for name, job, sampled in zip(settings.policies, jobs, samples, strict=True)
     ]
     list(pool.map(lambda run: run.job.cancel(), runs))
     return rows

@@ -206,8 +206,8 @@ def _entered(campaign: Campaign, number: int, process: Any) -> dict[str, Any]:
         line = json.dumps(_record(campaign, number, summary)) + "\n"
     with campaign.chunks.open("a") as file:
         file.write("\n" + line)  # perhaps after a line that was cut off
-    for left in (result, current, current.with_suffix(".stack")):
-        left.unlink(missing_ok=True)
+    for leftover in (result, current, current.with_suffix(".stack")):
+        leftover.unlink(missing_ok=True)
     entered: dict[str, Any] = json.loads(line)
     return entered
 

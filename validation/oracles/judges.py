@@ -57,8 +57,8 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
             limit = None if exact else work_limit
             solution = solve(problem, name, work_limit=limit)
             answer = read(json.dumps(solution.to_document()))
-            said = _wrong(document, answer, optimum, problem.resolution, exact)
-            yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in said)
+            faults = _wrong(document, answer, optimum, problem.resolution, exact)
+            yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in faults)
 
 
 def _wrong(document: Document, answer: Document, optimum: Fraction | None, resolution: float, exact: bool) -> Iterator[str]:
@@ -85,12 +85,12 @@ def _wrong(document: Document, answer: Document, optimum: Fraction | None, resol
 def misjudged(document: Document, answer: Document) -> Iterator[str]:
     """Yield disagreements between a solution document and the judge about its decision: feasibility, value and metrics."""
     judge, _, field = JUDGES[document["kind"]]
-    found = judge(document, answer[field] if field else answer)
-    if not found.feasible:
+    judgement = judge(document, answer[field] if field else answer)
+    if not judgement.feasible:
         yield "the decision breaks a limit"
-    for name, metric in {**found.metrics, "objective": found.objective}.items():
+    for name, metric in {**judgement.metrics, "objective": judgement.objective}.items():
         stated = answer["objective"] if name == "objective" else answer["metrics"].get(name)
         if stated is None or abs(stated - metric) > Fraction(SAME_VALUE) * max(Fraction(1), abs(metric)):
             yield f"{name} is {stated and float(stated)!r}, not {float(metric)!r}"
-    if {*found.metrics} != {*answer["metrics"]}:
-        yield f"metrics {sorted(answer['metrics'])}, not {sorted(found.metrics)}"
+    if {*judgement.metrics} != {*answer["metrics"]}:
+        yield f"metrics {sorted(answer['metrics'])}, not {sorted(judgement.metrics)}"

@@ -87,12 +87,12 @@ def batch_rows(
     """
     where: dict[str, Any] = {"n_jobs": n_jobs} if spark is None else {"spark": spark}
     with nullcontext() if progress is None else progress.batch(len(instances) * len(methods)) as report:
-        made: Any = solve_batch(instances, methods, out=out, progress=report, **where)
+        rows: Any = solve_batch(instances, methods, out=out, progress=report, **where)
     if out is not None:
-        made = read_rows(out, columns)
+        rows = read_rows(out, columns)
     elif spark is not None:
-        made = made.toArrow()
-    table: pa.Table = made.select(list(columns))
+        rows = rows.toArrow()
+    table: pa.Table = rows.select(list(columns))
     return [row for row in table.to_pylist() if row["method"] in methods]
 
 

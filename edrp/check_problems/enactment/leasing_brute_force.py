@@ -127,8 +127,8 @@ class _LeasingSearch:
 
     def _settle(self, price: float) -> None:
         """Try all numbers of instances, period by period."""
-        left = [tuple(self.problem.queues.get(operator.name, 0.0) for operator in self.operators)]
-        values = {left[0]: price}
+        queued = [tuple(self.problem.queues.get(operator.name, 0.0) for operator in self.operators)]
+        values = {queued[0]: price}
         for period in range(self.periods):
             following: dict[tuple[float, ...], float] = {}
             for waiting, value in values.items():

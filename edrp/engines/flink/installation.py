@@ -38,7 +38,7 @@ def flink_libraries() -> list[Path]:
         The package is not installed.
     """
     package = find_spec("pyflink")
-    folders = [] if package is None else [Path(place) / "lib" for place in package.submodule_search_locations or ()]
+    folders = [] if package is None else [Path(location) / "lib" for location in package.submodule_search_locations or ()]
     libraries = [path for folder in folders for path in sorted(folder.glob("*.jar")) if path.name.startswith(NEEDED)]
     if not libraries:
         raise EngineError("LocalFlink", "needs the libraries of Flink; pip install 'edrp[flink]' (330 MB)")

@@ -96,7 +96,7 @@ def states_by_operator(states: Mapping[str, OperatorState], observation: Observa
     belongs to the only operator in which one of its whole name is chained; a part of a name tells nothing.
     """
     keys = {operator.key for operator in observation.operators}
-    found: dict[str, list[OperatorState]] = {}
+    by_operator: dict[str, list[OperatorState]] = {}
     keyed = [state for state in states.values() if state.sizes]
     for state in keyed:
         named = [observed.name for observed in observation.operators if state.name and state.name in observed.names]
@@ -105,8 +105,8 @@ def states_by_operator(states: Mapping[str, OperatorState], observation: Observa
         if not owners and len(named) == len(same) == 1:
             owners = named
         if owners:
-            found.setdefault(owners[0], []).append(state)
-    return {name: _summed(parts) for name, parts in found.items()}
+            by_operator.setdefault(owners[0], []).append(state)
+    return {name: _summed(parts) for name, parts in by_operator.items()}
 
 
 def _summed(states: Sequence[OperatorState]) -> tuple[int, ...]:

@@ -110,7 +110,10 @@ def _refuse_few_slots(change: Change, steps: FlinkSteps) -> None:
     needed, own_slots = needed_slots(change.observation, change.plan), sum(change.observation.own_slots.values())
     free = sum(int(manager["freeSlots"]) for manager in steps.get("/taskmanagers")["taskmanagers"])
     if needed > own_slots + free:
-        why = f"the plan needs {needed} slots; the job has {own_slots}, and {free} are free; start TaskManagers; nothing was changed"
+        why = (
+            f"the plan needs {needed} slots; the job has {own_slots}, and {free} are free; start TaskManagers; "
+            "nothing was changed"
+        )
         raise EngineError(steps.client.address, why)
 
 

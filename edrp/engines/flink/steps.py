@@ -165,7 +165,10 @@ class FlinkSteps:
         except EngineError as error:
             if not completed:
                 raise
-            why = f"the newest complete checkpoint is {completed[0]}, older than {checkpoint}, which was triggered; nothing was changed"
+            why = (
+                f"the newest complete checkpoint is {completed[0]}, older than {checkpoint}, which was triggered; "
+                "nothing was changed"
+            )
             raise EngineError(error.place, why) from None
         self.note("checkpoint", id=completed[0])
 

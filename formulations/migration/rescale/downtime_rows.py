@@ -79,18 +79,18 @@ def _add_move(quantities: RangeQuantities, index: int, pair: tuple[int, int], do
 
 def _spawn(quantities: RangeQuantities, index: int, v: int) -> Linear:
     """Seconds to start replicas where there are more than now."""
-    compiled, own = quantities.compiled, quantities.operators[index]
+    compiled, columns = quantities.compiled, quantities.operators[index]
     assert compiled.current is not None
     seconds, before = float(compiled.spawn_time[v]), int(compiled.current[index, v])
     if not seconds:
         return Linear.zero()
-    here = own.on(v)
-    if not own.tasks:
-        more = own.counts[here] > before
-        return Linear.of(own.columns[here][more], seconds)
+    here = columns.on(v)
+    if not columns.tasks:
+        more = columns.counts[here] > before
+        return Linear.of(columns.columns[here][more], seconds)
     if not before:
         return Linear.of(quantities.presence(index)[v], seconds)
-    most = int(own.layers[:, 1].max())
+    most = int(columns.layers[:, 1].max())
     if most <= before:
         return Linear.zero()
     return Linear.of(quantities.more_replicas(index, v, before, most), seconds)

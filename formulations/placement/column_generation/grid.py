@@ -52,8 +52,8 @@ def resource_grid(demand: Floats, capacity: Floats, max_instances: Ints, finenes
         Cells of each axis; up to twice as many where all needs are then whole numbers of cells.
     """
     usable = max_instances > 0
-    wanted = (max_instances[:, None] * demand).sum(axis=0)
-    short = [m for m in np.argsort(-wanted / np.maximum(capacity, 1e-300), kind="stable") if wanted[m] > capacity[m]]
+    total_demand = (max_instances[:, None] * demand).sum(axis=0)
+    short = [m for m in np.argsort(-total_demand / np.maximum(capacity, 1e-300), kind="stable") if total_demand[m] > capacity[m]]
     axis, unit, cells = np.full(2, -1, np.int64), np.ones(2), np.ones(2, np.int64)
     need = np.zeros((max_instances.size, 2), np.int64)
     exact = len(short) <= 2
@@ -79,8 +79,8 @@ def common_divisor(amounts: Floats) -> float:
 
     def euclid(a: float, b: float) -> float:
         while b > tolerance:
-            rest = a - b * np.floor(a / b)
-            a, b = b, 0.0 if b - rest <= tolerance else rest
+            remainder = a - b * np.floor(a / b)
+            a, b = b, 0.0 if b - remainder <= tolerance else remainder
         return a
 
     return float(reduce(euclid, amounts.tolist()))

@@ -46,13 +46,13 @@ def _fill(model: ScoreModel, order: Ints, nodes: list[tuple[int, Floats, Ints]])
     counts = np.zeros(model.compiled.candidate.shape, np.int64)
     room = {u: capacity.copy() for u, capacity, _ in nodes}
     for a in order:
-        left = int(model.instances[a])
+        uncovered = int(model.instances[a])
         for u, _, limit in nodes:
-            while left and counts[a, u] < limit[a] and (model.demand[a] <= room[u]).all():
+            while uncovered and counts[a, u] < limit[a] and (model.demand[a] <= room[u]).all():
                 room[u] -= model.demand[a]
                 counts[a, u] += 1
-                left -= 1
-        if left:
+                uncovered -= 1
+        if uncovered:
             return None
     return counts
 

@@ -63,13 +63,15 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
     sequence: list[int] = []
     frontier: list[int] = []
     frontiers: list[list[int]] = [[]]
-    left = set(range(instances.size))
+    unordered = set(range(instances.size))
     weight = np.log(instances + 1.0)
-    while left:
-        step = start if not sequence else min(sorted(left), key=lambda a: _width(a, frontier, open_streams, weight, left))
-        left.remove(step)
+    while unordered:
+        step = (
+            start if not sequence else min(sorted(unordered), key=lambda a: _width(a, frontier, open_streams, weight, unordered))
+        )
+        unordered.remove(step)
         sequence.append(step)
-        waiting = sorted(left)
+        waiting = sorted(unordered)
         frontier = [a for a in [*frontier, step] if open_streams[a, waiting].any()]
         while np.prod(instances[frontier] + 1.0) > MAX_STATES:
             strain = np.outer(instances, instances) * together * open_streams
@@ -83,9 +85,9 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
     return sequence, frontiers, let_go
 
 
-def _width(a: int, frontier: list[int], open_streams: Bools, weight: Floats, left: set[int]) -> tuple[float, int]:
+def _width(a: int, frontier: list[int], open_streams: Bools, weight: Floats, unordered: set[int]) -> tuple[float, int]:
     """Logarithm of the states when a is decided next; closing more streams breaks ties."""
-    waiting = [b for b in left if b != a]
+    waiting = [b for b in unordered if b != a]
     stays = [b for b in [*frontier, a] if open_streams[b, waiting].any()]
     return round(float(weight[stays].sum()), 9), -int(open_streams[a, frontier].sum())
 

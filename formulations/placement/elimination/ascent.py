@@ -83,9 +83,9 @@ class _Ascent:
 
     def _flow_shares(self, flow: Floats) -> Floats:
         """The flow as a mixture of paths; the paths that it uses are added to those known."""
-        found = flow_paths(self.model, flow)
-        amounts = list(found.values())
-        paths = [path_flow(self.model, list(path)) for path in found]
+        path_flows = flow_paths(self.model, flow)
+        amounts = list(path_flows.values())
+        paths = [path_flow(self.model, list(path)) for path in path_flows]
         for known in self.paths:
             if not any(np.array_equal(known, path) for path in paths):
                 paths.append(known)

@@ -92,16 +92,16 @@ def memory_plan(model: EliminationModel, box: Box, budget: int) -> MemoryPlan:
 def _memory(model: EliminationModel, candidates: list[SeatGroups], budget: int) -> tuple[list[list[int]], bool]:
     """Operators remembered after each step, and whether all of the frontier always was."""
     memory: list[list[int]] = []
-    kept: list[int] = []
+    remembered: list[int] = []
     complete = True
     for i in range(model.operators):
-        kept = [*kept, i]
-        needed = {j for j in kept if any(model.target[e] > i for e in model.outgoing[j])}
-        while np.prod([float(candidates[j].node.size) for j in kept]) > budget and kept:
-            spare = [j for j in kept if j not in needed]
+        remembered = [*remembered, i]
+        needed = {j for j in remembered if any(model.target[e] > i for e in model.outgoing[j])}
+        while np.prod([float(candidates[j].node.size) for j in remembered]) > budget and remembered:
+            spare = [j for j in remembered if j not in needed]
             complete &= bool(spare)
-            kept.remove(spare[0] if spare else max(kept, key=lambda j: candidates[j].node.size))
-        memory.append(list(kept))
+            remembered.remove(spare[0] if spare else max(remembered, key=lambda j: candidates[j].node.size))
+        memory.append(list(remembered))
     return memory, complete
 
 

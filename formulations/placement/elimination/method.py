@@ -202,5 +202,5 @@ def _answer(
     for i, members in zip(model.order, incumbent.members, strict=True):
         np.add.at(counts[i], members[members >= 0], 1)
     # Bounds include the tie terms, which are below anything that counts.
-    left = incumbent.objective - bound
-    return answer_with_bound(problem, compiled.deployment(counts), left, options.gap, stopped, size, build_seconds)
+    gap = incumbent.objective - bound
+    return answer_with_bound(problem, compiled.deployment(counts), gap, options.gap, stopped, size, build_seconds)

@@ -43,16 +43,16 @@ def path_flow(model: EliminationModel, path: list[int]) -> Floats:
 
 def flow_paths(model: EliminationModel, flow: Floats) -> dict[tuple[int, ...], float]:
     """Take a flow apart into paths, the widest first, with what each carries."""
-    found: dict[tuple[int, ...], float] = {}
-    left = flow.copy()
-    while left.max(initial=0.0) > MIN_PATH_FLOW:
-        path = _widest_path(model, left)
-        amount = float(left[path].min()) if path else 0.0
+    paths: dict[tuple[int, ...], float] = {}
+    remaining = flow.copy()
+    while remaining.max(initial=0.0) > MIN_PATH_FLOW:
+        path = _widest_path(model, remaining)
+        amount = float(remaining[path].min()) if path else 0.0
         if amount <= MIN_PATH_FLOW:
             break
-        found[tuple(path)] = found.get(tuple(path), 0.0) + amount
-        left[path] -= amount
-    return found
+        paths[tuple(path)] = paths.get(tuple(path), 0.0) + amount
+        remaining[path] -= amount
+    return paths
 
 
 def _widest_path(model: EliminationModel, flow: Floats) -> list[int]:

@@ -73,12 +73,12 @@ def seat_candidates(box: Box, i: int, group: Ints) -> SeatGroups:
     node, count, split, number = [], [], [], []
     for g in np.unique(group):
         members = np.flatnonzero(group == g)
-        left = box.anchor[i][:, members]
-        nodes = np.flatnonzero(left.any(axis=1))
+        possible = box.anchor[i][:, members]
+        nodes = np.flatnonzero(possible.any(axis=1))
         replicas = np.where(members == most, 1, members + 1)
         node.append(nodes)
-        count.append(np.where(left[nodes], replicas, np.iinfo(np.int64).max).min(axis=1))
-        split.append(~(left[nodes] & (members != most)).any(axis=1))
+        count.append(np.where(possible[nodes], replicas, np.iinfo(np.int64).max).min(axis=1))
+        split.append(~(possible[nodes] & (members != most)).any(axis=1))
         number.append(np.full(nodes.size, g))
     order = np.lexsort((np.concatenate(number), np.concatenate(node)))
     return SeatGroups(*(np.concatenate(part)[order] for part in (node, count, split, number)))
@@ -94,11 +94,11 @@ def grouped_unary(unary: Floats, candidates: SeatGroups, group: Ints) -> Floats:
 
 def seat_marginals(unary: Floats, candidates: SeatGroups, group: Ints, own: Floats, marginal: Floats) -> Floats:
     """Min-marginals of seats, shape (nodes, seats), from those of their groups; infinite where no seat is left."""
-    rest = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
+    least_other = np.full((unary.shape[0], int(group.max()) + 1), np.inf)
     # A seat dropped since the candidates were listed costs infinitely much in both; it stays dropped.
-    left = np.isfinite(own)
-    rest[candidates.node[left], candidates.group[left]] = marginal[left] - own[left]
-    return rest[:, group] + unary
+    finite = np.isfinite(own)
+    least_other[candidates.node[finite], candidates.group[finite]] = marginal[finite] - own[finite]
+    return least_other[:, group] + unary
 
 
 def stream_delays(model: EliminationModel, box: Box, stream: int, tail: SeatGroups, head: SeatGroups) -> Floats:

@@ -35,9 +35,9 @@ def branch(quotient: Quotient, share: Floats, alive: Bools, mirrored: bool) -> l
         if undecided[j] > UNDECIDED:
             return _split(key, share, alive, choices.operator == j)
     for key in (choices.classes, choices.single, choices.replicas):
-        left = [np.unique(key[alive & (choices.operator == j)]).size for j in range(quotient.operators)]
-        if max(left) > 1:
-            return _split(key, share, alive, choices.operator == int(np.argmax(left)))
+        choices_left = [np.unique(key[alive & (choices.operator == j)]).size for j in range(quotient.operators)]
+        if max(choices_left) > 1:
+            return _split(key, share, alive, choices.operator == int(np.argmax(choices_left)))
     return []
 
 

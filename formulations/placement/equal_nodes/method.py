@@ -287,8 +287,8 @@ class _Search:
                 return Answer("infeasible", "finished", size=size, build_seconds=self.build_seconds)
             return nothing_found(stopped, bound, size, self.build_seconds)
         # Bounds include the tie term, which is below anything that counts.
-        left = self.incumbent.objective - bound
-        return answer_with_bound(self.problem, self.deployment, left, self.options.gap, stopped, size, self.build_seconds)
+        gap = self.incumbent.objective - bound
+        return answer_with_bound(self.problem, self.deployment, gap, self.options.gap, stopped, size, self.build_seconds)
 
 
 def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
@@ -296,7 +296,7 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
 
     Sets that some operator cannot run on are left out, and those that are mirror images of an earlier one.
     """
-    choices, found = quotient.choices, []
+    choices, cases = quotient.choices, []
     classes = range(len(quotient.members))
     # What runs now tells classes apart.
     alike = not choices.downtime.any() and all(quotient.exchangeable(0, k) for k in classes)
@@ -306,8 +306,8 @@ def _cases(quotient: Quotient) -> list[tuple[Quotient, int, bool]]:
         rows = (choices.classes & ~inside) == 0
         if np.unique(choices.operator[rows]).size == quotient.operators:
             several = inside.bit_count() > 1
-            found.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
-    return found
+            cases.append((_narrowed(quotient, rows), inside if several else 0, several and alike))
+    return cases
 
 
 def _narrowed(quotient: Quotient, rows: Ints) -> Quotient:

@@ -183,8 +183,8 @@ class PeakRangeSearch:
     def _answer(self, stopped: StoppedBecause) -> Answer:
         size = {"proofs": self.proofs}
         if self.best is not None:
-            left = self.objective - self.bound
-            answer = answer_with_bound(self.problem, self.best, left, self.options.gap, stopped, size, 0.0)
+            gap = self.objective - self.bound
+            answer = answer_with_bound(self.problem, self.best, gap, self.options.gap, stopped, size, 0.0)
             return answer.resting_on(self.proof)
         if not self.ranges:
             return Answer("infeasible", "finished", size=size, proof=self.proof)

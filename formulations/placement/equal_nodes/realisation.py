@@ -134,5 +134,5 @@ def _solved(
         program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
     program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
-    found = solve_program(program, work_limit=max(0.0, min(PROGRAM_WORK_LIMIT, units_left())))
-    return None if found.values is None else np.rint(found.values[counts]).astype(np.int64)
+    answer = solve_program(program, work_limit=max(0.0, min(PROGRAM_WORK_LIMIT, units_left())))
+    return None if answer.values is None else np.rint(answer.values[counts]).astype(np.int64)

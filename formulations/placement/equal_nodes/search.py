@@ -160,8 +160,8 @@ class CaseSearch:
         for room in CAPACITY_SHARES:
             if self.incumbent.found or self.out_of_time():
                 return
-            found = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
-            for pattern in found.patterns:
+            answer = self._search().run(self.incumbent.objective, self.parameters.first_beam, FEW, self.out_of_time, room)
+            for pattern in answer.patterns:
                 if self.incumbent.offer(self.quotient, pattern):
                     break
 
@@ -206,9 +206,9 @@ class CaseSearch:
         choices = self.quotient.choices
         if np.unique(choices.operator[self._alive]).size < self.quotient.operators:
             return None
-        left = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
-        left = with_stays(left)
-        return left if np.unique(left.choices.operator).size == left.operators else None
+        remaining = self.quotient if self._alive.all() else replace(self.quotient, choices=choices.select(self._alive))
+        remaining = with_stays(remaining)
+        return remaining if np.unique(remaining.choices.operator).size == remaining.operators else None
 
     def _tilted(self, best: PricedGraph) -> list[PricedGraph]:
         """The best relaxation, and others whose flow is tilted towards one path each."""
@@ -285,22 +285,26 @@ class CaseSearch:
             if split is None:
                 parts = [replace(quotient, choices=quotient.choices.select(r)) for r in rows]
                 return [replace(self, quotient=part, mirrored=False) for part in parts]
-        left = replace(quotient, choices=quotient.choices.select(self._alive))
-        parts = [replace(left, longest_downtime=split), replace(left, least_downtime=split)]
+        remaining = replace(quotient, choices=quotient.choices.select(self._alive))
+        parts = [replace(remaining, longest_downtime=split), replace(remaining, least_downtime=split)]
         return [replace(self, quotient=part, mirrored=False, shortened=self.shortened + 1, stalled=0) for part in parts]
 
     def _decided(self, allowed: Callable[[float], float], seconds: float) -> bool:
         """Whether a program over nodes closes the branch, which is only tried where classes are decided, and few choices left."""
-        quotient, left = self.quotient, int(self._alive.sum())
+        quotient, alive_count = self.quotient, int(self._alive.sum())
         sets = np.unique(np.array([quotient.choices.operator, quotient.choices.classes])[:, self._alive], axis=1)
-        if quotient.moves is None or quotient.traffic is not None or (left > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT):
+        if (
+            quotient.moves is None
+            or quotient.traffic is not None
+            or (alive_count > self.tried and seconds < LAST_PROGRAM_WORK_LIMIT)
+        ):
             return False
         if not np.array_equal(sets[0], np.arange(quotient.operators)):  # several sets of classes, or no choice at all
             return False
         program = NodeProgram(quotient, self._alive, seconds)
         self.incumbent.programs += 1
         self.bound = max(self.bound, program.bound(lambda: allowed(self.incumbent.objective), self.incumbent.place))
-        self.tried = left // 2
+        self.tried = alive_count // 2
         return self.bound >= allowed(self.incumbent.objective)
 
     def _labels_below(self, cutoff: float, beam: int) -> bool:

@@ -52,11 +52,11 @@ def _looked_at(quotient: Quotient) -> Quotient:
                 least = kept if least is None else np.minimum(least, kept)
         if least is not None:
             stays[j] = least
-    found = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
-    fits = (found.block_load <= found.block_room[found.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
-        found.choices.single == 0
+    tightened = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
+    fits = (tightened.block_load <= tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
+        tightened.choices.single == 0
     )
-    return found if fits.all() else replace(found, choices=found.choices.select(np.flatnonzero(fits)))
+    return tightened if fits.all() else replace(tightened, choices=tightened.choices.select(np.flatnonzero(fits)))
 
 
 def _most(quotient: Quotient, j: int) -> Ints:
@@ -65,8 +65,8 @@ def _most(quotient: Quotient, j: int) -> Ints:
     assert quotient.stays is not None
     most = quotient.moves.most[j][quotient.owner]
     for m in np.flatnonzero(quotient.demand[j] > 0):
-        left = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
-        fitting = np.floor(np.where(np.isfinite(left), left, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
+        free = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
+        fitting = np.floor(np.where(np.isfinite(free), free, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
         most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
     return most
 

@@ -28,19 +28,19 @@ def first_counts(tasks: FixedTasks, placed: Ints | None = None) -> Ints | None:
     """
     arrays = tasks.arrays
     counts = np.zeros((tasks.nodes, tasks.operators), np.int64) if placed is None else placed.copy()
-    left = tasks.room - np.where(arrays.demand.any(axis=0), counts @ arrays.demand, 0.0)
+    free = tasks.room - np.where(arrays.demand.any(axis=0), counts @ arrays.demand, 0.0)
     loads = (counts @ arrays.use).sum(axis=1)
     size = np.where(np.isfinite(tasks.room) & (tasks.room > 0), arrays.demand / np.maximum(tasks.room, 1e-300), 0.0).max(
         axis=1, initial=0.0
     )
     for i in np.lexsort((-arrays.use.sum(axis=1), -size)):
         for _ in range(int(arrays.totals[i] - counts[:, i].sum())):
-            fits = (left >= arrays.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)
+            fits = (free >= arrays.demand[i] * (1 - LIMIT_SLACK)).all(axis=1)
             if not fits.any():
                 return None
             node = int(np.where(fits, loads + counts[:, i] * 1e-9, np.inf).argmin())
             counts[node, i] += 1
-            left[node] -= arrays.demand[i]
+            free[node] -= arrays.demand[i]
             loads[node] += arrays.use[i].sum() + size[i] / 1e3
     return counts
 

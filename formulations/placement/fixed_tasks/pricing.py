@@ -88,9 +88,9 @@ class Pricing:
         search = first_labels(self.rows, cutoff, width)
         while not extend_labels(self.rows, priced, costs, constant, width, search, CHUNK):
             look("a bound")
-        found, bound = cheapest_patterns(search, cutoff, FOUND)
-        patterns = np.empty_like(found)
-        patterns[:, self.order] = found
+        best_patterns, bound = cheapest_patterns(search, cutoff, FOUND)
+        patterns = np.empty_like(best_patterns)
+        patterns[:, self.order] = best_patterns
         return patterns, max(float(root), bound)
 
 
@@ -133,17 +133,17 @@ def _build_tree(tasks: FixedTasks) -> tuple[Ints, OperatorTree]:
         streams[i].append((j, e))
         streams[j].append((i, e))
     order: list[int] = []
-    parent, link, seen, used = [-1] * count, [-1] * count, [False] * count, set()
+    parent, link, visited, used = [-1] * count, [-1] * count, [False] * count, set()
     for root in range(count):
         stack = [(root, -1, -1)]
         while stack:
             i, above, e = stack.pop()
-            if seen[i]:
+            if visited[i]:
                 continue
-            seen[i], parent[i], link[i] = True, above, e
+            visited[i], parent[i], link[i] = True, above, e
             used.add(e)
             order.append(i)
-            stack.extend((j, i, f) for j, f in streams[i] if not seen[j])
+            stack.extend((j, i, f) for j, f in streams[i] if not visited[j])
     place = np.argsort(order)
     closing: list[list[int]] = [[] for _ in range(count)]
     for e in range(arrays.source.size):

@@ -134,8 +134,8 @@ class ReferenceInstance:
         """Simulate an instance from its placement until it is ready."""
         image = self._queue.operator.code_size / self._clock.scenario.image_bandwidth
         ready = max(self._clock.now, self._host.ready)
-        there = self._host.images.setdefault(self.operator, ready + image)
-        yield max(ready, there) + self._clock.random_streams.instance_start_up(), HOST
+        image_ready = self._host.images.setdefault(self.operator, ready + image)
+        yield max(ready, image_ready) + self._clock.random_streams.instance_start_up(), HOST
         if self.ended is None:
             self.start()
 
@@ -251,12 +251,12 @@ class ReferenceQueue:
     def observe(self) -> OperatorState:
         """The state of the operator that the policy sees."""
         now = self.clock.now
-        here = [instance for instance in self.instances if instance.ended is None]
-        running = sum(instance.started is not None for instance in here)
+        present_instances = [instance for instance in self.instances if instance.ended is None]
+        running = sum(instance.started is not None for instance in present_instances)
         state = OperatorState(
             operator=self.operator,
             running=running,
-            starting=sum(instance.successor is None for instance in here) - running,
+            starting=sum(instance.successor is None for instance in present_instances) - running,
             queue=self.largest,
             durations=tuple(self.durations[-REMEMBERED:]),
             arrivals=self.arrived - self.seen_arrived,

@@ -187,9 +187,9 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
                 if sign > 0 and room["downlink", flows[last]["target"]] != 0 and gain > best[0]:
                     best = (gain, path)
                 end = "target" if sign > 0 else "source"
-                seen = {i for i, _ in path}
+                flows_on_path = {i for i, _ in path}
                 for i, flow in enumerate(flows):
-                    if i not in seen and flow[end] == flows[last][end]:
+                    if i not in flows_on_path and flow[end] == flows[last][end]:
                         waiting.append((gain - sign * flow["price"], [*path, (i, -sign)]))
         gain, path = best
         if not path:

@@ -59,10 +59,10 @@ def each_size(text: str = "{} servers") -> Places:
     return lambda found: ((text.format(servers), mapped) for servers, mapped in found.items())
 
 
-def messages_per_server(found: MappedBySize, name: str) -> tuple[Floats, Floats]:
+def messages_per_server(mapped_by_size: MappedBySize, name: str) -> tuple[Floats, Floats]:
     """Numbers of servers and of messages of every task that a heuristic had to map."""
-    servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in found.items()]
-    return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in found.values()])
+    servers = [np.full(mapped.messages[name].size, float(size)) for size, mapped in mapped_by_size.items()]
+    return np.concatenate(servers), np.concatenate([mapped.messages[name] for mapped in mapped_by_size.values()])
 
 
 def _close(name: str, to: str, maximum: float) -> Requirement:
@@ -81,8 +81,8 @@ def _gain(text: str, minimum: float = -inf) -> Requirement:
     return Requirement(each_size(text), gain, POINTS, minimum, ALIKE)
 
 
-def _not_good(found: MappedBySize) -> Iterator[Finding]:
-    for servers, mapped in found.items():
+def _not_good(mapped_by_size: MappedBySize) -> Iterator[Finding]:
+    for servers, mapped in mapped_by_size.items():
         missed = mapped.found(LEAST).astype(np.float64) - mapped.found(RANDOM_1)
         yield Finding(f"{servers} servers: mapped less than LeastCostMap", estimate_mean(missed), POINTS, 0.0, strict=True)
         ratio = mapped.ratio(RANDOM_1, mapped.optimum)
@@ -100,8 +100,8 @@ def _multiple(_: MappedBySize, place: tuple[Mapped, str, str]) -> Estimate:
 def _messages(text: str, name: str, *others: str, minimum: float = -inf, maximum: float = inf) -> Requirement:
     """Messages of a heuristic as multiples of those of others."""
 
-    def places(found: MappedBySize) -> Iterator[Place]:
-        for (servers, mapped), other in product(found.items(), others):
+    def places(mapped_by_size: MappedBySize) -> Iterator[Place]:
+        for (servers, mapped), other in product(mapped_by_size.items(), others):
             yield text.format(servers, other), (mapped, name, other)
 
     return Requirement(places, _multiple, NUMBER, minimum, maximum)
@@ -111,15 +111,15 @@ def _more_messages(*others: str) -> Requirement:
     return _messages("{} servers: messages over {}", ANNEALED, *others, minimum=MUCH)
 
 
-def _tasks_found(found: MappedBySize) -> Iterator[Place]:
-    counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in found.values()]
+def _tasks_found(mapped_by_size: MappedBySize) -> Iterator[Place]:
+    counts = [(int(mapped.found(LEAST).sum()), mapped.optimum.size) for mapped in mapped_by_size.values()]
     count, total = (sum(column) for column in zip(*counts, strict=True))
     yield f"{count} of {total} tasks that can be mapped", estimate_share(count, total)
 
 
-def _growth(found: MappedBySize) -> Iterator[Place]:
-    if len(found) > 1:
-        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(found, LEAST))
+def _growth(mapped_by_size: MappedBySize) -> Iterator[Place]:
+    if len(mapped_by_size) > 1:
+        yield "exponent of messages in the number of servers", estimate_exponent(*messages_per_server(mapped_by_size, LEAST))
 
 
 def _estimated(_: Any, estimate: Estimate) -> Estimate:

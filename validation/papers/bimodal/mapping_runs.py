@@ -49,8 +49,8 @@ class Mapped(NamedTuple):
 
     def ratio(self, heuristic: str, to: Floats) -> Floats:
         """Costs as multiples of others, where the heuristic found a map."""
-        found = self.found(heuristic)
-        return self.costs[heuristic][found] / to[found]
+        is_mapped = self.found(heuristic)
+        return self.costs[heuristic][is_mapped] / to[is_mapped]
 
     def found(self, heuristic: str) -> Bools:
         """Which of the tasks it maps."""
@@ -65,7 +65,7 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
 
     The first method that fails is named, and so is the first optimum that is not proven.
     """
-    found = {}
+    mapped = {}
     for servers in extent.sizes:
         problems = {str(seed): mapping_problem(servers, seed=seed) for seed in range(1, extent.instances + 1)}
         where = None if out is None else out / f"{extent.instances}-tasks-to-map" / f"{servers}-servers"
@@ -75,8 +75,8 @@ def map_all(extent: Extent, *, out: Path | None = None, **how: Any) -> dict[int,
         }
         for row in rows.values():
             _check(row)
-        found[servers] = _mapped(problems, rows, how.get("n_jobs"))
-    return found
+        mapped[servers] = _mapped(problems, rows, how.get("n_jobs"))
+    return mapped
 
 
 def _check(row: Mapping[str, Any]) -> None:

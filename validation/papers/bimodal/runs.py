@@ -93,11 +93,11 @@ class SampleSweep(NamedTuple):
     @property
     def coarse_links(self) -> list[int]:
         """Numbers of links at which both networks were run, without those close to the one before."""
-        kept: list[int] = []
+        coarse: list[int] = []
         for links in self.links:
-            if not kept or links - kept[-1] >= COARSE - 1:
-                kept.append(links)
-        return kept
+            if not coarse or links - coarse[-1] >= COARSE - 1:
+                coarse.append(links)
+        return coarse
 
     def at(self, metric: str, networks: str = "both", *, rate: float = RATE, links: int = SPANNING, way: str = CHOSEN) -> Floats:
         """A metric over the networks."""

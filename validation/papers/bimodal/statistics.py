@@ -22,10 +22,10 @@ def crossing(x: Sequence[float], y: ArrayLike, level: float) -> float:
     (50.0, inf)
     """
     height = np.asarray(y, dtype=np.float64)
-    there = np.flatnonzero(height >= level)
-    if not there.size:
+    above = np.flatnonzero(height >= level)
+    if not above.size:
         return float("inf")
-    index = int(there[0])
+    index = int(above[0])
     if index == 0:
         return float(x[0])
     share = (level - height[index - 1]) / (height[index] - height[index - 1])

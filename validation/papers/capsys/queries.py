@@ -100,8 +100,8 @@ def _alone_row(row: Any, problem: EdrpProblem) -> QueryRow:
         solution = solve(single, "fixed-tasks")
         least[resource] = _peaks(single, solution.metrics)[resource]
         proven = proven and solution.status == "optimal"
-    made: QueryRow = row(ALONE, least, proven=proven)
-    return made
+    query_row: QueryRow = row(ALONE, least, proven=proven)
+    return query_row
 
 
 def flink_peaks(problem: EdrpProblem, evenly: bool, seed: int) -> dict[str, Floats]:

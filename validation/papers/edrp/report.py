@@ -218,10 +218,10 @@ def _on_ansnet(
     return in_all_objectives(console, name, len(rates) - 1, follow, jobs=jobs)
 
 
-def _print_metrics(console: Console, found: str, problem: EdrpProblem, start: Deployment) -> None:
+def _print_metrics(console: Console, metrics_text: str, problem: EdrpProblem, start: Deployment) -> None:
     metrics = problem.evaluate(start).metrics
     values = f"response time {1e3 * metrics['response_time']:.1f} ms, cost {metrics['cost']:.2f} $/h"
-    console.print(f"  {found}: {values}", highlight=False)
+    console.print(f"  {metrics_text}: {values}", highlight=False)
 
 
 def objective_table(
@@ -240,8 +240,8 @@ def objective_table(
     columns = [column for name in quantities for column in ((name, "paper") if printed else (name,))]
     rows = []
     for name, replay in replays.items():
-        ours = cells(storm_outcome(replay) if storm else outcome(replay), 2)
-        pairs = zip(ours, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in ours)
+        measured_cells = cells(storm_outcome(replay) if storm else outcome(replay), 2)
+        pairs = zip(measured_cells, cells(printed[name], 1), strict=True) if printed else ((cell,) for cell in measured_cells)
         rows.append((name, *(cell for pair in pairs for cell in pair), str(len(replay.reconfigurations))))
     weights = "; ".join(f"{name} {weights_text(name)}" for name in WEIGHTINGS)
     note = f"{TERMS.format(weights)} {note}".rstrip() if printed else ""

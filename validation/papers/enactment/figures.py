@@ -37,10 +37,10 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
     figure = blank_figure(5.6 * columns, 3.0 * rows + 0.9)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    left = 1.08 * max(float(np.max([*line.machines, *line.hosts])) for line in panels.values())
+    host_limit = 1.08 * max(float(np.max([*line.machines, *line.hosts])) for line in panels.values())
     right = 1.08 * max(float(line.instances.max()) for line in panels.values())
     for ax, letter, (name, line) in zip(axes, "ABCD", panels.items(), strict=False):
-        _draw_hosts(ax, line, left, right)
+        _draw_hosts(ax, line, host_limit, right)
         ax.set_title(f"({letter}) {name}" if len(panels) > 1 else name, fontsize=10, loc="left")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
@@ -52,11 +52,11 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
     return path
 
 
-def _draw_hosts(ax: Any, line: HostTimeline, left: float, right: float) -> None:
+def _draw_hosts(ax: Any, line: HostTimeline, host_limit: float, right: float) -> None:
     time = line.time / MINUTE
     ax.step(time, line.machines, where="post", color=MACHINES, linewidth=1.4, linestyle="--")
     ax.step(time, line.hosts, where="post", color=HOSTS, linewidth=1.4)
-    ax.set_ylim(0, left or 1)
+    ax.set_ylim(0, host_limit or 1)
     ax.set_xlim(0, time[-1])
     ax.set_xlabel("time [min]", fontsize=8.5)
     ax.set_ylabel("machines, hosts", fontsize=8.5)

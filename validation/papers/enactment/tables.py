@@ -43,7 +43,7 @@ def paper_table(pattern: str, cells: Iterable[ComparedCell]) -> Table:
     Compliances are in per cent and their differences in points; differences of costs are per cent of the paper's.
     """
     own = {(cell.quantity, cell.column): cell for cell in cells if cell.pattern == pattern}
-    columns = [column for column in COLUMNS if any(column == there for _, there in own)]
+    columns = [column for column in COLUMNS if any(column == measured_column for _, measured_column in own)]
     rows = tuple((ROWS[quantity], *(_cell_text(own[quantity, column]) for column in columns)) for quantity in QUANTITIES)
     headings = ("", *map(_heading, columns))
     title = f"Table {TABLE_NUMBERS[pattern]}, {pattern}: ours ± deviation, the paper's, the difference"
@@ -76,9 +76,9 @@ def error_table(errors: Mapping[str, SettingError]) -> Table:
 
 def activity_table(pattern: str, samples: Samples) -> Table:
     """The activity of policies under a pattern, in the mean over the seeds."""
-    own = {column: metrics for (there, column), metrics in samples.items() if there == pattern}
-    rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in own.values())) for name, title in ACTIVITY.items())
-    headings = ("", *map(_heading, own))
+    metrics_of = {column: metrics for (run_pattern, column), metrics in samples.items() if run_pattern == pattern}
+    rows = tuple((title, *(f"{metrics[name].mean():.1f}" for metrics in metrics_of.values())) for name, title in ACTIVITY.items())
+    headings = ("", *map(_heading, metrics_of))
     return Table(f"Activity under {pattern}", headings, rows, headings[1:])
 
 

@@ -47,16 +47,16 @@ def run(
         f"{AWAY} is away from {AWAY_FROM:g} to {AWAY_UNTIL:g} h"
     )
     day = list(moments(curve, seed))
-    found = {}
+    outcomes = {}
     for name, strategy in strategies(policy, seed).items():
         with working(console, f"{name}: {len(day)} steps"):
-            found[name] = run_day(day, strategy, policy)
-    print_tables(console, outcome_table(found, policy))
-    print_statements(console, replanning_statements(found))
-    return found
+            outcomes[name] = run_day(day, strategy, policy)
+    print_tables(console, outcome_table(outcomes, policy))
+    print_statements(console, replanning_statements(outcomes))
+    return outcomes
 
 
-def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
+def outcome_table(outcomes: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> Table:
     """One row per strategy: total, score, downtime, moves, and how long what ran did not work."""
     rows = tuple(
         (
@@ -68,7 +68,7 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
             str(outcome.moved),
             f"{outcome.broken * MINUTES / 60:.1f}",
         )
-        for name, outcome in found.items()
+        for name, outcome in outcomes.items()
     )
     columns = ("Planned again", "Total", "Score", "Downtime\ns", "Changes", "Instances\nmoved", "Broken\nh")
     note = (
@@ -78,9 +78,9 @@ def outcome_table(found: Mapping[str, DayOutcome], policy: ReplanningPolicy) -> 
     return Table("A day, by when it is planned again", columns, rows, columns[1:], note=note)
 
 
-def replanning_statements(found: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
+def replanning_statements(outcomes: Mapping[str, DayOutcome]) -> tuple[Statement, ...]:
     """Sentences on the worth of moves under the four strategies, judged."""
-    paying, every, broken, never = (found[name] for name in (PAYING, EVERY, BROKEN, NEVER))
+    paying, every, broken, never = (outcomes[name] for name in (PAYING, EVERY, BROKEN, NEVER))
     return (
         claim(
             "planning when it pays costs less in total than at every step, than only when broken, and than never",

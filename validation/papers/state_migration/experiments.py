@@ -151,7 +151,7 @@ def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
     block = min(BLOCK, migrations)
     begins = np.random.default_rng(seed).integers(0, migrations, (RESAMPLES, -(-migrations // block)))
     drawn = (begins[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :migrations] % migrations
-    ours, theirs = costs[:, drawn].sum(axis=2)
+    own_cost, other_cost = costs[:, drawn].sum(axis=2)
     base = costs[1].sum()
     value = float(1 - costs[0].sum() / base) if base > 0 else 0.0
-    return percentile_estimate(value, 1 - ours / np.where(theirs > 0, theirs, np.inf))
+    return percentile_estimate(value, 1 - own_cost / np.where(other_cost > 0, other_cost, np.inf))

@@ -50,27 +50,27 @@ def table_three() -> TableThree:
     problem = MigrationSequence(
         work=sizes, state_size=sizes, intervals=[(0, 13), (13, 20)], nodes=STEPS, tolerance=[TOLERANCE] * 2, allow_empty=False
     )
-    found = solve(problem).objective
-    assert found is not None
+    optimum = solve(problem).objective
+    assert optimum is not None
     totals = (first + second)[best_first]
     return TableThree(
         float(first.min()),
         float(second[printed][0]),
         (float(totals.min()), float(totals.max())),
         float((first + second).min()),
-        found,
+        optimum,
     )
 
 
 def run(console: Console) -> None:
     """Print both tables next to the paper's, and explain the difference."""
-    found = table_three()
-    low, high = found.greedy
+    costs = table_three()
+    low, high = costs.greedy
     rows = (
-        ("least cost of the first step, 2 → 3 nodes", "4", f"{found.first:g}"),
-        ("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{found.second_after_printed:g}"),
+        ("least cost of the first step, 2 → 3 nodes", "4", f"{costs.first:g}"),
+        ("least cost of the second, 3 → 4 nodes, after 9, 2 and 9 tasks", "6", f"{costs.second_after_printed:g}"),
         ("two steps, optimal one by one", "10", f"{low:g} to {high:g}, by which of equal first steps is taken"),
-        ("both together: the alternative, the optimum", "9", f"{found.sequence:g}; method oms finds {found.method:g}"),
+        ("both together: the alternative, the optimum", "9", f"{costs.sequence:g}; method oms finds {costs.method:g}"),
     )
     print_tables(console, Table("Table 3", ("20 equal tasks, τ = 0.4, tasks moved", "Paper", "Counted"), rows))
     console.print("The paper's single-step costs are not optimal: every partition was listed here, and every way between them.")

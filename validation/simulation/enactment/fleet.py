@@ -190,8 +190,8 @@ class Fleet:
         """Place an instance; it starts once the host is ready and the image is there, which is downloaded once."""
         ready = max(time, host.ready)
         download = self._operators[operator].code_size / self._scenario.image_bandwidth
-        there = host.images.setdefault(operator, ready + download)
-        up = max(ready, there) + self._random_streams.instance_start_up()
+        image_ready = host.images.setdefault(operator, ready + download)
+        up = max(ready, image_ready) + self._random_streams.instance_start_up()
         instance = self._put(operator, host, time, cause, up)
         heappush(self._starting, (up, instance.number))
         return instance

@@ -79,9 +79,9 @@ def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
     """
 
     def action(before: Boundaries, nodes: int) -> Boundaries:
-        held = before.size - 1
-        old = OldNodes(before, np.arange(held), np.empty(0, dtype=np.int64))
-        best = best_migration(tasks, old, held, nodes, tolerance, False)
+        nodes_before = before.size - 1
+        old = OldNodes(before, np.arange(nodes_before), np.empty(0, dtype=np.int64))
+        best = best_migration(tasks, old, nodes_before, nodes, tolerance, False)
         if best is None:
             why = "; ".join(migration_clashes(tasks.work.tolist(), nodes, tolerance, allow_empty=False))
             raise InvalidInstanceError([Fault("tolerance", f"{tolerance:g}", why)])

@@ -81,9 +81,9 @@ class Alternatives:
 def smaller_sets(sets: NodeSets, state: int) -> Ints:
     """Bits of the sets of nodes of states that are part of the set of a state."""
     inside = np.unique(sets.inside, axis=0)
-    own = sets.inside[state]
-    part = (inside <= own).all(axis=1) & (inside != own).any(axis=1)
-    return np.asarray(inside[part] @ (1 << np.arange(own.size, dtype=np.int64)), np.int64)
+    nodes_inside = sets.inside[state]
+    part = (inside <= nodes_inside).all(axis=1) & (inside != nodes_inside).any(axis=1)
+    return np.asarray(inside[part] @ (1 << np.arange(nodes_inside.size, dtype=np.int64)), np.int64)
 
 
 def list_alternatives(values: OperatorValues, prices: OperatorPrices, room: Floats) -> Alternatives | None:
@@ -110,22 +110,22 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     k = int(sets.ranged[state])
     tilt = float(prices.tilt[k]) if k >= 0 else 0.0
     prices = prices.tilted(sets.part, tilt)
-    held = model.arrays.tasks[values.index].held_before[-1]
-    most += max(tilt * sets.low[state], tilt * sets.high[state]) - (float(held @ prices.leaving) if model.moves else 0.0)
+    current_state = model.arrays.tasks[values.index].held_before[-1]
+    most += max(tilt * sets.low[state], tilt * sets.high[state]) - (float(current_state @ prices.leaving) if model.moves else 0.0)
     most += 1e-9 * abs(most)
     numbers, on = model.numbers[values.index], np.ascontiguousarray(values.inside[state])
     listed: list[Replicas] = []
     for layer in model.layers[values.index]:
         split, q = layer.split, values.place_prices(prices, layer)
         bounds = (split.exact, split.exact) if split.exact else (int(numbers[0]), int(numbers[-1]))
-        found, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
+        splits, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
         costs_to_go(split, prices.replica, q, on, prices.latency, layer.work, togo)
         smaller = smaller_sets(sets, state)
-        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, found)
+        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, splits)
         spend(LISTED_WORK * (MAX_LISTED if count < 0 else count) + STEP_WORK * togo.size)
         if count < 0:
             return None
-        for n, hosts, ends in zip(found.number[:count].tolist(), found.host[:count], found.end[:count], strict=True):
+        for n, hosts, ends in zip(splits.number[:count].tolist(), splits.host[:count], splits.end[:count], strict=True):
             places = [0, *layer.places[ends[:n]].tolist()]
             listed.append([(u, a, b) for u, (a, b) in zip(hosts[:n].tolist(), pairwise(places), strict=True)])
     return [replicas for replicas in listed if _in_range(values, replicas, state)]
@@ -152,22 +152,24 @@ def _counts(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     for n, replicas in enumerate(tables.numbers.tolist()):
         least = np.full((len(nodes) + 1, replicas + 1), np.inf)  # from each node on, by replicas left
         least[-1, 0] = 0.0
-        for place in range(len(nodes) - 1, -1, -1):
-            for left in range(replicas + 1):
-                least[place, left] = min(table[n, nodes[place], c] + least[place + 1, left - c] for c in range(left + 1))
+        for position in range(len(nodes) - 1, -1, -1):
+            for remaining in range(replicas + 1):
+                least[position, remaining] = min(
+                    table[n, nodes[position], c] + least[position + 1, remaining - c] for c in range(remaining + 1)
+                )
         latency = prices.latency * tables.seconds[n]
         waiting: list[tuple[float, int, Replicas]] = [(latency / speedup[nodes].max(initial=1e-12), replicas, [])]
-        for place, u in enumerate(nodes):
+        for position, u in enumerate(nodes):
             following = []
-            for spent, left, held in waiting:
-                for c in range(left + 1):
+            for spent, remaining, counts in waiting:
+                for c in range(remaining + 1):
                     cost = spent + float(table[n, u, c])
-                    if cost + least[place + 1, left - c] <= most:
-                        following.append((cost, left - c, held + [(u, 0, 0)] * c))
+                    if cost + least[position + 1, remaining - c] <= most:
+                        following.append((cost, remaining - c, counts + [(u, 0, 0)] * c))
             waiting = following
             if len(waiting) > MAX_LISTED:
                 return None
-        listed += [held for _, _, held in waiting if not _contained(held, smaller) and _plain_in_range(sets, held, state)]
+        listed += [counts for _, _, counts in waiting if not _contained(counts, smaller) and _plain_in_range(sets, counts, state)]
     return listed
 
 

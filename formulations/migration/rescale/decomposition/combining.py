@@ -39,8 +39,8 @@ def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: fl
         fewer = []
         for i, ways in enumerate(listed):
             others = tuple(j for j in order if j != i)
-            place = np.searchsorted(states[i], ways.state)
-            excess = ways.cost - least[i][place] + whole.min(axis=others)[place]
+            position = np.searchsorted(states[i], ways.state)
+            excess = ways.cost - least[i][position] + whole.min(axis=others)[position]
             fewer.append(ways.chosen(np.flatnonzero(excess <= most)))
         if [ways.size for ways in fewer] == [ways.size for ways in listed]:
             return fewer
@@ -77,7 +77,7 @@ def search_combinations(
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:
                 at = work.found[k] - tables.first[:-1]
-                chosen = {i: ways[place].replicas[int(at[place])] for place, i in enumerate(order)}
+                chosen = {i: ways[position].replicas[int(at[position])] for position, i in enumerate(order)}
                 most = min(most, improve([chosen[i] for i in range(len(order))]))
         if work.depth[0] < 0:
             return most
@@ -91,7 +91,10 @@ def _by_state(ways: Alternatives) -> Ints:
 def _least_by_state(listed: list[Alternatives]) -> tuple[list[Ints], list[Floats]]:
     """States that have alternatives, and the least cost in each."""
     states = [np.unique(ways.state) for ways in listed]
-    least = [np.array([ways.cost[ways.state == state].min() for state in own]) for ways, own in zip(listed, states, strict=True)]
+    least = [
+        np.array([ways.cost[ways.state == state].min() for state in own_states])
+        for ways, own_states in zip(listed, states, strict=True)
+    ]
     return states, least
 
 
@@ -115,11 +118,11 @@ def _tables(
                 table = priced.pairs[a, b][np.ix_(states[a], states[b])]
                 table = table if order[j] == a else table.T
                 pair = pair + table.reshape([shape[axis] if axis in (j, k) else 1 for axis in range(k + 1)])
-        own = least[order[k]].reshape((1,) * k + (shape[k],))
+        own_cost = least[order[k]].reshape((1,) * k + (shape[k],))
         spread = (*shape[: k + 1], *(1,) * (size - k - 1))
-        whole = whole + (pair + own).reshape(spread)
+        whole = whole + (pair + own_cost).reshape(spread)
         reached.append(togo + pair)
-        togo = (togo + pair + own).min(axis=k)
+        togo = (togo + pair + own_cost).min(axis=k)
         later.append(togo)
     return [whole, *later[::-1]], reached[::-1]
 
@@ -133,8 +136,8 @@ def _combination_tables(
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     sizes = [alternatives.size for alternatives in ways]
     first = np.cumsum([0, *sizes])
-    own = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]
-    ends = [np.searchsorted(s, s, side="right") + begin for s, begin in zip(own, first[:-1], strict=True)]
+    own_states = [np.searchsorted(states[i], alternatives.state) for i, alternatives in zip(order, ways, strict=True)]
+    ends = [np.searchsorted(s, s, side="right") + begin for s, begin in zip(own_states, first[:-1], strict=True)]
     position = np.argsort(order)
     source, target = position[compiled.stream_source], position[compiled.stream_target]
     turned = source > target
@@ -145,7 +148,7 @@ def _combination_tables(
     return CombinationTables(
         first=first,
         end=np.concatenate(ends),
-        state=np.concatenate(own),
+        state=np.concatenate(own_states),
         used=np.concatenate([w.used for w in ways]),
         cost=np.concatenate([w.cost for w in ways]),
         seconds=np.concatenate([w.seconds for w in ways]),
@@ -199,8 +202,8 @@ def _loads(model: BoundModel, ways: list[Alternatives], order: list[int]) -> tup
 def _longest_by_store(model: BoundModel, ways: list[Alternatives]) -> Floats:
     """Seconds from the busiest node by way of the store to another."""
     apart = np.where(np.eye(len(model.room), dtype=bool), -np.inf, 0.0)
-    found = []
+    longest = []
     for alternatives in ways:
         pairs = (alternatives.leaving * model.up)[:, :, None] + (alternatives.arriving * model.down)[:, None, :]
-        found.append(np.maximum((pairs + apart).max(axis=(1, 2)), 0.0))
-    return np.concatenate(found)
+        longest.append(np.maximum((pairs + apart).max(axis=(1, 2)), 0.0))
+    return np.concatenate(longest)

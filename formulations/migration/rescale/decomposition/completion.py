@@ -58,20 +58,20 @@ def complete(
 
 def _listed(relaxation: PriceRelaxation, priced: PricedProblem, most: float) -> list[Alternatives] | None:
     """The alternatives of every operator; those that are listed first leave less room to the others."""
-    own = priced.own.copy()
+    own_cost = priced.own.copy()
     listed: dict[int, Alternatives] = {}
-    for i in sorted(range(len(own)), key=lambda i: relaxation.operators[i].keyed):
-        possible = np.isfinite(own[i])
-        room = np.full(own[i].size, -np.inf)
-        room[possible] = most - (_least_by_state(own, priced, i)[possible] - own[i, possible])
-        room[room < own[i]] = -np.inf
+    for i in sorted(range(len(own_cost)), key=lambda i: relaxation.operators[i].keyed):
+        possible = np.isfinite(own_cost[i])
+        room = np.full(own_cost[i].size, -np.inf)
+        room[possible] = most - (_least_by_state(own_cost, priced, i)[possible] - own_cost[i, possible])
+        room[room < own_cost[i]] = -np.inf
         ways = list_alternatives(relaxation.operators[i], priced.paid[i], room)
         if ways is None:
             return None
         listed[i] = ways
-        own[i] = np.inf
-        np.minimum.at(own[i], ways.state, ways.cost)
-    return [listed[i] for i in range(len(own))]
+        own_cost[i] = np.inf
+        np.minimum.at(own_cost[i], ways.state, ways.cost)
+    return [listed[i] for i in range(len(own_cost))]
 
 
 def _least_by_state(own: Floats, priced: PricedProblem, i: int) -> Floats:

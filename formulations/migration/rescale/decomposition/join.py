@@ -33,11 +33,11 @@ def least_states(own: Floats, pairs: dict[tuple[int, int], Floats]) -> tuple[flo
     size, states = own.shape
     tables = [_Table((i,), own[i]) for i in range(size)] + [_Table(pair, values) for pair, values in pairs.items()]
     order: list[tuple[int, _Table]] = []
-    left = set(range(size))
+    uneliminated = set(range(size))
     total = 0.0
-    while left:
-        i = min(left, key=lambda i: (len({j for t in tables if i in t.scope for j in t.scope}), -i))
-        left.remove(i)
+    while uneliminated:
+        i = min(uneliminated, key=lambda i: (len({j for t in tables if i in t.scope for j in t.scope}), -i))
+        uneliminated.remove(i)
         mine, tables = [t for t in tables if i in t.scope], [t for t in tables if i not in t.scope]
         mine = _small_enough(mine, i, states)
         scope = tuple(sorted({j for t in mine for j in t.scope}))

@@ -199,9 +199,9 @@ class _BoundedSearch:
         part = self.options.within(share * self.options.limit)
         start = start or self.decision or self.options.start
         seed = self.options.seed if seed is None else seed
-        found = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
-        if found.decision is not None:
-            self._hold(found.decision)
+        answer = self.heuristic.run(self.problem, replace(part, start=start, seed=seed, parameters={"runs": runs}))
+        if answer.decision is not None:
+            self._hold(answer.decision)
             self._report()
 
     def _value(self, deployment: KeyedDeployment) -> float:

@@ -139,15 +139,15 @@ class OperatorValues:
         k = int(self.layer[state])
         layer, level = self.model.layers[self.index][k], int(self.levels[k, state])
         split, tasks = layer.split, self.model.arrays.tasks[self.index]
-        held = np.zeros((layer.places.size, 3), np.int64)
+        ranges = np.zeros((layer.places.size, 3), np.int64)
         q = self.place_prices(prices, layer)
-        number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, held)
+        number = trace_split(split, prices.replica, q, self.inside[state], level, prices.latency, layer.work, ranges)
         nodes = len(self.model.room)
         counts, share = np.zeros(nodes, np.int64), np.zeros(nodes)
         leaving, arriving = tasks.held_before[-1].copy(), np.zeros(nodes)
         seconds = float(split.seconds[level])
         replicas = []
-        for u, a, b in held[:number][::-1].tolist():
+        for u, a, b in ranges[:number][::-1].tolist():
             first, end = int(layer.places[a]), int(layer.places[b])
             counts[u] += 1
             share[u] += split.share[b] - split.share[a]
@@ -161,11 +161,11 @@ class OperatorValues:
     def _plain(self, prices: OperatorPrices, inside: Bools) -> tuple[Floats, Ints, Ints]:
         """Least costs with the places of the numbers and of the speeds that have them."""
         tables, speedup, states = self.plain, self.model.arrays.compiled.speedup, len(inside)
-        found = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
+        values = (np.zeros(states), np.zeros(states, np.int64), np.zeros(states, np.int64))
         latency, inside = prices.latency * tables.seconds, np.ascontiguousarray(inside)
         spend(PLACE_WORK * tables.numbers.size * tables.speeds.size * inside.size)
-        plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, found)
-        return found[0], found[1] * tables.speeds.size + found[2], np.zeros((0, states), np.int64)
+        plain_values(tables.prices(prices), tables.numbers, tables.speeds, speedup, latency, inside, self.memory, values)
+        return values[0], values[1] * tables.speeds.size + values[2], np.zeros((0, states), np.int64)
 
     def _plain_choice(self, prices: OperatorPrices, state: int) -> OperatorChoice:
         tables, speedup = self.plain, self.model.arrays.compiled.speedup

@@ -87,12 +87,12 @@ class MappedTask:
     @property
     def maps(self) -> tuple[PathMap, ...]:
         """Complete maps, best first."""
-        return tuple(found.path_map for found in ranking(self.specification, self.complete))
+        return tuple(ranked.path_map for ranked in ranking(self.specification, self.complete))
 
     @property
     def facts(self) -> tuple[MapFacts, ...]:
         """Properties of complete maps from which costs are computed, in the order of `maps`."""
-        return tuple(found.facts for found in ranking(self.specification, self.complete))
+        return tuple(ranked.facts for ranked in ranking(self.specification, self.complete))
 
 
 class Exchange:
