@@ -14,7 +14,7 @@ from edrp.core.methods import Method, Options, run_within
 from edrp.core.solution import Answer
 
 
-class Stage(NamedTuple):
+class PortfolioStage(NamedTuple):
     """A method's turn.
 
     Attributes
@@ -46,7 +46,7 @@ class Portfolio(Method):
     exact = True
     summary = "several methods in turn"
 
-    def __init__(self, stages: Sequence[Stage], rules: Sequence[Method] = ()) -> None:
+    def __init__(self, stages: Sequence[PortfolioStage], rules: Sequence[Method] = ()) -> None:
         self.stages = tuple(stages)
         self.interpreted_first = all(stage.method.interpreted_first for stage in stages)
         self.rules = tuple(rules)
@@ -114,7 +114,7 @@ def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
     return replace(answer, method=answer.method or method.name)
 
 
-def _turn(stage: Stage, options: Options) -> float:
+def _turn(stage: PortfolioStage, options: Options) -> float:
     return stage.units if options.limit == inf else stage.share * options.remaining
 
 

@@ -22,7 +22,7 @@ from edrp.core.tolerances import FEASIBILITY_TOLERANCE, INTEGRALITY
 PLACES = 40
 """Multipliers are multiples of 2^-PLACES."""
 
-MARGIN = 0.5
+CLOSED_LEAF_SHARE = 0.5
 """Share of the tolerance within which a leaf counts as closed; the rest is for rounding."""
 
 RELIABLE = 4
@@ -103,7 +103,7 @@ class ProofTree:
 
     def aim_at(self, target: float, tolerance: float) -> None:
         """Prove that nothing is better than a target; leaves that are closed already are so for a lower one, too."""
-        self.cutoff, self.better = target - MARGIN * tolerance, target - tolerance
+        self.cutoff, self.better = target - CLOSED_LEAF_SHARE * tolerance, target - tolerance
 
     def run(self) -> list[list[Any]]:
         """The tree in pre-order: lines S and G for branches, B and F for leaves.

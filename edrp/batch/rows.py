@@ -95,10 +95,10 @@ def warned_instances(rows: pa.Table) -> dict[str, int]:
 
 
 @dataclass(slots=True)
-class Trace:
+class SolutionTrace:
     """Collects what a method reports on its way, keeping only what improves; an infinite bound or objective is none.
 
-    >>> trace = Trace()
+    >>> trace = SolutionTrace()
     >>> trace(0.5, 10.0, None); trace(0.6, 10.0, None); trace(0.7, 9.0, 2.0)
     >>> [step["seconds"] for step in trace.steps]
     [0.5, 0.7]

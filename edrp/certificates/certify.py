@@ -37,7 +37,7 @@ PROGRAM_WRITER = "edrp.certificates.programs:write_program_certificate"
 STATED = "the certificate proves a program that it states; that this is the program of the problem is the word of edrp"
 """Note on certificates that the checker alone accepts with exit code 4."""
 
-SHARE = 0.6
+WRITER_SHARE = 0.6
 """Share of the time that is left for a writer where another could follow."""
 
 
@@ -61,7 +61,7 @@ def certify(problem: Any, solution: Any, text: str | None = None, program: bool 
     writers = _writers(problem.kind, solution.method, program)
     for writer in writers:
         try:
-            with deadline(now() + (1.0 if writer is writers[-1] else SHARE) * units_left()):
+            with deadline(now() + (1.0 if writer is writers[-1] else WRITER_SHARE) * units_left()):
                 certificate = certificate_text(hashes, solution, writer(problem, solution))
             verdict = checker.check(document, checker.parse(json.dumps(solution.to_document())), certificate.splitlines())
         except NotCertifiedError as error:

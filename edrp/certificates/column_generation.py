@@ -39,7 +39,7 @@ def certify_column_generation(problem: Any, solution: Any) -> RawCertificate:
     """
     if problem.kind != "latency-aware":
         raise NotCertifiedError("the format column-generation proves placements of kind latency-aware")
-    writer = _Writer(problem, solution)
+    writer = _PlacementProofWriter(problem, solution)
     lines = list(writer.lines()) if solution.status == "optimal" else [["P", writer.shortage()]]
     return RawCertificate("column-generation", lines, {"order": writer.order})
 
@@ -58,7 +58,7 @@ class _Timed(checker.Patterns):
         return super().latency(ways, places)
 
 
-class _Writer:
+class _PlacementProofWriter:
     """Column generation in windows that the checker's patterns close."""
 
     def __init__(self, problem: Any, solution: Any) -> None:

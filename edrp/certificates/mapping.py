@@ -10,7 +10,7 @@ from edrp.certificates import checker
 from edrp.core.budget import look, units_left
 from edrp.core.certificates import NotCertifiedError, RawCertificate
 
-MAX_LABELS = 300_000
+MAX_CHECKED_LABELS = 300_000
 """Labels that the checker may have to look at in one search."""
 
 LABELS_PER_SECOND = 1_000
@@ -33,7 +33,7 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
         target = inf if solution.objective is None else _target(maps, Fraction(solution.objective))
         while True:
             look("the certificate")
-            _, path = maps.search(tracked, target, int(min(MAX_LABELS, LABELS_PER_SECOND * units_left())))
+            _, path = maps.search(tracked, target, int(min(MAX_CHECKED_LABELS, LABELS_PER_SECOND * units_left())))
             if path is None:
                 return RawCertificate("label-setting", [[list(what) for what in tracked]])
             missing = [what for what in maps.follow(path)[1] if what not in tracked]

@@ -26,7 +26,7 @@ FEW_GROUPS = 8
 """Key groups per replica below which replicas receive unequal loads for the number of their key groups alone: 2 and 1 of 4, or 9
 and 8 of 128. From there on the skew of keys is larger than that."""
 
-FULL = 0.99
+NO_TIME_LEFT = 0.99
 """Share of time busy of replicas that what piles up before an operator is for: one with time left has received all of its own."""
 
 UNRELATED = 2.0
@@ -188,7 +188,7 @@ class _Recent:
     def own(self, growth: float, broadcast: float) -> list[float]:
         """Tuples of each replica alone: with those that wait for the replicas that are full, without those that all receive."""
         total, rate = sum(self.received), self.rate
-        full = [share is not None and share >= FULL for share in self.shares]
+        full = [share is not None and share >= NO_TIME_LEFT for share in self.shares]
         waiting = total * (growth - 1.0) / max(1, sum(full))
         alike = total * broadcast / rate if rate else 0.0
         return [max(0.0, received + waiting * late - alike) for received, late in zip(self.received, full, strict=True)]

@@ -12,7 +12,7 @@ from edrp.engines.loads import SATURATED
 from edrp.engines.model import busy_share
 from edrp.placement.deployment import Deployment
 
-FULL = 0.95
+OVERLOADED_BUSY = 0.95
 """Share of time busy that is measured of an operator that has more to do than it can."""
 
 BUSY_TOLERANCE = 0.02
@@ -150,7 +150,7 @@ def widen(estimate: Estimate, width: float) -> Estimate:
 
 def possible_share(estimate: Estimate) -> Estimate:
     """A busy share that can be: of an operator that has more to do than it can, anything that is nearly 1 is covered."""
-    return Estimate(min(1.0, estimate.value), min(FULL, estimate.low), min(1.0, estimate.high))
+    return Estimate(min(1.0, estimate.value), min(OVERLOADED_BUSY, estimate.low), min(1.0, estimate.high))
 
 
 def _busy(operator: OperatorFit, replicas: int) -> Estimate:

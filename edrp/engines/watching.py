@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from edrp.engines.advice import Advice, advise
-from edrp.engines.applying import Applied, Change
+from edrp.engines.applying import Applied, PlannedChange
 from edrp.engines.clock import Clock
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.fit import JobFit, fit_job
@@ -183,7 +183,7 @@ class Watcher:
         advice = advise(fit, bounded_goals(aims.goals, aims.limits, fit), aims.network)
         worth_applying = advice.changes and advice.verdict in ("move", "repair")
         prediction = predict(fit, advice.plan, self.state.widths, advice.downtime.silence if advice.changes else None)
-        change = Change(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
+        change = PlannedChange(fit.observation, advice.plan, max(CHANGE_PATIENCE, aims.limits.max_downtime or 0.0))
         blocked = list(objections(advice, prediction, aims.limits, self.state, self._clock.time())) if worth_applying else []
         if worth_applying and aims.limits.mode is not None:
             blocked += self._job.objections(change)
@@ -202,13 +202,13 @@ class Watcher:
         probation = self.state.probation
         assert probation is not None
         before = Deployment(probation["before"])
-        applied = self._apply(Change(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
+        applied = self._apply(PlannedChange(fit.observation, before, CHANGE_PATIENCE), rollback=True, throughput_low=0.0)
         if applied is None:
             return None
         self._predict(predict(fit, before, self.state.widths))
         return applied.deployment
 
-    def _apply(self, change: Change, *, rollback: bool, throughput_low: float) -> Applied | None:
+    def _apply(self, change: PlannedChange, *, rollback: bool, throughput_low: float) -> Applied | None:
         """Carry out a change; None where it failed, which the journal says."""
 
         def note(step: str, **facts: Any) -> None:

@@ -111,7 +111,7 @@ def _tightest(sizes: Sizes, types: Sequence[int], free: Floats, operator: int) -
     return int(np.where(fits, free_share, np.inf).argmin())
 
 
-STEPS = 150
+MAX_TRIED_SWAPS = 150
 """Swaps that are tried before the search gives up; most packings take a dozen."""
 
 MAX_SWAPS = 50_000_000
@@ -138,7 +138,7 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     needs = np.vstack([sizes.needs, np.zeros(sizes.needs.shape[1])])  # the last stands for nothing
     contents = _placed(sizes, counts, kinds)
     free = sizes.capacity[kinds] * (1 + LIMIT_SLACK) - contents @ needs
-    for _ in range(STEPS):
+    for _ in range(MAX_TRIED_SWAPS):
         if units_left() < until:
             return None
         excess = _excess(free, offered)

@@ -25,7 +25,7 @@ from edrp.placement.compiled import Compiled
 BYTES_PER_COLUMN = 3000
 """Memory that a column and its coefficients take, most of it in the solver (measured with HiGHS)."""
 
-MANY_PATTERNS = 5000
+MAX_COUNTED_PATTERNS = 5000
 """Patterns of an operator beyond which their distinct shares are not counted one by one."""
 
 
@@ -78,7 +78,7 @@ def _patterns(min_replicas: int, max_replicas: int) -> float:
 def _distinct_shares(min_replicas: int, max_replicas: int) -> float:
     """Number of distinct fractions c/r of such pairs; an upper bound where there are very many."""
     patterns = _patterns(min_replicas, max_replicas)
-    if min_replicas == max_replicas or patterns > MANY_PATTERNS:
+    if min_replicas == max_replicas or patterns > MAX_COUNTED_PATTERNS:
         return patterns
     return float(len({Fraction(c, r) for r in range(min_replicas, max_replicas + 1) for c in range(1, r + 1)}))
 

@@ -18,7 +18,7 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.edrp import EdrpProblem, Weights
 from edrp.placement.shortage import homeless_operators, shortages, usable
 
-MAX_WORK = 20.0
+MAX_EXPLANATION_WORK = 20.0
 """Seconds that the whole explanation may take."""
 
 UNEXAMINED = "there was no time to find out which of these are needed for the clash, and by how much limits are missed"
@@ -72,14 +72,14 @@ class Prover:
                 method = next(iter(self.methods(single)), None)
                 if method is None or self.units <= 0:
                     return "none", None
-                answer = method.run(single, Options(work_limit=min(self.units, MAX_WORK), gap=gap))
+                answer = method.run(single, Options(work_limit=min(self.units, MAX_EXPLANATION_WORK), gap=gap))
             except (ProblemTooLargeError, OutOfTimeError):  # nothing exact can be said of a problem of this size, or in this time
                 return "none", None
         return ("feasible" if answer.decision is not None else answer.status), answer.decision
 
 
 def explain_infeasibility(
-    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_WORK
+    problem: EdrpProblem, methods: Callable[[EdrpProblem], Sequence[Method]], units: float = MAX_EXPLANATION_WORK
 ) -> tuple[str, ...]:
     """Name demands that cannot be met together, such that leaving any one of them out helps.
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from edrp.core.arrays import Floats
 from edrp.core.tolerances import MIN_PLOTTED_SECONDS, SAME_VALUE
-from edrp.validation.benchmark.measures import NEAR, compared_runs
+from edrp.validation.benchmark.measures import NEAR_GAP, compared_runs
 
 POINTS = 80
 """Points of a curve over time."""
@@ -86,7 +86,7 @@ def time_profiles(runs: pd.DataFrame) -> dict[str, Curve]:
     """Profiles of the time to a good answer: one at most 1 % worse than the best answer of any method."""
     counted = _attempted(runs)
     seconds = counted["seconds"].clip(lower=MIN_PLOTTED_SECONDS)
-    return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR))))
+    return performance_profiles(_wide(counted.assign(cost=seconds.where(counted["excess"] <= NEAR_GAP))))
 
 
 def _attempted(runs: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from edrp.core.methods import methods
 from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS, SAME_VALUE
 from edrp.report.estimates import bootstrap_mean
 
-NEAR = 0.01
+NEAR_GAP = 0.01
 """Relative: an answer this close to a reference is a good one."""
 
 UNREADABLE = "unreadable"
@@ -107,7 +107,7 @@ def by_instance(runs: pd.DataFrame) -> pd.DataFrame:
     known = counted["reference_is"] == OPTIMUM
     shares = {
         "optimal": (counted["gap"] <= BENCHMARK_OPTIMUM).astype(float).where(known),
-        "near": (counted["gap"] <= NEAR).astype(float),
+        "near": (counted["gap"] <= NEAR_GAP).astype(float),
     }
     means = ["gap", "excess", "seconds", "build_seconds", "solve_seconds", "solved", "proven", "optimal", "near"]
     return counted.assign(**shares).groupby(["method", "id"])[means].mean()

@@ -26,7 +26,7 @@ from edrp.datasets.placement.latency_aware_test_bed import LOADS, OPERATIONS, pa
 from edrp.datasets.placement.production import production_instances
 from edrp.validation.benchmark.paper_instances import RATES, paper_instances
 from edrp.validation.papers.edrp.experiments import WEIGHTINGS, first_deployment
-from edrp.validation.papers.edrp.table_iv import NETWORK_SEED
+from edrp.validation.papers.edrp.table_iv import TABLE_NETWORK_SEED
 from edrp.validation.simulation.enactment.methods import METHODS as POLICY_METHODS
 from edrp.validation.simulation.mapping.bimodal_simulator import METHODS as CHOICE_METHODS
 
@@ -148,7 +148,7 @@ def _migration(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 def _heuristics(data: Path | None) -> Iterator[tuple[str, Problem]]:
     """DEBS 2015 on 24 nodes with up to three replicas, first and from what runs, and layered applications of 10 and 20."""
-    network = geometric(24, NETWORK_SEED)
+    network = geometric(24, TABLE_NETWORK_SEED)
     for rate in RATES:
         yield f"debs-first-{rate:g}", debs2015(rate, network, max_replicas=3)
     running = first_deployment(RATES[0], network)

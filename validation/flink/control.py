@@ -23,10 +23,10 @@ from edrp.validation.flink.lab.job import LabRun, LabSettings
 SERVICE = {"parser": 0.010, "counter": 0.020}
 """Mean seconds of service, exponentially distributed."""
 
-PEAK = 180.0
+PEAK_RATE = 180.0
 """Tuples/s of the busiest ten minutes."""
 
-SECONDS = 1200.0
+DAY_SECONDS = 1200.0
 """Into which the day is compressed."""
 
 NODES = {"tm-a": 4, "tm-b": 4}
@@ -59,8 +59,8 @@ class ControlSettings:
     warm_up : seconds at the first rate before the day begins.
     """
 
-    seconds: float = SECONDS
-    peak: float = PEAK
+    seconds: float = DAY_SECONDS
+    peak: float = PEAK_RATE
     data: Path | None = None
     policies: Sequence[str] = field(default_factory=lambda: list(POLICIES))
     warm_up: float = WARM_UP

@@ -29,7 +29,7 @@ from edrp.validation.flink.lab.job import LabRun
 OBSERVATION = 12.5
 """Seconds of an observation of both policies: of a day in 20 minutes 15 minutes, the autoscaler's `metrics.window`."""
 
-ROUND = 5.0
+ROUND_SECONDS = 5.0
 """Seconds between rounds of counters, as of `edrp watch flink`."""
 
 STABILISATION, CATCH_UP, SCALE_DOWN = 300.0, 1800.0, 3600.0
@@ -50,7 +50,7 @@ IN_FLIGHT = 0.2
 MAX_DOWNTIME, COOLDOWN = 10.0, 15.0
 """Limits of `edrp watch flink`, in seconds."""
 
-SECONDS_TO_STOP = 90.0
+SECONDS_TO_STOP_POLICY = 90.0
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def follow_autoscaler(job: ControlledJob) -> None:
 
 def _observed(job: ControlledJob) -> JobFit | None:
     """The fit to a capture of the usual length; None where the day ended meanwhile."""
-    captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND), sleep=job.over.wait)
+    captured = capture_job(job.flink.address, CaptureSettings(seconds=OBSERVATION, every=ROUND_SECONDS), sleep=job.over.wait)
     return None if job.over.is_set() else fit_job(read_observation(captured))
 
 
@@ -186,7 +186,7 @@ def follow_watch(job: ControlledJob) -> None:
             while process.poll() is None and not job.over.wait(1.0):
                 pass
             process.send_signal(signal.SIGINT)
-            process.wait(SECONDS_TO_STOP)
+            process.wait(SECONDS_TO_STOP_POLICY)
         finally:
             if process.poll() is None:
                 process.kill()

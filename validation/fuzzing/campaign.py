@@ -31,7 +31,7 @@ IMPORTED_ONCE = [__name__, "numba", "scipy.optimize", "networkx", "pandas", "cvx
 MEMORY = 8 * 2**30
 """Bytes of address space of a process; more is a find."""
 
-POLL = 0.05
+SECONDS_BETWEEN_POLLS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def run_campaign(campaign: Campaign, count: int, processes: int = 1) -> Iterator
                 running[number] = _started(campaign, number)
             if not running:
                 return
-            time.sleep(POLL)
+            time.sleep(SECONDS_BETWEEN_POLLS)
             for number in [number for number, process in running.items() if not process.is_alive()]:
                 summary.add(_entered(campaign, number, running.pop(number)))
                 yield summary

@@ -19,7 +19,7 @@ MAX_PLACEMENTS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class HopRoute:
     """One way of a hop: its servers, whether it is public, and its contribution to the objective."""
 
     route: tuple[str, ...]
@@ -56,18 +56,18 @@ def _rounding(value: float) -> float:
     return 0.0 if math.isinf(value) else SAME_VALUE * max(1.0, abs(value))
 
 
-def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[Way]]]:
+def _ways(problem: MappingProblem) -> list[dict[tuple[str, str], list[HopRoute]]]:
     """Return the possible ways by hop and ends, each considered alone, cheapest first."""
     servers = problem.network.by_name
     ways_by_hop = []
     for rate in problem.task.hop_bandwidths:
-        ways: dict[tuple[str, str], list[Way]] = {}
+        ways: dict[tuple[str, str], list[HopRoute]] = {}
         for start in servers:
             for route in _simple_paths(problem, (start,), rate):
-                ways.setdefault((start, route[-1]), []).append(Way(route, False, _worth(problem, route, False)))
+                ways.setdefault((start, route[-1]), []).append(HopRoute(route, False, _worth(problem, route, False)))
             for end in servers:
                 if start != end and _connects(problem, start, end, rate):
-                    ways.setdefault((start, end), []).append(Way((start, end), True, _worth(problem, (start, end), True)))
+                    ways.setdefault((start, end), []).append(HopRoute((start, end), True, _worth(problem, (start, end), True)))
         ways_by_hop.append({ends: sorted(choices, key=lambda way: way.worth) for ends, choices in ways.items()})
     return ways_by_hop
 
@@ -107,7 +107,9 @@ def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
     return math.fsum(loads) / len(loads) * (1.0 if problem.cost == "load-balance" else 0.5)
 
 
-def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]]) -> Iterator[tuple[float, tuple[str, ...]]]:
+def _placements(
+    problem: MappingProblem, ways: list[dict[tuple[str, str], list[HopRoute]]]
+) -> Iterator[tuple[float, tuple[str, ...]]]:
     """Yield placements that keep to the capacities, by their least cost."""
     task, servers = problem.task, problem.network.nodes
     names = [server.name for server in servers]
@@ -135,22 +137,22 @@ def _placements(problem: MappingProblem, ways: list[dict[tuple[str, str], list[W
         yield float(least[index]), tuple(names[k] for k in placed[index])
 
 
-def _cheapest(names: list[str], known: dict[tuple[str, str], list[Way]]) -> Floats:
+def _cheapest(names: list[str], known: dict[tuple[str, str], list[HopRoute]]) -> Floats:
     return np.array([[known[u, v][0].worth if (u, v) in known else np.inf for v in names] for u in names])
 
 
 def _cheapest_routes(
-    problem: MappingProblem, ways: list[dict[tuple[str, str], list[Way]]], nodes: tuple[str, ...]
-) -> list[Way] | None:
+    problem: MappingProblem, ways: list[dict[tuple[str, str], list[HopRoute]]], nodes: tuple[str, ...]
+) -> list[HopRoute] | None:
     """Return the cheapest combination of ways of a placement that keeps to all limits; None for none."""
     ends = list(pairwise((problem.task.source, *nodes, problem.task.delivery)))
     residual = [0.0]
     for hop in range(len(ends) - 1, -1, -1):
         residual.append(residual[-1] + ways[hop][ends[hop]][0].worth)
-    best: list[Way] | None = None
+    best: list[HopRoute] | None = None
     limit = math.inf
 
-    def extend(chosen: list[Way], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
+    def extend(chosen: list[HopRoute], worth: float, used: dict[tuple[str, ...], float], empty: int) -> None:
         nonlocal best, limit
         hop = len(chosen)
         if worth + residual[len(ends) - hop] >= limit:
@@ -171,7 +173,7 @@ def _cheapest_routes(
 
 
 def _taken(
-    problem: MappingProblem, way: Way, rate: float, used: dict[tuple[str, ...], float]
+    problem: MappingProblem, way: HopRoute, rate: float, used: dict[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float] | None:
     """Return the use of links, uplinks and downlinks with one more way; None where that is too much."""
     if problem.bandwidth == "per_edge":

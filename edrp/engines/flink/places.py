@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, Change, Program
+from edrp.engines.applying import PLACES, REPLICAS, REPLICAS_OF, PlannedChange, Program
 from edrp.engines.errors import EngineError
 from edrp.engines.flink.calls import takes_overrides
 from edrp.placement.deployment import Deployment
 
 
-def demanded_resources(change: Change, program: Program) -> dict[str, str] | None:
+def demanded_resources(change: PlannedChange, program: Program) -> dict[str, str] | None:
     """The resource that each operator is to demand; None where no TaskManager advertises any, and the scheduler chooses.
 
     An operator runs where the plan says if TaskManagers advertise as much of its resource as replicas are to run there, and
@@ -67,7 +67,7 @@ def program_arguments(program: Program, plan: Deployment, resources: dict[str, s
     return arguments
 
 
-def ignored_replicas(change: Change, program: Program) -> str | None:
+def ignored_replicas(change: PlannedChange, program: Program) -> str | None:
     """An operator whose new number of replicas would be ignored, so that the program has to be told; None where there is none."""
     if takes_overrides(change.observation):
         return None

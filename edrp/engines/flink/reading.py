@@ -53,13 +53,13 @@ def read_observation(capture: Capture) -> Observation:
     if capture.engine != "flink":
         raise EngineError(capture.source, f"is a capture of {capture.engine}, not of flink")
     try:
-        return _Reader(capture).observation()
+        return _CaptureReader(capture).observation()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = f"lacks what Flink {TESTED} answer ({type(error).__name__}: {error}); capture again"
         raise EngineError(capture.source, why) from None
 
 
-class _Reader:
+class _CaptureReader:
     """Reads the parts of one capture."""
 
     def __init__(self, capture: Capture) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from edrp.engines.applying import Applied, Change
+from edrp.engines.applying import Applied, PlannedChange
 from edrp.engines.downtime import SLOT_SECONDS
 from edrp.engines.errors import EngineError, JobGoneError
 from edrp.engines.flink.steps import FlinkSteps
@@ -18,7 +18,7 @@ MAX_DOUBLINGS = 3
 for 30 s, in which no checkpoint counts."""
 
 
-def rescale(change: Change, steps: FlinkSteps) -> Applied:
+def rescale(change: PlannedChange, steps: FlinkSteps) -> Applied:
     """Rescale a job.
 
     The requirements are compared with those observed, set, and read back. Flink then waits for a complete checkpoint, and
@@ -73,7 +73,7 @@ def _bounds(requirements: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {key: (row["parallelism"]["lowerBound"], row["parallelism"]["upperBound"]) for key, row in requirements.items()}
 
 
-def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
+def _requirements(change: PlannedChange, old: dict[str, Any]) -> dict[str, Any]:
     """The requirements of the plan; lower bounds stay where they can."""
     lowest = {key: bounds[0] for key, bounds in _bounds(old).items()}
     new = {key: old[key] for key in change.observation.finished if key in old}
@@ -84,7 +84,7 @@ def _requirements(change: Change, old: dict[str, Any]) -> dict[str, Any]:
     return new
 
 
-def _trigger_checkpoints(change: Change, steps: FlinkSteps, end: float) -> None:
+def _trigger_checkpoints(change: PlannedChange, steps: FlinkSteps, end: float) -> None:
     """Trigger checkpoints until the job is rescaled, or the time is over; a stop is no reason to leave before."""
     before = {operator.key: operator.parallelism for operator in change.observation.operators}
     for attempt in count():
@@ -109,7 +109,7 @@ def _is_rescaled(before: dict[str, int], steps: FlinkSteps) -> bool:
     return any(parallelism.get(key) != count for key, count in before.items())  # those that have finished are not among them
 
 
-def _wait_until_running(change: Change, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
+def _wait_until_running(change: PlannedChange, steps: FlinkSteps, began: float, patience: float) -> dict[str, tuple[str, ...]]:
     """Nodes of all replicas once as many run as were asked for; a stop is no reason to leave before."""
     observation = change.observation
     last: dict[str, tuple[str, ...]] = {}

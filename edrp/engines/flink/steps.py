@@ -13,7 +13,7 @@ from edrp.engines.flink.capturing import check_job
 from edrp.engines.flink.client import FlinkClient
 from edrp.engines.observation import Observation
 
-POLL = 0.5
+SECONDS_BETWEEN_POLLS = 0.5
 """Seconds between questions whether something is done."""
 
 CHECKPOINT_PATIENCE = 60.0
@@ -107,10 +107,10 @@ class FlinkSteps:
             if self.clock.time() - began >= seconds:
                 raise EngineError(self.client.address, f"{what} was not done within {seconds:g} s{trouble}")
             if finish:
-                self.clock.pause(POLL)
+                self.clock.pause(SECONDS_BETWEEN_POLLS)
             else:
                 self.stop_here()
-                self.clock.sleep(POLL)
+                self.clock.sleep(SECONDS_BETWEEN_POLLS)
 
     def background(self, path: str, what: str, seconds: float, *, finish: bool = False) -> Any:
         """Wait for an operation in the background, and return its result."""

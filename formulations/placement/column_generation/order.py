@@ -9,7 +9,7 @@ import numpy as np
 
 from edrp.core.arrays import Bools, Floats, Ints
 
-MAX_STATES = 4096
+MAX_REMEMBERED_COUNTS = 4096
 """Combinations of counts that are remembered at once; streams beyond that are bounded instead."""
 
 STARTS = 12
@@ -42,7 +42,7 @@ class Order:
 def decision_order(together: Floats, instances: Ints) -> Order:
     """The best of a few greedy orders, each by least frontier, as tables.
 
-    Where the frontier would exceed `MAX_STATES`, the operator with the weakest open streams is let go: a product of
+    Where the frontier would exceed `MAX_REMEMBERED_COUNTS`, the operator with the weakest open streams is let go: a product of
     counts is at most the weighted mean of their squares, `n·m ≤ (n²·y/x + m²·x/y)/2` for x and y instances, with equality
     where all or no instances are there.
     """
@@ -73,7 +73,7 @@ def _greedy(joined: Bools, together: Floats, instances: Ints, start: int) -> tup
         sequence.append(step)
         waiting = sorted(unordered)
         frontier = [a for a in [*frontier, step] if open_streams[a, waiting].any()]
-        while np.prod(instances[frontier] + 1.0) > MAX_STATES:
+        while np.prod(instances[frontier] + 1.0) > MAX_REMEMBERED_COUNTS:
             strain = np.outer(instances, instances) * together * open_streams
             weakest = min(frontier, key=lambda a: strain[a, waiting].sum())
             for b in waiting:

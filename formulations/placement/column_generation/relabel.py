@@ -14,7 +14,7 @@ from edrp.formulations.placement.column_generation.relabel_kernel import ChosenP
 LABEL_WORK = 1e-7
 """Units of work for a node of a search, per supervisor."""
 
-MAX_NODES = 150_000
+MAX_RELABELLING_NODES = 150_000
 """Nodes of one search; some tenths of a second."""
 
 
@@ -70,13 +70,13 @@ class Relabelling:
         if not least < cutoff:
             return Labelled(None, cutoff, least)
         best = unplaced.copy()
-        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_NODES, best)
+        seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
         spend(LABEL_WORK * searched * owner.size)
         node = None
         if best[0] >= 0:
             node = np.empty_like(best)
             node[rank] = best
-        return Labelled(node, seconds, least if searched > MAX_NODES else seconds)
+        return Labelled(node, seconds, least if searched > MAX_RELABELLING_NODES else seconds)
 
     def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
         """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""

@@ -26,16 +26,16 @@ Report = Callable[[float | None, float], None]
 SLIM, FEW_PATTERNS, MANY_PATTERNS = 400, 4_000, 10_000
 """Patterns that may be left at first, where the numbers of supervisors can still be branched on, and where they cannot."""
 
-NARROWEST = 0.01
+MIN_NARROWING = 0.01
 """Fraction of the room between bound and incumbent below which it is not narrowed further."""
 
-MAX_NODES = 3_000_000
+MAX_LISTING_NODES = 3_000_000
 """Nodes of a search that lists patterns."""
 
 PROGRAM_WORK_LIMIT = 20.0
 """Limit, in units of work, of the program over patterns in a window that can be split instead."""
 
-MAX_CHOICES = 60
+MAX_LISTED_CHOICES = 60
 """Choices of patterns that are looked at one by one in a window."""
 
 
@@ -146,7 +146,7 @@ class BranchAndPrice:
             if listed is None:
                 if widening:
                     break
-                share, widening = (share, True) if share < NARROWEST else (0.25 * share, False)
+                share, widening = (share, True) if share < MIN_NARROWING else (0.25 * share, False)
                 continue
             before = self.incumbent.objective
             bound = max(bound, self._choose(listed, window, PROGRAM_WORK_LIMIT if max_patterns < MANY_PATTERNS else np.inf))
@@ -193,7 +193,7 @@ class BranchAndPrice:
                 continue
             # A supervisor that costs more than the class's least by the room left below the limit is out.
             worth = self.model.price - proof.least[c] - (limit - proof.using[c]) - MIN_REDUCED_COST
-            priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_NODES)
+            priced = pricer.all_above(proof.worth, worth, max_patterns, MAX_LISTING_NODES)
             if priced is None:
                 return None
             max_patterns -= len(priced.worth)
@@ -232,7 +232,7 @@ class BranchAndPrice:
         """Choices best first, until the bound on the others reaches the target or the limit."""
         selection, limit = Selection(self.model, candidates, window, self.least_delay), candidates.limit
         looked_at = np.inf
-        for _ in range(MAX_CHOICES):
+        for _ in range(MAX_LISTED_CHOICES):
             selected = self._select(selection, min(seconds, self.remaining()))
             bound = min(selected.bound, limit, looked_at)
             if selected.chosen is not None:

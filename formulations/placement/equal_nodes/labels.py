@@ -28,7 +28,7 @@ from edrp.formulations.placement.equal_nodes.values import PricedGraph
 EXTENSION_WORK, LABEL_WORK = 1e-8, 1e-6
 """Units of work for a row of the choices that is tried for a label, and for a label that is kept or compared."""
 
-CHUNK = 1 << 15
+MIN_LABELS_PER_CALL = 1 << 15
 """Labels that one call of the kernel finds at least."""
 
 COMPARABLE = 20_000
@@ -187,7 +187,7 @@ class StateLabelSearch:
         step = self.graph.steps[j]
         opened = step.kept.size + int(step.opens[0])
         columns = SHARED + limits.shared.size + opened * (2 + limits.room.shape[1])
-        room = max(CHUNK, 2 * self.rows[j].number.size << step.parents.size)
+        room = max(MIN_LABELS_PER_CALL, 2 * self.rows[j].number.size << step.parents.size)
         found = _empty_labels(room, columns)
         parts: list[LayerLabels] = []
         first, lost = 0, np.inf

@@ -95,7 +95,7 @@ class EqualNodes(Method):
         if not np.isfinite(compiled.latency).any(axis=1).all():
             return Answer("infeasible", "finished")
         parameters = self.read_parameters(options)
-        return _Search(problem, compiled, compiled_quotient(problem), parameters, options).run()
+        return _EqualNodesSearch(problem, compiled, compiled_quotient(problem), parameters, options).run()
 
 
 def _handed_over(compiled: Compiled) -> bool:
@@ -103,7 +103,7 @@ def _handed_over(compiled: Compiled) -> bool:
     return estimated_columns(compiled) <= MAX_COMPACT_COLUMNS
 
 
-class _Search:
+class _EqualNodesSearch:
     """All cases, the most promising first."""
 
     def __init__(

@@ -18,7 +18,7 @@ from edrp.formulations.placement.equal_nodes.moves import Box
 from edrp.formulations.placement.equal_nodes.packing import PackedItem, find_blocks
 from edrp.placement.compiled import NO_NODE
 
-PROGRAM_WORK_LIMIT = 0.5
+NODE_PROGRAM_WORK_LIMIT = 0.5
 """Work limit of one program over nodes, in units of work."""
 
 
@@ -134,5 +134,5 @@ def _solved(
         program.add_rows(name, joined.size, [(place, counts[ends], 1.0), wholly], lower=0)
     least = np.array([np.min([box[0] for box in own], axis=0) for own in boxes])
     program.minimise(Linear.of(counts, least == 0) + Linear.of(joined, -2.0 * totals.sum()))
-    answer = solve_program(program, work_limit=max(0.0, min(PROGRAM_WORK_LIMIT, units_left())))
+    answer = solve_program(program, work_limit=max(0.0, min(NODE_PROGRAM_WORK_LIMIT, units_left())))
     return None if answer.values is None else np.rint(answer.values[counts]).astype(np.int64)

@@ -29,7 +29,7 @@ CAPACITY_SHARES = (0.97, 0.94, 0.9, 0.85, 0.75)
 FEW = 3
 """Placements that are then tried for each."""
 
-NEAR = 0.02
+SMALL_GAP = 0.02
 """Relative gap of a branch below which it is worth while to look at many labels."""
 
 SHORTENED = 3
@@ -44,10 +44,10 @@ RAISED = 0.05
 HALVED = 0.05
 """Part of a branch's gap that the range of its downtimes has to be worth to be halved."""
 
-MAX_CHOICES = 400
+MAX_PROGRAM_CHOICES = 400
 """Choices of all operators together up to which a program over nodes is tried."""
 
-PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
+BRANCH_PROGRAM_WORK_LIMIT, LAST_PROGRAM_WORK_LIMIT = 2.0, 20.0
 """Work limits of the programs of a branch, and of a branch without open choices, in units of work."""
 
 LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
@@ -127,7 +127,7 @@ class CaseSearch:
     mirrored: bool = False
     shortened: int = 0
     stalled: int = 0
-    tried: int = MAX_CHOICES
+    tried: int = MAX_PROGRAM_CHOICES
     handed_over: bool = False
     bound: float = -np.inf
     labels: int = 0
@@ -267,7 +267,7 @@ class CaseSearch:
         self.stalled = 0 if self.bound - before > RAISED * (self.incumbent.objective - before) else self.stalled + 1
         if not self.done:
             self._eliminate()
-            near = self.incumbent.objective - self.bound < NEAR * abs(self.bound)
+            near = self.incumbent.objective - self.bound < SMALL_GAP * abs(self.bound)
             self._labels_below(self.incumbent.objective, self.parameters.branch_beam if near else self.parameters.far_beam)
 
     def branches(self, allowed: Callable[[float], float]) -> list[CaseSearch]:
@@ -278,7 +278,7 @@ class CaseSearch:
         if split is None:
             rows = branch(quotient, self._share, self._alive, self.mirrored)
             if (not rows or self.stalled >= STALLED) and not self.handed_over:
-                if self._decided(allowed, PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
+                if self._decided(allowed, BRANCH_PROGRAM_WORK_LIMIT if rows else LAST_PROGRAM_WORK_LIMIT):
                     return []
                 worth = HALVED * (self.incumbent.objective - self.bound)
                 split = split_downtime(quotient, self._downtimes) or halve_downtime(quotient, worth)

@@ -10,7 +10,7 @@ from edrp.core.arrays import Ints
 from edrp.core.tolerances import DOWNTIME_SLACK, QUOTIENT_USE_SLACK, WHOLE_NUMBER_SLACK
 from edrp.formulations.placement.equal_nodes.model import Quotient
 
-ROUNDS = 4
+MAX_TIGHTENINGS = 4
 """Maximum number of times that staying replicas are computed, each time with the capacity that the earlier ones leave."""
 
 UNLIMITED = 1e9
@@ -21,7 +21,7 @@ def with_stays(quotient: Quotient) -> Quotient:
     """The quotient with what has to stay, without choices that find no room or take too long next to it."""
     if quotient.moves is None:
         return quotient
-    for _ in range(ROUNDS):
+    for _ in range(MAX_TIGHTENINGS):
         before, quotient = quotient, _looked_at(quotient)
         if _same(before, quotient) or np.unique(quotient.choices.operator).size < quotient.operators:
             break

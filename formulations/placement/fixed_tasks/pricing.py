@@ -12,7 +12,7 @@ import numpy as np
 from edrp.core.arrays import Bools, Floats, Ints
 from edrp.core.budget import look, spend
 from edrp.core.tolerances import LIMIT_SLACK, WHOLE_NUMBER_SLACK
-from edrp.formulations.placement.fixed_tasks.pricing_kernel import ROUNDS, empty_costs, set_multipliers
+from edrp.formulations.placement.fixed_tasks.pricing_kernel import MULTIPLIER_STEPS, empty_costs, set_multipliers
 from edrp.formulations.placement.fixed_tasks.pricing_labels import TaskPrices, cheapest_patterns, extend_labels, first_labels
 from edrp.formulations.placement.fixed_tasks.pricing_tree import OperatorTree, PatternRows
 from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
@@ -20,11 +20,11 @@ from edrp.placement.fixed_tasks import FixedTasks, LoadArrays
 LABEL_WORK, STEP_WORK = 1e-7, 2e-9
 """Units of work for a label of an operator, and for a step of the dynamic program."""
 
-MAX_UNITS, MAX_WORK = 64, 1_000_000
+MAX_UNITS, MAX_PROGRAM_STEPS = 64, 1_000_000
 """Units that are counted of the scarcest row where its amounts have no common measure; fewer where nodes have so many tasks
 that the dynamic program would take more steps."""
 
-CHUNK = 20_000
+LABELS_PER_CALL = 20_000
 """Labels that are made between two looks at the clock."""
 
 FOUND = 32
@@ -56,7 +56,7 @@ class Pricing:
         self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
         above = np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-        self.work = STEP_WORK * ROUNDS * float((most + 1) @ above) * (self.rows.units + 1)
+        self.work = STEP_WORK * MULTIPLIER_STEPS * float((most + 1) @ above) * (self.rows.units + 1)
 
     @property
     def places_all(self) -> bool:
@@ -86,7 +86,7 @@ class Pricing:
         spend(self.work + LABEL_WORK * width * self.order.size)
         root, constant = set_multipliers(self.rows, priced, self.multipliers, costs)
         search = first_labels(self.rows, cutoff, width)
-        while not extend_labels(self.rows, priced, costs, constant, width, search, CHUNK):
+        while not extend_labels(self.rows, priced, costs, constant, width, search, LABELS_PER_CALL):
             look("a bound")
         best_patterns, bound = cheapest_patterns(search, cutoff, FOUND)
         patterns = np.empty_like(best_patterns)
@@ -101,7 +101,7 @@ def _count_units(arrays: LoadArrays, tree: OperatorTree, upper: Floats, most: In
     with np.errstate(divide="ignore", invalid="ignore"):
         scarcity = np.where(upper > 0, arrays.totals @ amounts / (nodes * upper), 0.0)
     pairs = (most + 1) @ np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-    units = min(MAX_UNITS, MAX_WORK // int(pairs))
+    units = min(MAX_UNITS, MAX_PROGRAM_STEPS // int(pairs))
     if not units or scarcity.max(initial=0.0) <= 0:
         return np.zeros((most.size, counts.size), np.int64), 0
     row = int(scarcity.argmax())

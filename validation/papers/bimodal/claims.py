@@ -20,6 +20,7 @@ from edrp.report.formatting import FACTOR, NUMBER, POINTS, SHARE, Unit
 from edrp.report.statements import Finding
 from edrp.validation.papers.bimodal.extent import (
     CHOSEN,
+    DEFAULT_RATE,
     FIXED,
     FURTHER,
     FURTHER_FIXED,
@@ -28,7 +29,6 @@ from edrp.validation.papers.bimodal.extent import (
     PRINTED,
     PRINTED_FIXED,
     PRINTED_INSTANT,
-    RATE,
     SPANNING,
 )
 from edrp.validation.papers.bimodal.mapping_runs import ANNEALED, LEAST, RANDOM_1, Mapped, MappedBySize
@@ -133,7 +133,7 @@ def each_rate(sweep: SampleSweep) -> Iterator[Place]:
 
 def default_point(*ways: str) -> Places:
     """The default point, if runs were made there in these ways."""
-    return lambda sweep: [(f"{RATE:g} tasks/h, {SPANNING} links", {})] if all(map(sweep.has, ways)) else []
+    return lambda sweep: [(f"{DEFAULT_RATE:g} tasks/h, {SPANNING} links", {})] if all(map(sweep.has, ways)) else []
 
 
 def _if_varied(text: str) -> Places:

@@ -16,11 +16,11 @@ from edrp.validation.papers.bimodal.claims import messages_per_server
 from edrp.validation.papers.bimodal.extent import (
     CHOICES,
     CHOSEN,
+    DEFAULT_RATE,
     FIXED,
     FIXED_CHOICES,
     INSTANT_CHOICES,
     NETWORKS,
-    RATE,
     SPANNING,
     WAYS,
     Cell,
@@ -133,7 +133,11 @@ def _network_table(sweep: SampleSweep, metric: str, by_links: bool) -> Table:
 
 def _points(sweep: SampleSweep, by_links: bool) -> list[Cell]:
     """Cells of the rates, or of the numbers of links."""
-    return [Cell("", RATE, links) for links in sweep.links] if by_links else [Cell("", rate, SPANNING) for rate in sweep.rates]
+    return (
+        [Cell("", DEFAULT_RATE, links) for links in sweep.links]
+        if by_links
+        else [Cell("", rate, SPANNING) for rate in sweep.rates]
+    )
 
 
 def _varied(cell: Cell, by_links: bool) -> str:
@@ -142,7 +146,7 @@ def _varied(cell: Cell, by_links: bool) -> str:
 
 def _axis(by_links: bool) -> tuple[str, str]:
     """The quantity that is varied, and the other one with its value."""
-    return ("links", f"{RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
+    return ("links", f"{DEFAULT_RATE:g} tasks/h") if by_links else ("tasks/h", f"{SPANNING} links")
 
 
 def choice_tables(sweep: SampleSweep) -> Iterator[Table]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from edrp.report.formatting import Unit
 from edrp.report.statements import Statement, claim
-from edrp.validation.papers.edrp.experiments import TABLE_III, TABLE_V, Outcome, outcome, storm_outcome
+from edrp.validation.papers.edrp.experiments import TABLE_III, TABLE_V, ReplayOutcome, outcome, storm_outcome
 from edrp.validation.simulation.placement.replay import Replay
 
 PAPER_MINUTES = (8, 27, 46)
 """Minutes in which the balanced objective reconfigures (section 7.2)."""
 
-TOLERANCE = 2
+MINUTES_TOLERANCE = 2
 """Minutes."""
 
 SHARE, DIFFERENCE = Unit(100, ".0f", " %"), Unit(100, "+.0f", " %")
@@ -29,7 +29,7 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
     With more minutes between two decisions, a reconfiguration may come that much later than the paper's.
     """
     balanced = hours["Balanced"]
-    tolerance = max(TOLERANCE, interval)
+    tolerance = max(MINUTES_TOLERANCE, interval)
     minutes = tuple(interval * step.number for step in balanced.reconfigurations)
     outcomes = {name: outcome(hour) for name, hour in hours.items()}
     near = len(minutes) == len(PAPER_MINUTES) and all(
@@ -48,13 +48,13 @@ def hour_statements(hours: Mapping[str, Replay], interval: int = 1) -> tuple[Sta
     )
 
 
-def _table_statements(outcomes: Mapping[str, Outcome]) -> tuple[Statement, ...]:
+def _table_statements(outcomes: Mapping[str, ReplayOutcome]) -> tuple[Statement, ...]:
     """Compare outcomes with the values of Table III, and their downtimes with one another."""
     differences = {
         quantity: {
             name: getattr(measured, quantity) / getattr(TABLE_III[name], quantity) - 1 for name, measured in outcomes.items()
         }
-        for quantity in Outcome._fields
+        for quantity in ReplayOutcome._fields
     }
     ratios = {
         name: outcomes["Baseline"].downtime / max(measured.downtime, 1e-12)

@@ -13,7 +13,7 @@ from edrp.validation.oracles.enactment.bounds import clairvoyant_bound
 from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
 
-SECONDS = 10.0
+BOUND_SECONDS = 10.0
 """For each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
 
 
@@ -56,6 +56,6 @@ def _distinct(scenarios: Sequence[EnactmentScenario]) -> list[EnactmentScenario]
 
 def _bounds(scenario: EnactmentScenario) -> Bounds:
     least, in_time = (
-        clairvoyant_bound(scenario, "near_real_time", all_in_time=in_time, time_limit=SECONDS) for in_time in (False, True)
+        clairvoyant_bound(scenario, "near_real_time", all_in_time=in_time, time_limit=BOUND_SECONDS) for in_time in (False, True)
     )
     return Bounds(least.total, in_time.total)

@@ -44,7 +44,7 @@ FIRST, RECOMMENDED, SCHEDULER = "hill climbing", "iterated local search", "resou
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ProductionPlacement:
     """The placement of a topology by a method; without nodes where it finds none, and then why."""
 
     nodes: int | None
@@ -71,7 +71,7 @@ class TopologyRow:
     bound: int = 0
     least: float = 0.0
     compiling: float = 0.0
-    outcomes: dict[str, Placement] | None = None
+    outcomes: dict[str, ProductionPlacement] | None = None
 
 
 def run(
@@ -125,15 +125,15 @@ def production_rows(
         )
 
 
-def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> Placement:
+def _outcome(problem: LatencyAwareProblem, contender: str, time_limit: float) -> ProductionPlacement:
     method, parameters = CONTENDERS[contender]
     started = perf_counter()
     solution = solve(problem, method, time_limit=time_limit, **parameters)
     seconds = perf_counter() - started
     if solution.deployment is None:
-        return Placement(None, None, seconds, "; ".join(solution.notes))
+        return ProductionPlacement(None, None, seconds, "; ".join(solution.notes))
     used = {node for operator in solution.deployment for node in solution.deployment[operator]}
-    return Placement(len(used), solution.metrics["events"], seconds)
+    return ProductionPlacement(len(used), solution.metrics["events"], seconds)
 
 
 def production_table(rows: Sequence[TopologyRow]) -> Table:
@@ -148,7 +148,7 @@ def production_table(rows: Sequence[TopologyRow]) -> Table:
     return Table("Production topologies on several nodes", columns, tuple(table_rows), columns[1:], note=note)
 
 
-def _cell(row: TopologyRow, outcome: Placement) -> str:
+def _cell(row: TopologyRow, outcome: ProductionPlacement) -> str:
     if outcome.nodes is None or outcome.cut is None:
         return NONE
     mark = "∗" if outcome.cut <= row.least + EQUAL_SHARES else ""
@@ -210,5 +210,5 @@ def _less_cut(rows: Sequence[TopologyRow]) -> Statement:
     return claim(sentence, below >= 0.9 * (len(rows) - tight), evidence)
 
 
-def _placement(row: TopologyRow, contender: str) -> Placement:
+def _placement(row: TopologyRow, contender: str) -> ProductionPlacement:
     return (row.outcomes or {})[contender]

@@ -34,7 +34,7 @@ SIMULATED_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SchedulerPlacement:
     """One placement; of the even scheduler with load 0, and as seed the workers.
 
     It reserves cores of supervisors and carries tuples/s of the source; the least and the mean seconds end to end are None
@@ -58,13 +58,13 @@ def placements(
     seeds: int = 5,
     simulated: Sequence[str] = (),
     tell: Tell = str,
-) -> list[Placed]:
+) -> list[SchedulerPlacement]:
     """Place every topology with every scheduler, and simulate end-to-end latencies of some.
 
     The even scheduler does not look at needs: it deals the executors to a fixed number of workers, here one
     to all. The others place each topology at each load and use what they need; the resource-aware one draws nothing.
     """
-    placed: list[Placed] = []
+    placed: list[SchedulerPlacement] = []
     for topology in topologies:
         tell(topology)
         latencies = topology in simulated
@@ -95,16 +95,16 @@ def _placed(
     seed: int,
     deployment: Deployment,
     simulated: bool,
-) -> Placed:
+) -> SchedulerPlacement:
     measures = carried(problem, deployment)
     if not simulated:
-        return Placed(topology, load, method, seed, measures.reserved, measures.throughput)
+        return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput)
     seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
     least, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
-    return Placed(topology, load, method, seed, measures.reserved, measures.throughput, least, mean)
+    return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput, least, mean)
 
 
-def factors(placements_made: Sequence[Placed], topology: str, method: str, reference: str) -> np.ndarray:
+def factors(placements_made: Sequence[SchedulerPlacement], topology: str, method: str, reference: str) -> np.ndarray:
     """Throughput of each placement over the reference's where that takes as much (section 6.2.1); none without a reference.
 
     Between placements of the reference it is interpolated, beyond them the nearest one counts, as in the paper. Several

@@ -22,7 +22,7 @@ from edrp.validation.papers.latency_aware.schedulers import (
     RESOURCE_AWARE,
     SEARCHES,
     TOPOLOGIES,
-    Placed,
+    SchedulerPlacement,
     factors,
     placements,
 )
@@ -101,7 +101,7 @@ def run(
     topologies: Sequence[str] = TOPOLOGIES,
     loads: Sequence[float] = LOADS,
     seeds: int = 5,
-) -> list[Placed]:
+) -> list[SchedulerPlacement]:
     """Place all topologies with all schedulers; print Tables 2 and 3 and the statements on them; draw Figs. 6 to 8."""
     simulated = [] if out is None else sorted({topology for topology, kind in FIGURES.values() if kind == "least"})
     with working(console, "placing") as tell:
@@ -112,18 +112,20 @@ def run(
     return placed
 
 
-def table_2(placed: Sequence[Placed]) -> Table:
+def table_2(placed: Sequence[SchedulerPlacement]) -> Table:
     """Throughput over the even scheduler at the same cores: mean ± deviation, the paper's mean in brackets."""
     return _table("Table 2: throughput over the even scheduler", placed, EVEN, METHODS, TABLE_2)
 
 
-def table_3(placed: Sequence[Placed]) -> Table:
+def table_3(placed: Sequence[SchedulerPlacement]) -> Table:
     """Throughput over the resource-aware scheduler at the same cores."""
     methods = (*SEARCHES, "iterated-local-search", EVEN)
     return _table("Table 3: throughput over the resource-aware scheduler", placed, RESOURCE_AWARE, methods, TABLE_3)
 
 
-def _table(title: str, placements_made: Sequence[Placed], reference: str, methods: Sequence[str], printed: Factors) -> Table:
+def _table(
+    title: str, placements_made: Sequence[SchedulerPlacement], reference: str, methods: Sequence[str], printed: Factors
+) -> Table:
     present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in placements_made)]
     rows = []
     for topology in present:
@@ -148,7 +150,7 @@ def _in_brackets(printed: float | None) -> str:
     return "" if printed is None else f" ({printed:.2f})"
 
 
-def mean_factor(placed: Sequence[Placed], topologies: Sequence[str], method: str, reference: str) -> float:
+def mean_factor(placed: Sequence[SchedulerPlacement], topologies: Sequence[str], method: str, reference: str) -> float:
     """Mean over topologies of the mean factor; not a number where there is none."""
     means = [values.mean() for name in topologies if (values := factors(placed, name, method, reference)).size]
     return float(np.mean(means)) if means else float("nan")
@@ -159,7 +161,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def throughput_statements(placed: Sequence[Placed]) -> tuple[Statement, ...]:
+def throughput_statements(placed: Sequence[SchedulerPlacement]) -> tuple[Statement, ...]:
     """Sentences of the paper on throughput, judged by the model."""
     random = [name for name in TOPOLOGIES if name.startswith("T-R")]
     even = {method: mean_factor(placed, random, method, EVEN) for method in METHODS}
@@ -199,7 +201,7 @@ def throughput_statements(placed: Sequence[Placed]) -> tuple[Statement, ...]:
     )
 
 
-def draw_scatter(placements_made: Sequence[Placed], topology: str, quantity: str, path: Path) -> None:
+def draw_scatter(placements_made: Sequence[SchedulerPlacement], topology: str, quantity: str, path: Path) -> None:
     """Draw a PNG with one dot per placement of a topology that has the quantity, over its cores; a trend line per scheduler."""
     name, unit, scale = AXES[quantity]
     figure = blank_figure(6.4, 4.2)

@@ -33,7 +33,7 @@ TOLERANCE, TASKS, DISCOUNT = 0.2, 64, 0.8
 LONG_RUN = 3000
 """Migrations over which savings are estimated once more: a prepared policy follows them quickly."""
 
-BLOCK = 10
+MIGRATIONS_PER_BLOCK = 10
 """Neighbouring migrations that are drawn together, since the cost of one depends on those before it."""
 
 
@@ -148,7 +148,7 @@ def saving(policy: Followed, against: Followed, seed: int = 0) -> Estimate:
     """
     costs = np.stack([policy.moved_share, against.moved_share])
     migrations = costs.shape[1]
-    block = min(BLOCK, migrations)
+    block = min(MIGRATIONS_PER_BLOCK, migrations)
     begins = np.random.default_rng(seed).integers(0, migrations, (RESAMPLES, -(-migrations // block)))
     drawn = (begins[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :migrations] % migrations
     own_cost, other_cost = costs[:, drawn].sum(axis=2)

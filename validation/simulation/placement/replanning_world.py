@@ -24,7 +24,7 @@ MINUTES = 10
 STEP = 60.0 * MINUTES
 """Seconds from one measurement to the next."""
 
-TOPOLOGY, PEAK = "T-R3", 0.6
+TOPOLOGY, PEAK_CORE_SHARE = "T-R3", 0.6
 """Twelve operations, 22 instances; the share of the cluster's cores that they need in the busiest moment."""
 
 MIN_LOAD = 0.35
@@ -94,7 +94,7 @@ def loads(data: Path | None, seed: int) -> tuple[Floats, str]:
 
 def topology() -> LatencyAwareProblem:
     """The problem in its busiest moment, with state to move, prices of latency, and means around which all fluctuates."""
-    problem = paper_problem(TOPOLOGY, PEAK)
+    problem = paper_problem(TOPOLOGY, PEAK_CORE_SHARE)
     smallest, largest = np.log(STATE)
     sizes = np.exp(np.random.default_rng(0).uniform(smallest, largest, len(problem.application.operators)))
     operators = [

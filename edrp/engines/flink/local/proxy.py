@@ -17,7 +17,7 @@ from edrp.engines.flink.local.processes import LOOPBACK
 
 Answer = TypeVar("Answer")
 
-CHUNK = 1 << 16
+BYTES_PER_READ = 1 << 16
 
 
 class DelayProxies:
@@ -121,7 +121,7 @@ class DelayProxies:
 
         writing = asyncio.create_task(write())
         try:
-            while content := await reader.read(CHUNK):
+            while content := await reader.read(BYTES_PER_READ):
                 sent.put_nowait((self._loop.time() + self.delay(node, other), content))
             sent.put_nowait((self._loop.time() + self.delay(node, other), b""))
             await writing

@@ -21,10 +21,10 @@ LISTED_WORK, STEP_WORK = 1e-6, 1e-8
 MAX_LISTED = 30_000
 """Ways to run an operator up to which they are listed."""
 
-MAX_STEPS = 50_000_000
+MAX_LISTING_STEPS = 50_000_000
 """Steps of the search for them, in each state."""
 
-MAX_NODES = 62
+MAX_SET_NODES = 62
 """Nodes up to which a set of them is a number."""
 
 Replicas = list[tuple[int, int, int]]
@@ -121,7 +121,7 @@ def _splits(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
         splits, togo = ListedSplits.empty(MAX_LISTED, bounds[1]), np.zeros((split.seconds.size, split.share.size))
         costs_to_go(split, prices.replica, q, on, prices.latency, layer.work, togo)
         smaller = smaller_sets(sets, state)
-        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_STEPS, splits)
+        count = list_splits(split, prices.replica, q, on, prices.latency, togo, most, bounds, smaller, MAX_LISTING_STEPS, splits)
         spend(LISTED_WORK * (MAX_LISTED if count < 0 else count) + STEP_WORK * togo.size)
         if count < 0:
             return None

@@ -16,10 +16,10 @@ from edrp.formulations.migration.rescale.decomposition.relaxation import PricedP
 STEP_WORK = 5e-8
 """Units of work for a step of the search."""
 
-MAX_CELLS = 2_000_000
+MAX_COMBINATION_CELLS = 2_000_000
 """Cells of the table over the states of all operators."""
 
-STEPS, MAX_STEPS = 500_000, 100_000_000
+STEPS_PER_CALL, MAX_COMBINATION_STEPS = 500_000, 100_000_000
 """Steps of the search for combinations between two looks at the clock, and of all of it."""
 
 MAX_FOUND = 1_000
@@ -30,7 +30,7 @@ def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: fl
     """Leave out alternatives that cost more with the cheapest states of all others; None where tables would be too large."""
     while True:
         states, least = _least_by_state(listed)
-        if np.prod([float(s.size) for s in states]) > MAX_CELLS:
+        if np.prod([float(s.size) for s in states]) > MAX_COMBINATION_CELLS:
             return None
         if not all(s.size for s in states):
             return listed
@@ -70,10 +70,10 @@ def search_combinations(
     tables = _combination_tables(model, priced, listed, order)
     work = CombinationWork.begin(tables, priced.constant, MAX_FOUND)
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
-    for _ in range(MAX_STEPS // STEPS):
+    for _ in range(MAX_COMBINATION_STEPS // STEPS_PER_CALL):
         look("combinations of alternatives")
-        spend(STEP_WORK * STEPS)
-        count, _left = combine(tables, most, STEPS, work)
+        spend(STEP_WORK * STEPS_PER_CALL)
+        count, _left = combine(tables, most, STEPS_PER_CALL, work)
         for k in np.argsort(work.objective[:count], kind="stable").tolist():
             if work.objective[k] < most:
                 at = work.found[k] - tables.first[:-1]

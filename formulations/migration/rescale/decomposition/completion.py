@@ -18,7 +18,12 @@ import numpy as np
 
 from edrp.core.arrays import Floats
 from edrp.core.budget import look
-from edrp.formulations.migration.rescale.decomposition.alternatives import MAX_NODES, Alternatives, Replicas, list_alternatives
+from edrp.formulations.migration.rescale.decomposition.alternatives import (
+    MAX_SET_NODES,
+    Alternatives,
+    Replicas,
+    list_alternatives,
+)
 from edrp.formulations.migration.rescale.decomposition.combining import search_combinations, without_hopeless
 from edrp.formulations.migration.rescale.decomposition.join import least_states
 from edrp.formulations.migration.rescale.decomposition.prices import PriceBlocks
@@ -44,7 +49,7 @@ def complete(
     float
         Objective below which every deployment has been told.
     """
-    if len(relaxation.model.room) > MAX_NODES:
+    if len(relaxation.model.room) > MAX_SET_NODES:
         return None
     priced = relaxation.priced(blocks, prices)
     listed = _listed(relaxation, priced, most)

@@ -8,7 +8,7 @@ import numpy as np
 
 from edrp.core.arrays import Floats, Ints
 
-MAX_CELLS = 300_000
+MAX_PAIR_CELLS = 300_000
 """Cells of a table beyond which a pair of operators is taken apart: its table is replaced by its least row."""
 
 
@@ -63,7 +63,7 @@ def _small_enough(tables: list[_Table], i: int, states: int) -> list[_Table]:
     scope = {i}
     for table in sorted(tables, key=lambda t: len(t.scope)):
         together = scope | set(table.scope)
-        if states ** len(together) <= MAX_CELLS or len(together) <= 2:
+        if states ** len(together) <= MAX_PAIR_CELLS or len(together) <= 2:
             kept, scope = [*kept, table], together
         else:
             axes = tuple(axis for axis, j in enumerate(table.scope) if j not in scope)

@@ -36,7 +36,7 @@ WORTH_A_SEARCH = 1e-4
 MAX_PROGRAM = 3_000
 """Columns of the program over ranges up to which it takes over where prices prove nothing more."""
 
-ROUNDS, MAX_ROUNDS = 400, 1_000_000
+PRICE_EVALUATIONS, MAX_PRICE_EVALUATIONS = 400, 1_000_000
 """Evaluations of prices without a time limit, and with one."""
 
 PARTS = (1.0, 0.5, 0.25)
@@ -84,7 +84,7 @@ class RangeDecomposition(Method):
         parameters: DecompositionParameters = self.read_parameters(options)
         if clashes := problem.clashes():
             return Answer("infeasible", "finished", notes=clashes)
-        rounds = parameters.rounds or (ROUNDS if options.limit == np.inf else MAX_ROUNDS)
+        rounds = parameters.rounds or (PRICE_EVALUATIONS if options.limit == np.inf else MAX_PRICE_EVALUATIONS)
         answer = _BoundedSearch(problem, options, self.heuristic).run(rounds)
         if estimated_ranges(problem) > MAX_PROGRAM:
             return answer
