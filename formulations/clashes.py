@@ -46,17 +46,17 @@ class Question:
     backend: str
     deadline: float
 
-    def is_infeasible(self, kept: Sequence[OptionalRows]) -> bool:
+    def is_infeasible(self, demands: Sequence[OptionalRows]) -> bool:
         """Whether no point provably satisfies these optional rows together with all other rows."""
         units = self.deadline - now()
         if units <= 0:
             return False
-        left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in kept}
+        left_out = {demand.fix for demand in self.demands} - {demand.fix for demand in demands}
         arrays = self.program.arrays(without_fixes=left_out)
         stays = np.ones(self.program.rows, bool)
         for demand in self.demands:
             stays[demand.rows.start : demand.rows.stop] = False
-        for demand in kept:
+        for demand in demands:
             stays[demand.rows.start : demand.rows.stop] = True
         relaxed = replace(
             arrays,
@@ -75,12 +75,12 @@ class Question:
 
     def filtered(self, candidates: Sequence[OptionalRows]) -> list[OptionalRows]:
         """An irreducible subset of clashing optional rows: without any one of them, the rest is feasible (deletion filter)."""
-        kept = list(candidates)
+        demands = list(candidates)
         for demand in candidates:
-            fewer = [other for other in kept if other is not demand]
+            fewer = [other for other in demands if other is not demand]
             if self.is_infeasible(fewer):
-                kept = fewer
-        return kept
+                demands = fewer
+        return demands
 
 
 def explain_infeasible_program(formulation: Formulation, backend: str, units: float) -> tuple[str, ...]:
@@ -103,12 +103,12 @@ def explain_infeasible_program(formulation: Formulation, backend: str, units: fl
     question = Question(program, [*limits, *user_demands], backend, deadline)
     if not user_demands or question.is_infeasible(limits):
         return find_clashes(formulation.problem, max(0.0, deadline - now()))
-    kept = question.filtered(question.demands)
-    if any(len(demand.rows) > 1 for demand in kept if demand in user_demands):
-        kept = question.filtered(
-            [part for demand in kept for part in (_parts(demand, program) if demand in user_demands else [demand])]
+    clashing = question.filtered(question.demands)
+    if any(len(demand.rows) > 1 for demand in clashing if demand in user_demands):
+        clashing = question.filtered(
+            [part for demand in clashing for part in (_parts(demand, program) if demand in user_demands else [demand])]
         )
-    return tuple(demand.text for demand in kept)
+    return tuple(demand.text for demand in clashing)
 
 
 def _own_demands(formulation: Formulation) -> list[OptionalRows]:

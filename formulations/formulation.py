@@ -149,6 +149,6 @@ def to_answer(formulation: Formulation, result: ProgramResult) -> Answer:
 
 def best_feasible(problem: Any, decisions: Iterable[Any]) -> Any:
     """The feasible decision with the lowest objective, the first of equals; None where none is feasible, or all are None."""
-    known = (decision for decision in decisions if decision is not None)
-    rated = [(evaluation.objective, decision) for decision in known if (evaluation := problem.evaluate(decision)).feasible]
+    candidates = (decision for decision in decisions if decision is not None)
+    rated = [(evaluation.objective, decision) for decision in candidates if (evaluation := problem.evaluate(decision)).feasible]
     return min(rated, key=lambda pair: pair[0])[1] if rated else None

@@ -109,7 +109,7 @@ class ProgramMethod(Method):
         return tuple(name for name, kind in kinds().items() if kind.formulations)
 
     def refusal(self, problem: Any) -> str | None:
-        """Why no program of the kind can express the problem; None if one can."""
+        """Return the reason why no program of the kind can express the problem; None if one can."""
         refuse = get_kind(problem.kind).refuse_formulation
         return None if refuse is None else refuse(problem)
 

@@ -232,8 +232,8 @@ def choose_for_run(problem: Any) -> Method:
     A run tells what a policy is worth on a scenario, and takes less time than reasons for one of them would. What a policy
     may know is its own affair: `static-peak-policy` is told the peak.
     """
-    known = [method for name, method in methods(problem.kind).items() if name != Auto.name]
-    policies = [method for method in known if method.refusal(problem) is None]
+    run_methods = [method for name, method in methods(problem.kind).items() if name != Auto.name]
+    policies = [method for method in run_methods if method.refusal(problem) is None]
     policies.sort(key=lambda method: method.name not in PREFERRED_POLICIES)
     return Portfolio([PortfolioStage(policy, 1.0) for policy in policies])
 

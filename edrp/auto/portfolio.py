@@ -70,7 +70,7 @@ class Portfolio(Method):
         for rule in (None, *self.rules):
             if answer.status in PROVEN or answer.decision is not None or answer.stopped_because == "interrupted":
                 break
-            rule_answer = known_answer if rule is None else _rule_asked(rule, problem, options)
+            rule_answer = known_answer if rule is None else _answer_of_rule(rule, problem, options)
             answer = combined(rule_answer, answer, options.gap)
         if refused and answer.status == "none" and answer.bound is None:
             raise refused[0]
@@ -97,10 +97,10 @@ class Portfolio(Method):
         if options.limit == inf or not self.rules or self.rules[0].name == self.stages[0].method.name:
             return Answer("none", "time_limit", method=self.stages[-1].method.name)
         # Others go on from what they were given: nobody is told of an answer that may be worse than the first of theirs.
-        return _rule_asked(self.rules[0], problem, replace(options, progress=None))
+        return _answer_of_rule(self.rules[0], problem, replace(options, progress=None))
 
 
-def _rule_asked(rule: Method, problem: Any, options: Options) -> Answer:
+def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:
     """The answer of a rule; none where it refuses."""
     with suppress(EdrpError):
         if rule.refusal(problem) is None:
@@ -122,11 +122,11 @@ def _continued(options: Options, units: float, previous: Answer | None) -> Optio
     """Options for a method that goes on from what is held; progress is told in the seconds, and with the best, of the whole."""
     report = options.progress
     start = options.start if previous is None or previous.decision is None else previous.decision
-    known = previous or Answer("none", "finished")
+    so_far = previous or Answer("none", "finished")
 
     def progress(_: float, incumbent: float | None, bound: float | None) -> None:
         if report is not None:
-            incumbents, bounds = _known(incumbent, known.objective), _known(bound, known.bound)
+            incumbents, bounds = _known(incumbent, so_far.objective), _known(bound, so_far.bound)
             report(options.seconds, min(incumbents, default=None), max(bounds, default=None))
 
     return replace(options.within(units), start=start, progress=None if report is None else progress)

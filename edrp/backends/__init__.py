@@ -274,10 +274,10 @@ def _agreed(first: ProgramResult, second: ProgramResult | None, gap: float, scal
 def _from_start(arrays: Arrays, start: Floats | None, first: ProgramResult) -> ProgramResult:
     """The start with the bound of the first run, or no decision: that of the first run is not feasible."""
     stopped: StoppedBecause = "iteration_limit" if first.stopped_because == "finished" else first.stopped_because
-    known = replace(first, stopped_because=stopped, notes=(*first.notes, LET_THROUGH))
+    start_answer = replace(first, stopped_because=stopped, notes=(*first.notes, LET_THROUGH))
     if start is None or not np.isfinite(start).all():
-        return replace(known, status="none", values=None, objective=None)
-    return replace(known, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
+        return replace(start_answer, status="none", values=None, objective=None)
+    return replace(start_answer, status="feasible", values=start, objective=float(arrays.objective @ start + arrays.constant))
 
 
 def _within_rounding(arrays: Arrays, result: ProgramResult) -> ProgramResult:

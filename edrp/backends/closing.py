@@ -136,9 +136,9 @@ class Closing(ProofTree):
         size = float(np.abs(solved.multipliers).max(initial=0.0)) or 1.0
         return any(self._reaches(sign / size * solved.multipliers, box, 0.0, costs=False) for sign in (1.0, -1.0))
 
-    def _reaches(self, y: Floats, box: Box, least: float, *, costs: bool) -> bool:
+    def _reaches(self, y: Floats, box: Box, bound: float, *, costs: bool) -> bool:
         """Whether multipliers prove a bound above a value, with fractions if floats are too coarse."""
-        return self._certain(y, box, costs=costs) > least or self._exact(y, box, costs=costs) > least
+        return self._certain(y, box, costs=costs) > bound or self._exact(y, box, costs=costs) > bound
 
     def _certain(self, y: Floats, box: Box, *, costs: bool) -> float:
         """A bound that multipliers prove, lower than it by all that rounding can have made of it."""
@@ -194,8 +194,9 @@ class Closing(ProofTree):
         matrix = self._transposed
         starts, rows, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
         return [
-            Fraction(own) - sum((Fraction(values[k]) * y[rows[k]] for k in range(*starts[j : j + 2]) if y[rows[k]]), Fraction(0))
-            for j, own in enumerate(cost.tolist())
+            Fraction(column_cost)
+            - sum((Fraction(values[k]) * y[rows[k]] for k in range(*starts[j : j + 2]) if y[rows[k]]), Fraction(0))
+            for j, column_cost in enumerate(cost.tolist())
         ]
 
 

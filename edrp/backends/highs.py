@@ -334,9 +334,9 @@ def hand_over(solver: Any, arrays: Arrays) -> None:
 
 def _set_start(solver: Any, arrays: Arrays, start: Floats) -> None:
     """Hand over a starting point; HiGHS completes a partial one itself and drops one that is not feasible."""
-    known = np.flatnonzero(np.isfinite(start))
-    values = np.where(arrays.integer, np.round(start), start)[known]
-    solver.setSolution(known.size, known.astype(np.int32), values)
+    with_value = np.flatnonzero(np.isfinite(start))
+    values = np.where(arrays.integer, np.round(start), start)[with_value]
+    solver.setSolution(with_value.size, with_value.astype(np.int32), values)
 
 
 def _report(solver: Any, options: SolverOptions, started: float) -> None:

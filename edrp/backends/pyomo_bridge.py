@@ -153,11 +153,11 @@ def _model(arrays: Arrays) -> Any:
         row_value = LinearExpression(
             linear_coefs=arrays.matrix.data[part].tolist(), linear_vars=[columns[index] for index in arrays.matrix.indices[part]]
         )
-        least, most = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
-        if least is not None and least == most:
-            model.rows.add(row_value == least)
-        elif least is not None or most is not None:
-            model.rows.add((least, row_value, most))
+        row_min, row_max = finite_or_none(arrays.row_lower[row]), finite_or_none(arrays.row_upper[row])
+        if row_min is not None and row_min == row_max:
+            model.rows.add(row_value == row_min)
+        elif row_min is not None or row_max is not None:
+            model.rows.add((row_min, row_value, row_max))
     used = np.flatnonzero(arrays.objective)
     goal = LinearExpression(
         constant=arrays.constant, linear_coefs=arrays.objective[used].tolist(), linear_vars=[columns[index] for index in used]

@@ -59,7 +59,7 @@ def solve_on_spark(
     if out is None:
         return _rows(_even(tasks, tasks.count()), plan)
     folder = ResultFolder(out, _fingerprint(frame) if instances is None else fingerprint(instances))
-    with folder.ours_alone():
+    with folder.exclusive():
         done = folder.recover()
         folder.forget(_among(tasks, folder.failed()))
         unsolved = _without(tasks, done)

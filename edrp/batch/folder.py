@@ -99,7 +99,7 @@ class ResultFolder:
         write_whole(manifest, sealed(mine) + "\n")
 
     @contextmanager
-    def ours_alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other batches out for as long as the block lasts; a batch that was killed keeps nobody out.
 
         Raises

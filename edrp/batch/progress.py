@@ -99,8 +99,8 @@ class FolderWatch:
                 fresh = file.read()
         except FileNotFoundError:  # it has just become a part
             return
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._read[name] = (rows + whole.count(b"\n"), failed + whole.count(FAILED_ROW), offset + len(whole))
+        whole_lines = fresh[: fresh.rfind(b"\n") + 1]
+        self._read[name] = (rows + whole_lines.count(b"\n"), failed + whole_lines.count(FAILED_ROW), offset + len(whole_lines))
 
     def _finish(self, part: Path) -> None:
         name = part_name(part)

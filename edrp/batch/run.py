@@ -198,7 +198,7 @@ def _solve_locally(
 
 def _into(folder: ResultFolder, tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, progress: Report | None) -> Any:
     """Solve what a folder lacks, row by row, and return all its rows."""
-    with folder.ours_alone():
+    with folder.exclusive():
         finished = folder.recover()
         unsolved = {task.identity["key"]: task for task in tasks}
         unsolved = {key: task for key, task in unsolved.items() if key not in finished}
@@ -223,8 +223,8 @@ def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | N
             raise InvalidInstanceError([Fault("kill_after", repr(kill_after), "must be more than 0 s")])
         return kill_after
     limits = [choice.arguments.get("time_limit") for choice in choices]
-    known = [limit for limit in limits if limit is not None]
-    return 2 * max(known) + COMPILING if len(known) == len(limits) else None
+    finite_limits = [limit for limit in limits if limit is not None]
+    return 2 * max(finite_limits) + COMPILING if len(finite_limits) == len(limits) else None
 
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:

@@ -48,12 +48,12 @@ class _Timed(checker.Patterns):
     """The checker's patterns, which end with `OutOfTimeError` when the time for the certificate is over."""
 
     def gain(self, k: int, x: int, front: Iterable[tuple[int, int]], worth: list[int]) -> int:
-        """As the checker."""
+        """Return the checker's value, unless the time is over."""
         look("the certificate")
         return super().gain(k, x, front, worth)
 
     def latency(self, ways: Any, places: Sequence[Any]) -> Any:
-        """As the checker."""
+        """Return the checker's latency, unless the time is over."""
         look("the certificate")
         return super().latency(ways, places)
 

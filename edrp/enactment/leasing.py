@@ -245,11 +245,11 @@ class LeasingProblem(Problem):
         for host in decision:
             if len(host.instances) != len(self.forecast):
                 yield f"host {host.name}: instances of {len(host.instances)} periods against {len(self.forecast)}"
-            known = before.get(host.name)
-            if known is not None and known.type != host.type:
-                yield f"host {host.name}: is of type {known.type}, not {host.type}"
-            if known is not None and host.units and host.first < known.paid_periods:
-                yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {known.paid_periods}"
+            kept_host = before.get(host.name)
+            if kept_host is not None and kept_host.type != host.type:
+                yield f"host {host.name}: is of type {kept_host.type}, not {host.type}"
+            if kept_host is not None and host.units and host.first < kept_host.paid_periods:
+                yield f"host {host.name}: a unit begins in period {host.first}, but it is paid until {kept_host.paid_periods}"
             paid = self.paid(host)
             for period, instances in enumerate(host.instances):
                 if any(instances.values()) and period not in paid:

@@ -174,12 +174,12 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
             operator.name: model.base.application.by_name[operator.name].min_replicas - operator.replicas
             for operator in fit.operators
         }
-        most = max(growth, key=growth.__getitem__)
-        if slots is None or growth[most] <= 0:
+        fastest_growing = max(growth, key=growth.__getitem__)
+        if slots is None or growth[fastest_growing] <= 0:
             return first  # growth is not what there is no room for
-        held_operators.append(most)
-        needed = first.base.application.by_name[most].min_replicas
-        short = {**short, most: f"{needed} replicas have no room beside those of the others; add slots ({slots})"}
+        held_operators.append(fastest_growing)
+        needed = first.base.application.by_name[fastest_growing].min_replicas
+        short = {**short, fastest_growing: f"{needed} replicas have no room beside those of the others; add slots ({slots})"}
         model = _solve(fit, goals, network, short, held_operators)
     return model
 

@@ -76,12 +76,12 @@ def _replayed(fit: JobFit, wait: float, delay: float) -> float:
 
 def _restore(fit: JobFit, plan: Deployment) -> Estimate:
     """Time to restore: the part of it that reading state may have taken changes with the state of the fullest replica."""
-    now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
-    if not now or not fit.restore.value:
+    state_size_now = max((max(operator.state_sizes, default=0) for operator in fit.operators), default=0)
+    if not state_size_now or not fit.restore.value:
         return fit.restore
     then = max(operator.state_size / plan.degree(operator.name) for operator in fit.operators)
-    read = min(1.0, now / SLOW_STORE / fit.restore.value)
-    return fit.restore.scaled(1.0 + read * (then / now - 1.0))
+    read = min(1.0, state_size_now / SLOW_STORE / fit.restore.value)
+    return fit.restore.scaled(1.0 + read * (then / state_size_now - 1.0))
 
 
 def _catch_up(fit: JobFit, plan: Deployment, goals: Goals, parts: DowntimeParts) -> Estimate:

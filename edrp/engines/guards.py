@@ -50,10 +50,10 @@ def bounded_goals(goals: Goals, limits: Limits, fit: JobFit) -> Goals:
         The limits name an operator that the job does not have, or an operator that may change has no bounds and is to be
         changed.
     """
-    known = [operator.name for operator in fit.operators]
-    unknown = next((name for name in limits.bounds if name and name not in known), None)
+    names = [operator.name for operator in fit.operators]
+    unknown = next((name for name in limits.bounds if name and name not in names), None)
     if unknown is not None:
-        raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, known)}")
+        raise EngineError(f"--replicas {unknown}", f"is no operator of the job{suggestion(unknown, names)}")
     operators = dict(goals.operators)
     for operator in fit.operators:
         everywhere = limits.bounds.get("") if operator.service is not None and operator.name not in operators else None

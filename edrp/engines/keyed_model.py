@@ -90,7 +90,7 @@ def _network(network: Network, fit: JobFit) -> RescaleNetwork:
     for fitted, observed in zip(fit.operators, fit.observation.operators, strict=True):
         for node, size in zip(observed.nodes, fitted.state_sizes, strict=False):
             load_of_node[node] = load_of_node.get(node, 0.0) + size
-    most = max(load_of_node.values(), default=0.0)
-    rate = most / fit.restore.value if most and fit.restore.value else None
+    max_load = max(load_of_node.values(), default=0.0)
+    rate = max_load / fit.restore.value if max_load and fit.restore.value else None
     fields = network.model_dump()
     return RescaleNetwork(**{**fields, "nodes": [{**node, "down_rate": rate} for node in fields["nodes"]]})

@@ -116,9 +116,9 @@ class _Flow:
             return received / self._copies(stream)
         if len(self._outputs[stream.source]) == 1:
             return self._passing[stream.source].sent
-        known = [other for other in others if len(self._outputs[other.source]) == 1]
-        remaining = received - sum(self._passing[other.source].sent * self._copies(other) for other in known)
-        return max(0.0, remaining) / (len(others) + 1 - len(known)) / self._copies(stream)
+        single_outputs = [other for other in others if len(self._outputs[other.source]) == 1]
+        remaining = received - sum(self._passing[other.source].sent * self._copies(other) for other in single_outputs)
+        return max(0.0, remaining) / (len(others) + 1 - len(single_outputs)) / self._copies(stream)
 
     def _copies(self, stream: StreamObservation) -> int:
         """Replicas that receive each of its tuples."""

@@ -117,10 +117,10 @@ def migration_problem(
     """
     groups = observed.max_parallelism
     loads = [sum(window.subtasks[u].records_in for window in observed.windows[-1:]) for u in range(observed.parallelism)]
-    known = fitted.groups or KeyGroups(tuple(group_work(loads, groups)), tuple(group_sizes(fitted.state_sizes, groups)))
+    key_groups = fitted.groups or KeyGroups(tuple(group_work(loads, groups)), tuple(group_sizes(fitted.state_sizes, groups)))
     return MigrationProblem(
-        work=known.work,
-        state_size=known.state_size,
+        work=key_groups.work,
+        state_size=key_groups.state_size,
         intervals=[list(held_groups(u, observed.parallelism, groups)) for u in range(observed.parallelism)],
         nodes=replicas,
         tolerance=tolerance,
@@ -183,17 +183,17 @@ def replica_bounds(fitted: OperatorFit, observed: OperatorObservation, fit: JobF
     """
     if fitted.service is None and fitted.name not in goals.operators:
         return fitted.replicas, fitted.replicas
-    most = _most_replicas(fitted, observed, fit, goals)
-    floor = min(replica_floor(fitted, goals), most)
+    maximum = _most_replicas(fitted, observed, fit, goals)
+    floor = min(replica_floor(fitted, goals), maximum)
     if fitted.service is None:
-        return floor, most
-    needed = (n for n in range(floor, most + 1) if _share(fitted, n, goals) <= goals.busy_limit)
+        return floor, maximum
+    needed = (n for n in range(floor, maximum + 1) if _share(fitted, n, goals) <= goals.busy_limit)
     fewest = next(needed, None)
     if fewest is not None:
-        return fewest, most
-    shares = {n: _share(fitted, n, goals) for n in range(floor, most + 1)}
+        return fewest, maximum
+    shares = {n: _share(fitted, n, goals) for n in range(floor, maximum + 1)}
     nearly = NEARLY_LOWEST * min(shares.values())
-    best = max(min(fitted.replicas, most), next(n for n, share in shares.items() if share <= nearly))
+    best = max(min(fitted.replicas, maximum), next(n for n, share in shares.items() if share <= nearly))
     return best, best
 
 
@@ -218,8 +218,8 @@ def shortages(fit: JobFit, goals: Goals) -> dict[str, str]:
 def replica_floor(fitted: OperatorFit, goals: Goals) -> int:
     """Fewest replicas that the goals and caution allow, however little they would be busy; without a goal a source keeps its."""
     bounds = goals.operators.get(fitted.name)
-    least = bounds.min_replicas if bounds else fitted.replicas if fitted.source else 1
-    return max(least, cautious_replicas(fitted, goals))
+    minimum = bounds.min_replicas if bounds else fitted.replicas if fitted.source else 1
+    return max(minimum, cautious_replicas(fitted, goals))
 
 
 def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
@@ -236,7 +236,7 @@ def cautious_replicas(fitted: OperatorFit, goals: Goals) -> int:
     step = SMALL_STEP if (fitted.busy or 0.0) < HARDLY_BUSY else STEP
     steps = [*((n, step) for n in range(1, fitted.replicas)), (max(1, fitted.replicas - 1), STEP)]
     candidates = ((n, fitted.received(n) * goals.rate_factor / n, step * fitted.highest) for n, step in steps)
-    return next((n for n, load, most in candidates if load <= most), fitted.replicas)
+    return next((n for n, load, max_load in candidates if load <= max_load), fitted.replicas)
 
 
 def _most_replicas(fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals) -> int:
@@ -268,19 +268,19 @@ def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str
 def _operator(
     fitted: OperatorFit, observed: OperatorObservation, fit: JobFit, goals: Goals, slots: Sequence[str]
 ) -> dict[str, Any]:
-    fewest, most = replica_bounds(fitted, observed, fit, goals)
+    minimum, maximum = replica_bounds(fitted, observed, fit, goals)
     # More would cost without making the operator much faster, and every number that is allowed makes the problem larger.
-    most = min(most, max(MAX_REPLICAS_FACTOR * fewest, fitted.replicas))
+    maximum = min(maximum, max(MAX_REPLICAS_FACTOR * minimum, fitted.replicas))
     return {
         "name": fitted.name,
-        "latency": _latency(fitted, most),
+        "latency": _latency(fitted, maximum),
         "external_rate": fitted.load * goals.rate_factor if fitted.source else 0.0,
         "selectivity": fitted.selectivity * (fitted.received(fitted.replicas) / fitted.load if fitted.load else 1.0),
         "state_size": float(fitted.state_size),
         "resources": dict.fromkeys(slots, 1.0),
         "cost": goals.replica_cost,
-        "min_replicas": fewest,
-        "max_replicas": most,
+        "min_replicas": minimum,
+        "max_replicas": maximum,
     }
 
 
@@ -347,8 +347,8 @@ def _response_time_scale(
 
 
 def _refuse_unknown(fit: JobFit, goals: Goals) -> None:
-    known = [operator.name for operator in fit.operators]
-    faults = list(_unknown(goals, known))
+    names = [operator.name for operator in fit.operators]
+    faults = list(_unknown(goals, names))
     if faults:
         raise InvalidInstanceError(faults, "goals")
 

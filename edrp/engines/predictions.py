@@ -164,7 +164,7 @@ def _processed_share(busy: Mapping[str, Estimate]) -> Estimate:
     """Share of the load that gets through: the operator with most to do holds back the sources, and thereby all others."""
     ends = zip(*((shares.value, shares.high, shares.low) for shares in busy.values()), strict=True)
     fullest = [max(shares) for shares in ends] or [0.0, 0.0, 0.0]
-    return Estimate(*(min(1.0, 1.0 / most) if most > 0 else 1.0 for most in fullest))
+    return Estimate(*(min(1.0, 1.0 / fullest_busy) if fullest_busy > 0 else 1.0 for fullest_busy in fullest))
 
 
 def _rate_spread(fit: JobFit) -> float:

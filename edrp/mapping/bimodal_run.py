@@ -205,10 +205,10 @@ def _server_use(scenario: Scenario, served: list[tuple[int, TaskRecord]], horizo
         occupied = needs * _within(record.start or 0.0, record.finish or 0.0, horizon)
         reserved.append(occupied)
         worked.append(occupied * scenario.tasks[index].nominal / duration if duration else 0.0)
-    whole = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
+    available = math.fsum(server.capacity for server in scenario.network.nodes) * horizon
     return {
-        "server_utilisation": math.fsum(reserved) / whole if whole else 0.0,
-        "server_work": math.fsum(worked) / whole if whole else 0.0,
+        "server_utilisation": math.fsum(reserved) / available if available else 0.0,
+        "server_work": math.fsum(worked) / available if available else 0.0,
     }
 
 
@@ -220,8 +220,8 @@ def _link_use(scenario: Scenario, run: BimodalRun, horizon: float) -> float:
         for span in hop_spans(run)
         if span.route is not None
     )
-    whole = math.fsum(link.bandwidth for link in scenario.network.arcs.values()) * horizon
-    return used / whole if whole else 0.0
+    available = math.fsum(link.bandwidth for link in scenario.network.arcs.values()) * horizon
+    return used / available if available else 0.0
 
 
 def run_faults(scenario: Scenario, run: BimodalRun) -> Iterator[str]:

@@ -182,8 +182,8 @@ class MappingProblem(Problem):
         loads = []
         for name, need in used.items():
             server = self.network.by_name[name]
-            whole = server.whole_capacity
-            loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+            capacity = server.whole_capacity
+            loads.append((capacity - server.capacity + need) / capacity if capacity else 0.0)
         return math.fsum(loads) / len(loads) if loads else 0.0
 
     def _broken_servers(self, decision: PathMap) -> Iterator[str]:

@@ -73,7 +73,7 @@ class MigrationProblem(TaskIntervals, Problem):
         yield from migration_warnings((self.work,), (self.state_size,), self.tolerance)
 
     def clashes(self) -> tuple[str, ...]:
-        """Why no assignment is within the load limit."""
+        """Return the reasons why no assignment is within the load limit."""
         return migration_clashes(self.work, self.nodes, self.tolerance, allow_empty=self.allow_empty)
 
 

@@ -88,11 +88,11 @@ def _unknown(place: str, names: Iterable[str], known: Collection[str], what: str
 
 
 def _unknown_streams(application: Topology, rates: Mapping[tuple[str, str], float]) -> list[Fault]:
-    known = {(stream.source, stream.target) for stream in application.streams}
+    streams = {(stream.source, stream.target) for stream in application.streams}
     return [
         Fault(f"rates[{source} → {target}]", str(rate), "is the rate of no stream of the application")
         for (source, target), rate in rates.items()
-        if (source, target) not in known
+        if (source, target) not in streams
     ]
 
 

@@ -83,7 +83,7 @@ def plans_near(plan: Deployment, problem: LatencyAwareProblem, change: Reconfigu
     if change is None:
         return [plan]
     wholes = [plan, relabelled(plan, problem, change.current)]
-    return list(dict.fromkeys([*wholes, *(part for whole in wholes for part in _partial(whole, problem, change))]))
+    return list(dict.fromkeys([*wholes, *(part for full_plan in wholes for part in _partial(full_plan, problem, change))]))
 
 
 def relabelled(plan: Deployment, problem: PlacementProblem, running: Deployment) -> Deployment:

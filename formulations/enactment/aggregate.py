@@ -88,8 +88,8 @@ def late_items(program: Program, arrays: EnactmentArrays) -> Linear:
     if not matters.size:
         return Linear.zero()
     arriving, served = arrays.arriving[matters], arrays.served[matters]
-    most = np.ceil(arrays.violations(arrays.min_counts)[matters]) + 1.0
-    count, late = program["count"][matters], program.add_columns("late", matters.size, upper=most)
+    max_late = np.ceil(arrays.violations(arrays.min_counts)[matters]) + 1.0
+    count, late = program["count"][matters], program.add_columns("late", matters.size, upper=max_late)
     rows = np.arange(matters.size)
     enough = np.ceil(arriving / served)
     unserved = arriving - served * (enough - 1)

@@ -76,8 +76,8 @@ def add_unserved_rows(program: Program, arrays: LeasingArrays) -> None:
     """
     waits = arrays.waits
     periods = arrays.min_counts.shape[0]
-    most = np.ceil(arrays.unserved(arrays.min_counts)[:, waits]) + 1.0
-    unserved = program.add_columns("unserved", (periods, waits.size), upper=most)
+    max_unserved = np.ceil(arrays.unserved(arrays.min_counts)[:, waits]) + 1.0
+    unserved = program.add_columns("unserved", (periods, waits.size), upper=max_unserved)
     rows = np.arange(unserved.size).reshape(unserved.shape)
     entries = [(rows, unserved, 1.0), (rows[1:], unserved[:-1], -1.0), (rows, program["count"][:, waits], arrays.served[waits])]
     program.add_rows("unserved", unserved.size, entries, lower=arrays.arriving[:, waits].ravel())

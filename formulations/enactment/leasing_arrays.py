@@ -90,16 +90,16 @@ def enough_hosts(arrays: LeasingArrays) -> Ints:
     part of that packing.
     """
     unlimited = replace(arrays.sizes, limit=np.full(arrays.unit.size, math.inf))
-    known: dict[tuple[int, bytes], int] = {}
+    cached: dict[tuple[int, bytes], int] = {}
     hosts = np.zeros(arrays.paid.shape, np.int64)
     for kind in range(arrays.unit.size):
         for period, useful in enumerate(arrays.max_counts):
             counts = np.where(unlimited.room[kind] > 0, useful, 0)
             key = kind, counts.tobytes()
-            if key not in known:
+            if key not in cached:
                 packed = pack_openly(unlimited, counts.tolist(), [kind])
-                known[key] = 0 if packed is None else len(packed[0])
-            hosts[kind, period] = known[key]
+                cached[key] = 0 if packed is None else len(packed[0])
+            hosts[kind, period] = cached[key]
     return np.minimum(hosts, arrays.sizes.limit[:, None]).astype(np.int64)
 
 

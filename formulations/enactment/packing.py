@@ -129,8 +129,8 @@ def pack_by_swaps(sizes: Sizes, counts: Ints, types: Sequence[int], until: float
     same on every run). Nothing is found either where less than `until` is left of the time, or where the table of all swaps
     is too large.
     """
-    runs = np.any(sizes.room[list(types)] > 0, axis=0)
-    if not types or not runs[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
+    may_run = np.any(sizes.room[list(types)] > 0, axis=0)
+    if not types or not may_run[counts > 0].all() or len(types) * (counts.size + 1) ** 2 * len(sizes.resources) > MAX_SWAPS:
         return None
     kinds, generator = np.array(types), np.random.default_rng(0)
     allowed = np.column_stack([sizes.room[kinds] > 0, np.ones(kinds.size, bool)])

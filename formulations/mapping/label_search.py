@@ -24,7 +24,7 @@ from edrp.formulations.mapping.layered_graph import LayeredGraph
 from edrp.formulations.mapping.map_moves import HOST
 
 FINISHED, PAUSED, FULL, WHOLE = range(4)
-"""Why `search` came back: nothing below the cutoff is left, it looked at as many labels as it may, there is no room for more
+"""Reasons for which `search` returns: nothing below the cutoff is left, it looked at as many labels as it may, there is no room for more
 labels, or the label of least bound is a whole map that is not the best one: it uses more of something than there is."""
 
 

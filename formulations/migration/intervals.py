@@ -87,9 +87,9 @@ class MigrationFormulation(Formulation):
         chosen = chosen[np.argsort(self.arcs.first[chosen])]
         ends = zip(self.arcs.first[chosen].tolist(), self.arcs.end[chosen].tolist(), strict=True)
         interval_ends = list(zip(self.arcs.node[chosen].tolist(), ends, strict=True))
-        kept = {node: interval for node, interval in interval_ends if node != NOBODY}
+        interval_of_node = {node: interval for node, interval in interval_ends if node != NOBODY}
         others = [interval for node, interval in interval_ends if node == NOBODY]
-        return give_out(kept, others, len(problem.intervals), problem.nodes, len(problem.work))
+        return give_out(interval_of_node, others, len(problem.intervals), problem.nodes, len(problem.work))
 
     def encode(self, decision: Sequence[Interval | None]) -> Floats | None:
         """A starting point; None for intervals that the program does not know, such as too heavy ones."""
@@ -137,11 +137,11 @@ def formulate_migration(problem: MigrationProblem, program: str = "intervals") -
     reach, low, high = _bands(problem)
     position = np.repeat(np.arange(problem.nodes), np.maximum(high - low + 1, 0)[:-1])
     first = low[position] + _positions(np.maximum(high - low + 1, 0)[:-1])
-    least = np.maximum(first + 1, low[position + 1])
-    counts = np.maximum(np.minimum(reach[first], high[position + 1]) - least + 1, 0)
+    min_end = np.maximum(first + 1, low[position + 1])
+    counts = np.maximum(np.minimum(reach[first], high[position + 1]) - min_end + 1, 0)
     what = f"program {program!r} with {counts.sum():.6g} intervals"
     refuse_beyond_memory(int(counts.sum()) * BYTES_PER_INTERVAL, what, "use the method 'ssm', which needs no program")
-    end = np.repeat(least, counts) + _positions(counts)
+    end = np.repeat(min_end, counts) + _positions(counts)
     arcs = _arcs(problem, np.repeat(position, counts), np.repeat(first, counts), end)
     built = Program()
     columns = built.add_columns("interval", arcs.first.size)
@@ -189,8 +189,8 @@ def _arcs(problem: MigrationProblem, position: Ints, first: Ints, end: Ints) -> 
     takes = (old == rightmost) | ((enters == TAKEN) & (leftmost == rightmost))
     old = np.where(nobody, 0, old)
     state_before = _before(problem.state_size)
-    kept = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
-    moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept), 0.0)
+    kept_state = state_before[np.minimum(ends[old], end)] - state_before[np.maximum(begins[old], first)]
+    moved = np.maximum(state_before[end] - state_before[first] - np.where(nobody, 0.0, kept_state), 0.0)
     leaves, node = np.where(takes & inside[end], TAKEN, OPEN), np.where(nobody, NOBODY, names[old])
     return IntervalColumns(position, first, end, enters, leaves, node, moved, pieces - ~nobody)
 

@@ -106,11 +106,11 @@ def _add_columns(program: Program, compiled: Compiled, operator: int) -> Operato
     name, limit = compiled.operators[operator], int(compiled.max_replicas[operator])
     nodes, min_replicas = compiled.candidates(operator), int(compiled.min_replicas[operator])
     if limit <= SPLIT_LIMIT:
-        known = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= min_replicas]
+        patterns = [split for split in splits(limit) if sum(part * times for part, times in split.items()) >= min_replicas]
     else:
-        known = [dict.fromkeys(range(1, total + 1), 0) for total in range(min_replicas, limit + 1)]
-    totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in known])
-    member, counts, times = np.array([(p, c, t) for p, split in enumerate(known) for c, t in split.items()]).T
+        patterns = [dict.fromkeys(range(1, total + 1), 0) for total in range(min_replicas, limit + 1)]
+    totals = np.array([sum(c * t for c, t in split.items()) or max(split) for split in patterns])
+    member, counts, times = np.array([(p, c, t) for p, split in enumerate(patterns) for c, t in split.items()]).T
     stable = np.isfinite(compiled.latency[operator, totals])
     too_much = exceeds_capacity(compiled, operator, nodes[:, None], np.broadcast_to(counts, (nodes.size, counts.size)))
     usable = stable[member] & ~too_much

@@ -32,11 +32,11 @@ def add_downtime_rows(columns: CompactColumns) -> Linear:
     if compiled.current is None:
         return Linear.zero()
     unit = time_unit(compiled, "downtime")
-    least = change_time(compiled, max(compiled.synchronisation_time, downtime_floor(compiled))) / unit
+    min_downtime = change_time(compiled, max(compiled.synchronisation_time, downtime_floor(compiled))) / unit
     column = program.add_columns("downtime")
     for i, operator_columns in enumerate(columns.operators):
         same = _add_same(columns, i, operator_columns)
-        changed = Linear.of(column) + same * least - least
+        changed = Linear.of(column) + same * min_downtime - min_downtime
         program.add_row(f"change {compiled.operators[i]}", changed, lower=0.0)
         for u in np.flatnonzero(compiled.current[i]):
             _add_move_rows(columns, i, int(u), Linear.of(column, unit), same)
@@ -237,9 +237,9 @@ class _Arrivals:
         self.pair_sums, self.unit = pair_sums, time_unit(columns.compiled, "response_time")
         self.finish: Ints = self.program.add_columns("finish", len(self.operators))
         self.at: dict[int, Ints] = {}
-        for i, own in enumerate(self.operators):
-            if not own.single and own.nodes.size > 1:
-                self.at[i] = self.program.add_columns(f"arrival {self.compiled.operators[i]}", own.nodes.size)
+        for i, operator_columns in enumerate(self.operators):
+            if not operator_columns.single and operator_columns.nodes.size > 1:
+                self.at[i] = self.program.add_columns(f"arrival {self.compiled.operators[i]}", operator_columns.nodes.size)
 
     def add_stream(self, stream: int) -> None:
         """The rows of a stream: of the mean, and of single instances."""

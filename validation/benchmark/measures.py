@@ -227,9 +227,9 @@ def gaps_by_family(runs: pd.DataFrame) -> dict[str, dict[str, FamilyCell]]:
     cells: dict[str, dict[str, FamilyCell]] = {}
     for family, gaps in by_family.groupby("family"):
         own = gaps.groupby("method").agg(["size", "count", "mean"])
-        least = own.loc[own["size"] == own["count"], "mean"].min()
+        least_gap = own.loc[own["size"] == own["count"], "mean"].min()
         cells[str(family)] = {
-            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least + EQUAL_GAPS))
+            str(method): FamilyCell(int(size), int(count), float(mean), bool(size == count and mean <= least_gap + EQUAL_GAPS))
             for method, size, count, mean in own.itertuples()
         }
     return cells

@@ -74,9 +74,13 @@ def _prover(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
 
 def _closest(runs: pd.DataFrame, summary: pd.DataFrame) -> tuple[str, list[str]]:
     """The method with the least mean gap of those that answered most, and those not told apart from it."""
-    most = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
+    most_answers = [str(name) for name in summary.index[summary["answered"] == summary["answered"].max()]]
     gaps = by_instance(runs)["gap"].unstack("method")
-    return _least(gaps[most].dropna(), summary) if len(gaps[most].dropna()) else _least(gaps[most[:1]].dropna(), summary)
+    return (
+        _least(gaps[most_answers].dropna(), summary)
+        if len(gaps[most_answers].dropna())
+        else _least(gaps[most_answers[:1]].dropna(), summary)
+    )
 
 
 def _fastest(summary: pd.DataFrame, share: float) -> str:

@@ -1,4 +1,4 @@
-"""Suites: the instances, methods and limits of benchmarks. Other packages add theirs by the entry point `edrp.suites`."""
+"""Benchmark suites, each a set of instances, methods and limits. Other packages add theirs by the entry point `edrp.suites`."""
 
 from __future__ import annotations
 

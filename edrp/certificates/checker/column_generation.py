@@ -76,14 +76,14 @@ class Patterns:
         all_need = [sum(map(mul, self.count, column)) for column in zip(*self.need, strict=True)]
         classes = dict[Any, list[str]]()
         for node in model.nodes:
-            rooms = ((model.room(node, r), most) for r, most in zip(names, all_need, strict=True))
-            room = tuple(most if x is None else min(most, math.floor(x * scale)) for x, most in rooms)
-            runs = [node in (model.operators[name].get("candidates") or model.nodes) for name in order]
+            rooms = ((model.room(node, r), largest) for r, largest in zip(names, all_need, strict=True))
+            room = tuple(largest if x is None else min(largest, math.floor(x * scale)) for x, largest in rooms)
+            is_candidate = [node in (model.operators[name].get("candidates") or model.nodes) for name in order]
             fits = (min((x // a for x, a in zip(room, need_of, strict=True) if a), default=n) for n, need_of in self._needs())
-            most = tuple(min(n, fit) if may else 0 for n, fit, may in zip(self.count, fits, runs, strict=True))
-            if any(most):
-                classes.setdefault((room, most), []).append(node)
-        self.rooms, self.most = [room for room, _ in classes], [most for _, most in classes]
+            largest = tuple(min(n, fit) if may else 0 for n, fit, may in zip(self.count, fits, is_candidate, strict=True))
+            if any(largest):
+                classes.setdefault((room, largest), []).append(node)
+        self.rooms, self.most = [room for room, _ in classes], [largest for _, largest in classes]
         self.members = list(classes.values())
         self.model, self.unit, self.known = model, math.floor(model.second * unit), dict[Any, Any]()
 
@@ -155,41 +155,41 @@ class Patterns:
     def close(self, window: Window, worth: list[int], target: int, most: int) -> int:
         """See that nothing in a window is below the target; how many parts of placements were looked at."""
         fixed, none = self.apart + sum(map(mul, self.count, worth)), (0,) * len(self.members)
-        tables, shorts, least = [], [], []
+        tables, shorts, least_values = [], [], []
         for c in range(len(self.members)):
             tables.append(self.tables(c, worth))
             shorts.append(self.short)
-            least.append(self.price - tables[c][0][()][0][0])
-        if fixed + window.cheapest(least, none) >= target:
+            least_values.append(self.price - tables[c][0][()][0][0])
+        if fixed + window.cheapest(least_values, none) >= target:
             return 0
         listed = list[tuple[int, int, Pattern]]()
         for c in range(len(self.members)):
-            using = fixed + window.cheapest(least, [int(d == c) for d in range(len(none))])
+            using = fixed + window.cheapest(least_values, [int(d == c) for d in range(len(none))])
             if using < target:  # one that costs more than the least by what is left to the target is in nothing below it
                 self.short = shorts[c]
-                some = self.above(c, tables[c], worth, self.price - least[c] - (target - using) + 1, most)
-                listed += [(self.price - value - least[c], c, pattern) for value, pattern in some]
+                some = self.above(c, tables[c], worth, self.price - least_values[c] - (target - using) + 1, most)
+                listed += [(self.price - value - least_values[c], c, pattern) for value, pattern in some]
                 need(len(listed) <= most, f"more than {most} patterns")
-        return len(listed) + self._cover(window, fixed, least, sorted(listed), target, most)
+        return len(listed) + self._cover(window, fixed, least_values, sorted(listed), target, most)
 
-    def _cover(self, window: Window, fixed: int, least: list[int], listed: Any, target: int, most: int) -> int:
+    def _cover(self, window: Window, fixed: int, least_values: list[int], listed: Any, target: int, most: int) -> int:
         """Go through all choices of listed patterns that hold each instance once; operators in few patterns come first."""
         holders = [[p for p, (_, _, pattern) in enumerate(listed) if pattern[a]] for a in range(self.size)]
         order, rest, looked = sorted(range(self.size), key=lambda a: len(holders[a])), dict[Any, Any](), 0
-        stack: list[Any] = [(self.count, (0,) * len(least), (), 0, order[0], 0)]
+        stack: list[Any] = [(self.count, (0,) * len(least_values), (), 0, order[0], 0)]
         while stack:
             uncovered, used, chosen, above, a, begin = stack.pop()
             for at in range(begin, len(holders[a])):
                 excess, c, pattern = listed[holders[a][at]]
                 need((looked := looked + 1) <= most, f"more than {most} parts of placements")
-                if fixed + window.cheapest(least, used) + above + excess >= target:
+                if fixed + window.cheapest(least_values, used) + above + excess >= target:
                     break
                 uncovered_after = tuple(map(sub, uncovered, pattern))
                 if min(uncovered_after) < 0:
                     continue
                 counts, more = (*used[:c], used[c] + 1, *used[c + 1 :]), (*chosen, (c, pattern))
                 if counts not in rest:
-                    rest[counts] = fixed + window.cheapest(least, counts)
+                    rest[counts] = fixed + window.cheapest(least_values, counts)
                 bound = rest[counts] + above + excess
                 if bound >= target or bound + self.latency(self.legs(more), [c for c, _ in more]) >= target:
                     continue
@@ -197,7 +197,7 @@ class Patterns:
                 if b is not None:
                     stack.append((uncovered_after, counts, more, above + excess, b, at if a == b else 0))
                 elif sum(counts) >= window.least and all(map(le, window.low, counts)):
-                    score = fixed + sum(map(mul, least, counts)) + above + excess
+                    score = fixed + sum(map(mul, least_values, counts)) + above + excess
                     looked += self._seat(list(more), target - score, most - looked)
         return looked
 

@@ -48,9 +48,9 @@ class Containers(Graph):
             fewest = operator.get("min_instances", 1)
             if self.busy is not None:
                 fewest = max(fewest, math.ceil(load * self.load[name] * self.occupied(name) / self.busy - SAME))
-            most = operator.get("max_instances") or 10**5
+            max_instances = operator.get("max_instances") or 10**5
             count = counts.get(name, 0)
-            need(fewest <= count <= most, f"{name}: {count} instances, where {fewest} to {most} are due")
+            need(fewest <= count <= max_instances, f"{name}: {count} instances, where {fewest} to {max_instances} are due")
 
     def occupied(self, name: str) -> Fraction:
         """Seconds for which an item occupies an instance."""

@@ -60,17 +60,17 @@ class Placement:
         position, nodes = {name: i for i, name in enumerate(order)}, list(model.nodes)
         self.streams = [(position[source], position[target]) for source, target in model.streams]
         need(all(i < j for i, j in self.streams), "order: a stream goes backward")
-        factors, most = [model.factor(name) for name in SUMMED], list[Any](model.limits.get(name) for name in SUMMED)
+        factors, limits = [model.factor(name) for name in SUMMED], list[Any](model.limits.get(name) for name in SUMMED)
         if shares is not None:
-            valid = all(x >= 0 and (limit or not x) for x, limit in zip(shares, most, strict=True))
+            valid = all(x >= 0 and (limit or not x) for x, limit in zip(shares, limits, strict=True))
             need(valid, "shares: below 0, or of a metric without limit")
-            factors = [x / limit if x else x for x, limit in zip(shares, most, strict=True)]
+            factors = [x / limit if x else x for x, limit in zip(shares, limits, strict=True)]
         flight, self.stop = (Fraction(0) if shares is not None else model.factor(x) for x in ("network_usage", "downtime"))
         units = [(x or 1) * 2**SHIFT for x in factors]
         if flight:
-            units[1], most[1] = factors[1] * 2**SHIFT, None
+            units[1], limits[1] = factors[1] * 2**SHIFT, None
         self.counts = [int(factors[0] > 0), int(factors[1] + flight > 0)]
-        self.limits = [NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(most, units, strict=True)]
+        self.limits = [NEVER if m is None else math.ceil(m * SLACK * unit) for m, unit in zip(limits, units, strict=True)]
         self.node, speeds = {name: u for u, name in enumerate(nodes)}, [model.nodes[name].get("speedup", 1) for name in nodes]
         self.operators = [model.operators[name] for name in order]
         self.time: list[dict[int, list[int]]] = []  # by operator, stable number of replicas and node
@@ -169,7 +169,7 @@ class Placement:
             need(len(table) <= MAX_STATES, f"more than {MAX_STATES} states")
             forward.append(table)
         cost_to_go: dict[tuple[int, ...], Any] = {(): 0}
-        tables, least = [(fronts[-1], cost_to_go)], list[dict[Any, Any]]()
+        tables, least_costs = [(fronts[-1], cost_to_go)], list[dict[Any, Any]]()
         for i in reversed(places):
             pairs, keep, stays = steps[i]
             before, marginal = {}, [NEVER] * len(choices[i])
@@ -182,22 +182,22 @@ class Placement:
                 before[state] = best
             cost_to_go = before
             tables.append((fronts[i], cost_to_go))
-            least.append(dict(zip(choices[i], marginal, strict=True)))
-        return least[::-1], tables[::-1]
+            least_costs.append(dict(zip(choices[i], marginal, strict=True)))
+        return least_costs[::-1], tables[::-1]
 
     def shrink(self, prices: Prices, target: int, choices: bool) -> bool:
         """Take away what no deployment below the target uses; `choices`: go on from nodes to choices. Whether any may be left."""
         limit = target + prices.worth
-        least, _ = self.sweep(prices, limit)
+        least_costs, _ = self.sweep(prices, limit)
         if choices and not self.listed:
             remaining = []
-            for i, row in enumerate(least):
+            for i, row in enumerate(least_costs):
                 above = {u: cost - self.own(i, u, prices) for u, cost in row.items() if cost < limit}
                 some = self._choices(i, list(above))
                 remaining.append([c for c in some if max(above[u] for u, _ in c) + self.own(i, c, prices) < limit])
             self.left, self.listed = remaining, True
         else:
-            self.left = [[choice for choice, cost in row.items() if cost < limit] for row in least]
+            self.left = [[choice for choice, cost in row.items() if cost < limit] for row in least_costs]
         return all(self.left)
 
     def _choices(self, i: int, nodes: list[int]) -> Iterator[Choice]:

@@ -186,7 +186,7 @@ def check_fields(known: dict[str, str], value: Any, place: str = "") -> None:
 
 def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
     """Check that the value at a place is of a form."""
-    inner, size, most = _parts(form)
+    inner, size, max_length = _parts(form)
     parts = [value]
     if size == "?" and value is None:
         parts = []
@@ -195,7 +195,7 @@ def _check(known: dict[str, str], form: str, value: Any, place: str) -> None:
         parts = list(value.values())
     elif size in ("+", "*", "^"):
         _need(isinstance(value, list) and (size != "^" or len(value) == 2) and (size != "+" or value), value, place)
-        _need(not most or len(value) <= int(most), value, place)
+        _need(not max_length or len(value) <= int(max_length), value, place)
         parts = value
     for part in parts:
         if size:
@@ -234,8 +234,8 @@ def _is_of(form: str, value: Any) -> bool:
     if not _is_number(value):
         return False
     if form[0] == "#":
-        least, most = form[1:].split("..")
-        return isinstance(value, int) and value <= int(most) and (not least or value >= int(least))
+        low, high = form[1:].split("..")
+        return isinstance(value, int) and value <= int(high) and (not low or value >= int(low))
     if form == "signed":
         return bool(abs(value) <= 10**9)
     smallest, largest = _range(form)

@@ -47,9 +47,9 @@ def evaluate_link_allocation(problem: dict[str, Any], decision: Any) -> Fraction
 
 def _links(problem: dict[str, Any], flow: dict[str, Any]) -> int:
     """Links that a route of a flow may have, by number and price."""
-    most: int = problem.get("max_links", 6)
+    max_links: int = problem.get("max_links", 6)
     forwarding = problem.get("forwarding_price", 0)
-    return min(most, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else most
+    return min(max_links, 1 + math.floor(flow["price"] * SLACK / forwarding)) if forwarding else max_links
 
 
 def link_allocation_program(problem: dict[str, Any]) -> Program:

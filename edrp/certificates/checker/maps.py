@@ -82,14 +82,14 @@ class Maps:
                 if after not in seen:
                     seen.add(after)
                     waiting.append(after)
-        least, heap = dict[MapPlace, int](), [(0, place) for place in seen if place[:2] == (self.ends[1], len(self.parts))]
+        least_cost, heap = dict[MapPlace, int](), [(0, place) for place in seen if place[:2] == (self.ends[1], len(self.parts))]
         while heap:
             cost, place = heappop(heap)
-            if place not in least:
-                least[place] = cost
+            if place not in least_cost:
+                least_cost[place] = cost
                 for before, more in back.get(place, ()):
                     heappush(heap, (cost + more, before))
-        return least
+        return least_cost
 
     def search(self, tracked: list[tuple[str, ...]], target: float, most: int) -> tuple[int, list[MapPlace] | None]:
         """Labels looked at in search of a map below the target that overloads no tracked resource, and the first such map.

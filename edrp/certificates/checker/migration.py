@@ -42,21 +42,21 @@ def migration_arcs(problem: dict[str, Any]) -> Iterator[Arc]:
     limit = (1 + fraction(problem["tolerance"])) * sum(work) / nodes * SLACK
     loads, sizes = list(accumulate(work, initial=Fraction(0))), list(accumulate(size, initial=Fraction(0)))
     reached = {(0, 0, 0)}
-    for place in range(nodes):
+    for node in range(nodes):
         layer, reached = reached, set()
         for _, first, taken in sorted(layer):
             for end in range(first + 1, tasks + 1):
                 if loads[end] - loads[first] > limit:
                     break
-                if end == tasks and full and place + 1 < nodes:
+                if end == tasks and full and node + 1 < nodes:
                     continue
                 over = [old for old in intervals if old[0] < end and old[1] > first]
                 for old in [None, *over[taken:]]:
                     kept_state = Fraction(0) if old is None else sizes[min(old[1], end)] - sizes[max(old[0], first)]
                     inside = over[-1][1] > end and (old == over[-1] or (taken and len(over) == 1))
-                    target = (nodes, end, 0) if end == tasks else (place + 1, end, int(inside))
+                    target = (nodes, end, 0) if end == tasks else (node + 1, end, int(inside))
                     reached |= set() if end == tasks else {target}
-                    yield (place, first, taken), target, sizes[end] - sizes[first] - kept_state
+                    yield (node, first, taken), target, sizes[end] - sizes[first] - kept_state
 
 
 def migration_program(problem: dict[str, Any]) -> Program:

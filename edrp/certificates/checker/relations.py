@@ -56,8 +56,8 @@ def _check_network(problem: dict[str, Any]) -> dict[str, Any]:
     need(all(u != v for u, v in arcs), "network.links: one joins a node to itself")
     for node in nodes.values():
         _differ("network.nodes.services", node.get("services") or ())
-        whole = node.get("total_capacity")
-        need(whole is None or whole >= node["capacity"], "network.nodes.total_capacity: is below capacity")
+        total_capacity = node.get("total_capacity")
+        need(total_capacity is None or total_capacity >= node["capacity"], "network.nodes.total_capacity: is below capacity")
     return nodes
 
 
@@ -115,8 +115,8 @@ def _check_edrp(problem: dict[str, Any]) -> None:
     for stream in streams:
         users[stream["source"]] |= stream.get("usage", {}).keys()
     for operator in operators:
-        least, most = operator.get("min_replicas", 1), operator.get("max_replicas", 1)
-        need(least <= most, "application.operators.min_replicas: above max_replicas")
+        min_replicas, max_replicas = operator.get("min_replicas", 1), operator.get("max_replicas", 1)
+        need(min_replicas <= max_replicas, "application.operators.min_replicas: above max_replicas")
         price, demand = operator.get("cost", 0), operator.get("resources", 1)
         _known("application.operators.cost", price if isinstance(price, dict) else (), demand if isinstance(demand, dict) else ())
         _check_latency(operator.get("latency"))
@@ -220,11 +220,11 @@ def _check_containers(problem: dict[str, Any]) -> None:
     _check_graph(problem, types)
     loads, busy = Graph(problem).load, problem.get("utilisation", 1)
     for host in types.values():
-        least, most = host.get("start_up", (30, 60))
-        need(least <= most <= host["billing_time"], f"host_types: the start-up or billing time of {host['name']} is wrong")
+        minimum, maximum = host.get("start_up", (30, 60))
+        need(minimum <= maximum <= host["billing_time"], f"host_types: the start-up or billing time of {host['name']} is wrong")
     for operator in problem["application"]["operators"]:
-        name, most = operator["name"], operator.get("max_instances")
-        need(most is None or operator.get("min_instances", 1) <= most, f"{name}: min_instances is above max_instances")
+        name, maximum = operator["name"], operator.get("max_instances")
+        need(maximum is None or operator.get("min_instances", 1) <= maximum, f"{name}: min_instances is above max_instances")
         need(any(fits(operator, host, 1) for host in types.values()), f"application.operators: {name} fits on no host")
         rate, seconds = max(problem.get("forecast", [1])) * loads[name], operator["processing_duration"]
         occupied = rate * seconds * operator.get("occupancy", 1)
@@ -247,8 +247,11 @@ def _check_leasing(problem: dict[str, Any]) -> None:
     _check_containers(problem)
     for host in problem["host_types"]:
         periods = fraction(host["billing_time"]) / problem["period"]
-        whole = round(periods)
-        need(whole >= 1 and abs(periods - whole) < SAME * whole, "host_types.billing_time: is no whole number of periods")
+        whole_periods = round(periods)
+        need(
+            whole_periods >= 1 and abs(periods - whole_periods) < SAME * whole_periods,
+            "host_types.billing_time: is no whole number of periods",
+        )
 
 
 RELATIONS: dict[str, Callable[[dict[str, Any]], None]] = {

@@ -28,8 +28,8 @@ class TaskLine:
 
     def first(self, nodes: int) -> list[int]:
         """Return per boundary the first task of the longest interval that ends there within the load limit of `nodes` nodes."""
-        most = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
-        return [bisect_left(self.work, load - most) for load in self.work]
+        max_work = math.floor((1 + self.tolerance) * self.work[-1] * SLACK / nodes)
+        return [bisect_left(self.work, load - max_work) for load in self.work]
 
     def least(self, first: list[int], nodes: int) -> list[int]:
         """Return for k = 0 … n′ the least boundary from which k intervals reach the last task."""
@@ -52,11 +52,14 @@ class TaskLine:
         if first >= b:
             return self.never, self.never
         (free, used, less), state, begin = before, self.state, max(first, old[j])
-        most, own = max(free[begin:b]), max(max(less[begin:b]) + state[b], *used[begin:b])
+        kept_free, kept_used = max(free[begin:b]), max(max(less[begin:b]) + state[b], *used[begin:b])
         inner, end, node = 0, old[j], j - 1
         while end > first:
             begin = max(first, old[node])
             top = max(max(free[begin:end]), *used[begin:end])
-            most, own = max(most, top + inner, max(less[begin:end]) + state[end]), max(own, top + state[b] - state[old[j]])
+            kept_free, kept_used = (
+                max(kept_free, top + inner, max(less[begin:end]) + state[end]),
+                max(kept_used, top + state[b] - state[old[j]]),
+            )
             inner, end, node = max(inner, state[end] - state[old[node]]), old[node], node - 1
-        return (max(most, own), self.never) if b == old[j + 1] else (most, own)
+        return (max(kept_free, kept_used), self.never) if b == old[j + 1] else (kept_free, kept_used)

@@ -110,19 +110,19 @@ def check(problem: dict[str, Any], solution: dict[str, Any], lines: Iterable[str
     status = str(solution.get("status"))[:40]
     need(header["claim"] == status, f"the certificate claims {header['claim']}, the solution {status}")
     decision = solution.get(DECISION[str(kind)]) if kind in DECISION else solution
-    known, answer = header["claim"] == "infeasible", "the problem is infeasible"
-    if not known:
+    is_checked, answer = header["claim"] == "infeasible", "the problem is infeasible"
+    if not is_checked:
         forms = DECISIONS.get(str(kind), {"": ""})
         decided = {entry.partition(":")[0] for entry in forms[""].split()}
         check_fields(forms, {name: solution[name] for name in decided & solution.keys()})
         objective = solution.get("objective")
         need(not isinstance(objective, str), f"objective: {str(objective)[:40]!r} is no number")
-        known = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
+        is_checked = _check_value(problem, decision, fraction(objective), fraction(header.get("bound")))
         answer = f"the answer is optimal, its objective is {float(fraction(objective)):.6g}"
     claim = FORMATS[header["format"]](problem, decision, header, later_lines)
     if not isinstance(claim, Stated):
         return f"{answer}: {claim}"
-    return Stated(f"if it is that of the instance, {answer}: {claim}" + ("" if known else f"; {UNCHECKED}"))
+    return Stated(f"if it is that of the instance, {answer}: {claim}" + ("" if is_checked else f"; {UNCHECKED}"))
 
 
 def _within_time(lines: Iterable[str]) -> Iterator[Any]:
@@ -137,13 +137,13 @@ def _check_value(problem: dict[str, Any], decision: Any, objective: Fraction, bo
     """The decision keeps to the limits, and its value is the stated objective, and the bound; whether it could be evaluated."""
     evaluate = EVALUATE.get(problem["kind"])
     try:
-        value, known = (objective, False) if evaluate is None else (evaluate(problem, decision), True)
+        value, is_checked = (objective, False) if evaluate is None else (evaluate(problem, decision), True)
     except Unknown:
-        value, known = objective, False  # which the format may refuse
+        value, is_checked = objective, False  # which the format may refuse
     allowed = SAME * max(Fraction(1), abs(value))
     need(abs(value - objective) <= allowed, f"the decision is worth {float(value)!r}, the solution says {float(objective)!r}")
     need(abs(value - bound) <= allowed, f"the decision is worth {float(value)!r}, the certificate says {float(bound)!r}")
-    return known
+    return is_checked
 
 
 def check_files(instance: str, solution: str, certificate: str) -> str:

@@ -102,8 +102,11 @@ def _constant(problem: MappingProblem, nodes: Sequence[str]) -> float:
     loads = []
     for name in sorted(set(nodes)):
         server = problem.network.by_name[name]
-        whole, need = server.whole_capacity, math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name)
-        loads.append((whole - server.capacity + need) / whole if whole else 0.0)
+        capacity, need = (
+            server.whole_capacity,
+            math.fsum(n for n, at in zip(problem.task.needs, nodes, strict=True) if at == name),
+        )
+        loads.append((capacity - server.capacity + need) / capacity if capacity else 0.0)
     return math.fsum(loads) / len(loads) * (1.0 if problem.cost == "load-balance" else 0.5)
 
 
@@ -123,18 +126,18 @@ def _placements(
     for k, server in enumerate(servers):
         fits &= ((placed == k) * needs).sum(axis=1) <= server.capacity * (1 + LIMIT_SLACK)
     placed = placed[fits]
-    least = np.zeros(len(placed))
+    least_costs = np.zeros(len(placed))
     column = np.full(len(placed), names.index(task.source))
     ends = [*placed.T, np.full(len(placed), names.index(task.delivery))]
-    for known, end in zip(ways, ends, strict=True):
-        least += _cheapest(names, known)[column, end]
+    for hop_routes, end in zip(ways, ends, strict=True):
+        least_costs += _cheapest(names, hop_routes)[column, end]
         column = end
     if problem.cost != "additive":
-        least += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
-    for index in np.argsort(least, kind="stable"):
-        if math.isinf(least[index]):
+        least_costs += [_constant(problem, [names[k] for k in row]) for row in placed.tolist()]
+    for index in np.argsort(least_costs, kind="stable"):
+        if math.isinf(least_costs[index]):
             return
-        yield float(least[index]), tuple(names[k] for k in placed[index])
+        yield float(least_costs[index]), tuple(names[k] for k in placed[index])
 
 
 def _cheapest(names: list[str], known: dict[tuple[str, str], list[HopRoute]]) -> Floats:

@@ -262,8 +262,8 @@ def _row(problem: RescaleProblem, operator: KeyedOperator, replicas: tuple[Any, 
     loads = replica_loads(application, alone, name)
     if any(not problem.is_stable(operator, load.rate, len(loads)) for load in loads):
         return None
-    most = math.inf if problem.tolerance is None or operator.tasks is None else (1 + problem.tolerance) / len(loads)
-    if any(load.share > most * (1 + LIMIT_SLACK) for load in loads):
+    max_share = math.inf if problem.tolerance is None or operator.tasks is None else (1 + problem.tolerance) / len(loads)
+    if any(load.share > max_share * (1 + LIMIT_SLACK) for load in loads):
         return None
     latency = [KeyedResponseTime().operator_latency(at, alone, name) for at in problem.scenario_problems]
     counts, shares = alone.replicas(name), node_shares(application, alone, name)

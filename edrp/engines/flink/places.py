@@ -34,7 +34,7 @@ def demanded_resources(change: PlannedChange, program: Program) -> dict[str, str
         replicas_on = Counter(change.plan[operator])
         fixed = program.demands.get(operator, operator)
         names = sorted(advertised) if program.takes_places else [fixed]
-        fitting = [name for name in names if _leads_to(replicas_on, advertised.get(name, {}), remaining.get(name, 0.0))]
+        fitting = [name for name in names if _places_exactly(replicas_on, advertised.get(name, {}), remaining.get(name, 0.0))]
         if not fitting:
             raise EngineError(f"operator {operator}", _remedy(fixed, replicas_on, program))
         resource = fitting[0]
@@ -43,7 +43,7 @@ def demanded_resources(change: PlannedChange, program: Program) -> dict[str, str
     return chosen
 
 
-def _leads_to(replicas_on: Counter[str], amounts: dict[str, float], remaining: float) -> bool:
+def _places_exactly(replicas_on: Counter[str], amounts: dict[str, float], remaining: float) -> bool:
     if replicas_on.total() > remaining:
         return False
     return dict(replicas_on) == amounts or (len(replicas_on) == 1 and replicas_on.keys() == amounts.keys())

@@ -70,7 +70,7 @@ class _Runs:
         self.resources = demanded_resources(change, program)
         self._program = program
         self._seen = change.observation
-        self._asked = change.plan, self.resources
+        self._requested = change.plan, self.resources
         try:
             as_before = demanded_resources(PlannedChange(change.observation, change.current, change.patience), program)
         except EngineError:  # it ran without demands, or by other ones
@@ -80,7 +80,7 @@ class _Runs:
     def body(self, location: str, key: str, *, new: bool) -> dict[str, Any]:
         """The body of the request; with a key of its own no job starts twice, however often it is asked for."""
         entry = {} if self._program.entry is None else {"entryClass": self._program.entry}
-        plan, resources = self._asked if new else self._before
+        plan, resources = self._requested if new else self._before
         return {
             **entry,
             "jobId": key,
@@ -97,9 +97,9 @@ class _Runs:
 
 def _refuse_missing_program(steps: FlinkSteps, program: Program) -> None:
     """Refuse before anything is stopped where the program is not there to be started again."""
-    known = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
-    if program.key not in known:
-        these = f"; known are {', '.join(known)}" if known else ""
+    jars = [str(file["id"]) for file in steps.get("/jars").get("files", ())]
+    if program.key not in jars:
+        these = f"; known are {', '.join(jars)}" if jars else ""
         raise EngineError(
             steps.client.address, f"has no program {program.key!r}{these}; upload the jar first; nothing was changed"
         )

@@ -125,14 +125,14 @@ def _wait_until_running(change: PlannedChange, steps: FlinkSteps, began: float, 
     except JobGoneError:
         raise
     except EngineError as error:
-        runs = ", ".join(f"{name} {len(nodes)}" for name, nodes in last.items()) or "nothing"
+        running_text = ", ".join(f"{name} {len(nodes)}" for name, nodes in last.items()) or "nothing"
         requested = ", ".join(f"{name} {change.plan.degree(name)}" for name in change.plan)
-        raise EngineError(error.place, f"{error.why}: {requested} replicas were asked for, {runs} run") from None
+        raise EngineError(error.place, f"{error.why}: {requested} replicas were asked for, {running_text} run") from None
     return last
 
 
 def _undone(error: EngineError, old: dict[str, Any], new: dict[str, Any], steps: FlinkSteps) -> EngineError:
-    """Set the requirements back where they are still ours, and say how that went."""
+    """Set the requirements back if nobody else has changed them since, and add to the error how that went."""
     path = f"{steps.root}/resource-requirements"
     try:
         current = _bounds(steps.get(path))

@@ -147,9 +147,9 @@ def _keyed_entries(arrays: KeyedArrays, index: int) -> tuple[list[Entry], list[t
     numbers = range(operator.min_replicas, operator.most_replicas + 1)
     layers = [(r, r) for r in numbers] if depends_on_number(problem, operator) else [(numbers[0], numbers[-1])]
     nodes = _nodes_with_room(arrays, index, 1)
-    most = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
-    what = f"the {most:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
-    refuse_beyond_memory(BYTES_PER_COLUMN * most, what, "use the method 'range-annealing', which proves nothing")
+    max_entries = count * (count + 1) / 2 * max(1, nodes.size) * len(layers) if problem.ranges == "free" else 0
+    what = f"the {max_entries:,.0f} columns of all ranges of the {count:,} tasks of '{operator.name}'"
+    refuse_beyond_memory(BYTES_PER_COLUMN * max_entries, what, "use the method 'range-annealing', which proves nothing")
     entries: list[Entry] = []
     for layer, (_, replicas) in enumerate(layers):
         even = list(pairwise(even_boundaries(count, replicas)))

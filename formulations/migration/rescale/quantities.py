@@ -67,7 +67,7 @@ class RangeQuantities(PlacementExpressions):
         if not layers.size:
             return None
         layer = int(layers[0])
-        known = {
+        column_of = {
             (u, a, b, c): column
             for u, a, b, c, count, column in zip(
                 columns.nodes.tolist(),
@@ -85,9 +85,9 @@ class RangeQuantities(PlacementExpressions):
         else:
             nodes, counts = np.unique([u for u, _, _ in replicas], return_counts=True)
             keys = [(int(u), 0, 0, int(c)) for u, c in zip(nodes, counts, strict=True)]
-        if any(key not in known for key in keys):
+        if any(key not in column_of for key in keys):
             return None
-        return np.array([known[key] for key in keys], np.int64), layer
+        return np.array([column_of[key] for key in keys], np.int64), layer
 
     def current_columns(self, index: int) -> Ints | None:
         """Columns that are all 1 where an operator stays as it is; None where it cannot."""

@@ -28,8 +28,8 @@ class StreamShares:
         size = self.split.columns.size
         self.columns = program.add_columns(f"traffic {self.name}", (size, self.nodes.size), upper=1.0)
         rows = np.arange(size)
-        whole = [(rows[:, None], self.columns, 1.0), (rows, self.split.columns, -1.0)]
-        program.add_rows(f"traffic of range {self.name}", size, whole, lower=0.0, upper=0.0)
+        sum_terms = [(rows[:, None], self.columns, 1.0), (rows, self.split.columns, -1.0)]
+        program.add_rows(f"traffic of range {self.name}", size, sum_terms, lower=0.0, upper=0.0)
         (self._tie_tasks if self.split.tasks else self._tie_counts)(program)
 
     def _tie_tasks(self, program: Program) -> None:

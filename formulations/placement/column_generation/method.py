@@ -130,13 +130,13 @@ class ColumnGeneration(Method):
         """Counts of the start in the options and the current deployment, where feasible, of first fits, and of a search."""
         if not model.classes:
             return []
-        known = [start for start in (options.start, problem.current) if start is not None and problem.evaluate(start).feasible]
+        starts = [start for start in (options.start, problem.current) if start is not None and problem.evaluate(start).feasible]
         if parameters.search and self.heuristic is not None:
             # Kicks, not seconds, so that runs repeat; the time limit is shared fairly where there is one.
             sub = replace(options.within(0.5 * options.remaining), parameters={"kicks": KICKS})
             decision = self.heuristic.run(problem, sub).decision
-            known += [decision] if decision is not None else []
-        return [*(model.compiled.counts(deployment) for deployment in known), *first_fits(model)]
+            starts += [decision] if decision is not None else []
+        return [*(model.compiled.counts(deployment) for deployment in starts), *first_fits(model)]
 
 
 def _pattern_options(compiled: Compiled, options: Options) -> Options:

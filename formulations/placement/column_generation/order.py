@@ -103,8 +103,8 @@ def _tables(sequence: list[int], frontiers: list[list[int]], let_go: Floats, tog
         a = sequence[k]
         counts = np.arange(instances[a] + 1)
         digits = _digits(before, instances)
-        kept = together[a, before] - let_go[a, before]
-        saving.append(np.outer(digits @ kept, counts) + (together[a, a] + bounded[a]) * counts**2)
+        saved = together[a, before] - let_go[a, before]
+        saving.append(np.outer(digits @ saved, counts) + (together[a, a] + bounded[a]) * counts**2)
         after = digits @ stride[k + 1, before]
         following.append(after[:, None] + counts * stride[k + 1, a])
     rows = [table.size for table in saving]

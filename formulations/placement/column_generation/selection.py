@@ -37,7 +37,7 @@ def longest_path(program: Program, model: ScoreModel, pattern: Ints, use: Ints, 
     size, a, b = model.instances.size, model.source, model.target
     first, last = program.add_columns("first arrival", size), program.add_columns("arrival", size)
     longest = program.add_columns("longest", 1)
-    whole, present = pattern == model.instances, pattern > 0
+    all_on_node, present = pattern == model.instances, pattern > 0
     delay, rows = 1000 * least_delay, np.arange(a.size)
 
     def follow(name: str, later: Ints, earlier: Ints, apart: Bools, unless: bool) -> None:
@@ -45,10 +45,10 @@ def longest_path(program: Program, model: ScoreModel, pattern: Ints, use: Ints, 
         stream, column = np.nonzero(apart.T)
         factor = delay[stream] if unless else -delay[stream]
         ends = [(rows, later[b], 1.0), (rows, earlier[a], -1.0)]
-        least = delay if unless else np.zeros_like(delay)
-        program.add_rows(f"arrivals {name}", rows.size, [*ends, (stream, use[column], factor)], lower=least)
+        least_delay = delay if unless else np.zeros_like(delay)
+        program.add_rows(f"arrivals {name}", rows.size, [*ends, (stream, use[column], factor)], lower=least_delay)
 
-    whole_a, whole_b = whole[:, a], whole[:, b]
+    whole_a, whole_b = all_on_node[:, a], all_on_node[:, b]
     follow("after all", first, last, np.zeros_like(whole_a), unless=False)
     follow("none shared", first, last, present[:, a] & present[:, b], unless=True)
     follow("apart", last, first, whole_a & whole_b, unless=True)

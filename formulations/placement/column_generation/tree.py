@@ -106,7 +106,7 @@ class BranchAndPrice:
             if not parts and bound < self.target:
                 self.stuck = min(self.stuck, bound)
             self.current = np.inf
-            self._tell(self.bound)
+            self._report(self.bound)
             if self.remaining() <= 0:
                 return
 
@@ -165,21 +165,21 @@ class BranchAndPrice:
         best: Certificate | None = None
         while True:
             relaxation = master.solve()
-            least, known = np.empty(len(self.pricers)), len(self.pool.cost)
+            least_values, known_patterns = np.empty(len(self.pricers)), len(self.pool.cost)
             for c, pricer in enumerate(self.pricers):
                 priced = pricer.best(
                     relaxation.worth, model.price + float(relaxation.fee[c]) + MIN_REDUCED_COST, self.remaining()
                 )
-                least[c] = model.price - priced.at_most
+                least_values[c] = model.price - priced.at_most
                 self.pool.add(c, priced.patterns)
-            proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least, window)
+            proof = certificate(model.apart + float(relaxation.worth @ model.instances), relaxation.worth, least_values, window)
             if best is None or proof.bound > best.bound:
                 best = proof
                 self.current = max(self.current, proof.bound)
-                self._tell(self.bound)
+                self._report(self.bound)
             if best.bound >= self.target or self.remaining() <= 0:
                 return best, relaxation
-            if len(self.pool.cost) == known:
+            if len(self.pool.cost) == known_patterns:
                 if relaxation.uncovered < UNCOVERED_OPERATORS or master.penalty > 1e9:
                     return best, relaxation
                 master.raise_penalty()
@@ -291,11 +291,11 @@ class BranchAndPrice:
             counts = np.zeros(model.compiled.candidate.shape, np.int64)
             counts[:, labelled.node] = patterns.T
             self.incumbent = BestPlacement(score + model.second * labelled.seconds, counts)
-            self._tell(self.bound)
+            self._report(self.bound)
         self.seen[key] = score + model.second * labelled.bound
         return self.seen[key]
 
-    def _tell(self, bound: float) -> None:
+    def _report(self, bound: float) -> None:
         self.report(None if self.incumbent.counts is None else self.incumbent.objective, bound)
 
     def use_by_class(self, relaxation: MasterRelaxation) -> Floats:

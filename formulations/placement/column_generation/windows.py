@@ -77,11 +77,11 @@ def _parts(window: Window, use: Floats) -> Iterator[Window]:
 
 def _around(lower: int, upper: int, value: float) -> list[tuple[int, int]]:
     """Split a range at a value: on both sides of a broken one, and apart from a whole one."""
-    whole = round(value)
-    if abs(value - whole) > INTEGRALITY:
+    nearest_integer = round(value)
+    if abs(value - nearest_integer) > INTEGRALITY:
         parts = [(lower, int(np.floor(value))), (int(np.ceil(value)), upper)]
     else:
-        parts = [(lower, whole - 1), (whole, whole), (whole + 1, upper)]
+        parts = [(lower, nearest_integer - 1), (nearest_integer, nearest_integer), (nearest_integer + 1, upper)]
     parts_around = [(max(a, lower), min(b, upper)) for a, b in parts if max(a, lower) <= min(b, upper)]
     return parts_around if len(parts_around) > 1 else [(lower, lower), (lower + 1, upper)]
 

@@ -131,9 +131,9 @@ def _operator_choices(
         anchor=places[np.arange(len(members)), telling].astype(np.int64),
         anchor_member=telling if model.instance_paths else np.zeros_like(telling),
     )
-    own = relaxation.alpha * flow * latency + relaxation.money * cost + rent
-    own += model.downtime * np.maximum(downtime - box.least, 0.0)
-    hopeless = best_other.max(axis=1) + own > incumbent
+    own_cost = relaxation.alpha * flow * latency + relaxation.money * cost + rent
+    own_cost += model.downtime * np.maximum(downtime - box.least, 0.0)
+    hopeless = best_other.max(axis=1) + own_cost > incumbent
     fitting = _fits(model, i, members)
     survives = np.isfinite(reference) & ~hopeless & fitting & (downtime <= box.most) & np.isfinite(best_other.max(axis=1))
     return Configurations(part.start, *(values[survives] for values in part[1:]))

@@ -136,8 +136,8 @@ class FlowCuttingPlanes:
 
     def downtimes(self) -> tuple[Floats, Floats]:
         """The longest downtime of each placement of that mixture, and its share."""
-        weights, choices, least = self._weights(), self.quotient.choices, self.quotient.least_downtime
-        longest = np.array([max(least, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
+        weights, choices, least_downtime = self._weights(), self.quotient.choices, self.quotient.least_downtime
+        longest = np.array([max(least_downtime, float(choices.downtime[rows].max())) for rows in self.placements])[: weights.size]
         return longest, weights[: longest.size] / max(float(weights.sum()), 1e-12)
 
     def _weights(self) -> Floats:

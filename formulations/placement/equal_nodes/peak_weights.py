@@ -193,7 +193,7 @@ class PeakRangeSearch:
 
 def least_peak(compiled: Compiled, metric: str) -> float:
     """Lower bound on a peak load: what replicas use in all, by all there is, and what one of them uses, by the largest node."""
-    contention, least = compiled.contention, 0.0
+    contention, peak = compiled.contention, 0.0
     sizes = np.arange(contention.replica_use.shape[1])
     for k, name in enumerate(contention.metrics[1:]):
         if metric not in (PEAK_LOAD, name):
@@ -202,5 +202,5 @@ def least_peak(compiled: Compiled, metric: str) -> float:
         stable = np.isfinite(compiled.latency) & (sizes > 0)
         total = np.where(stable, sizes * use, np.inf).min(axis=1).sum()
         single = np.where(stable, use, np.inf).min(axis=1).max()
-        least = max(least, float(total / capacity.sum()), float(single / capacity.max()))
-    return least
+        peak = max(peak, float(total / capacity.sum()), float(single / capacity.max()))
+    return peak

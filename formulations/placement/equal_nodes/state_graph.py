@@ -115,11 +115,11 @@ def list_steps(model: EliminationModel) -> tuple[tuple[OperatorTurn, ...], tuple
 def choice_levels(quotient: Quotient, levels: int) -> Ints:
     """Level that each choice adds to its node, shape (rows,): parts of the scarcest resource, rounded down."""
     choices, capacity = quotient.choices, quotient.block_room[: len(quotient.members)]
-    least = capacity.min(axis=0, initial=np.inf)
-    scarce = np.isfinite(least) & (least > 0)
+    min_capacity = capacity.min(axis=0, initial=np.inf)
+    scarce = np.isfinite(min_capacity) & (min_capacity > 0)
     if not scarce.any():
         return np.zeros(len(choices.operator), np.int64)
-    needs = np.divide(quotient.demand.sum(axis=0), least, out=np.full(least.size, -1.0), where=scarce)
+    needs = np.divide(quotient.demand.sum(axis=0), min_capacity, out=np.full(min_capacity.size, -1.0), where=scarce)
     m = int(np.argmax(needs))
     # A block that joins rows for one node with rows for any has no more room than either of them counts with.
     room = np.maximum(quotient.block_room[quotient.block_place, m], MIN_QUOTIENT_ROOM)

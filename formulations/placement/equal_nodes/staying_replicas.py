@@ -41,17 +41,17 @@ def _looked_at(quotient: Quotient) -> Quotient:
     downtime, possible = choices.downtime.copy(), choices.downtime <= quotient.longest_downtime + DOWNTIME_SLACK
     stays = np.zeros((quotient.operators, quotient.owner.size), np.int64)
     for j in range(quotient.operators):
-        least: Ints | None = None
+        least_staying: Ints | None = None
         own = np.flatnonzero((choices.operator == j) & possible)
-        most = _most(quotient, j)
+        max_staying = _most(quotient, j)
         for row in own:
-            kept, seconds = _row(quotient, int(row), most)
+            kept, seconds = _row(quotient, int(row), max_staying)
             possible[row] = seconds <= quotient.longest_downtime + DOWNTIME_SLACK
             if possible[row]:
                 downtime[row] = max(downtime[row], seconds)
-                least = kept if least is None else np.minimum(least, kept)
-        if least is not None:
-            stays[j] = least
+                least_staying = kept if least_staying is None else np.minimum(least_staying, kept)
+        if least_staying is not None:
+            stays[j] = least_staying
     tightened = replace(quotient, stays=stays, choices=replace(choices, downtime=downtime).select(np.flatnonzero(possible)))
     fits = (tightened.block_load <= tightened.block_room[tightened.block_place] + QUOTIENT_USE_SLACK).all(axis=1) | (
         tightened.choices.single == 0
@@ -63,12 +63,12 @@ def _most(quotient: Quotient, j: int) -> Ints:
     """Replicas of an operator that each node holds at most next to what has to stay of others."""
     assert quotient.moves is not None
     assert quotient.stays is not None
-    most = quotient.moves.most[j][quotient.owner]
+    max_count = quotient.moves.most[j][quotient.owner]
     for m in np.flatnonzero(quotient.demand[j] > 0):
         free = quotient.free[:, m] + quotient.stays[j] * quotient.demand[j, m]
         fitting = np.floor(np.where(np.isfinite(free), free, UNLIMITED) / quotient.demand[j, m] + WHOLE_NUMBER_SLACK)
-        most = np.minimum(most, np.maximum(fitting, 0).astype(np.int64))
-    return most
+        max_count = np.minimum(max_count, np.maximum(fitting, 0).astype(np.int64))
+    return max_count
 
 
 def _row(quotient: Quotient, row: int, most: Ints) -> tuple[Ints, float]:

@@ -73,8 +73,8 @@ class Traffic:
             for a, b in product(range(1, 1 << self.between.shape[1]), repeat=2):
                 possible = (many >= a.bit_count()) & (others >= b.bit_count())
                 for column, weight in enumerate(weights):
-                    least = _least_pairs(weight, a, b, many, others, pairs) / (many * others)
-                    best = np.min(least, initial=np.inf, where=possible)
+                    least_share = _least_pairs(weight, a, b, many, others, pairs) / (many * others)
+                    best = np.min(least_share, initial=np.inf, where=possible)
                     share[column, a, b] = best if np.isfinite(best) else 0.0
             self._least[key] = share
         return self._least[key]

@@ -120,7 +120,7 @@ def _lower(
         fill_loads(counts[w], arrays, loads[w])
         excess[w] = _excess(loads[w], goal, weight)
     total = excess.sum()
-    best, least = counts.copy(), total
+    best, least_peak = counts.copy(), total
     one, two = np.zeros(shared), np.zeros(shared)
     cooling = (LAST_TEMPERATURE / temperature) ** (1.0 / max(1, steps))
     for _ in range(steps):
@@ -138,14 +138,14 @@ def _lower(
         if change <= 0 or uniform(random) < np.exp(-change / temperature):
             excess[u], excess[v] = after_u, after_v
             total = max(0.0, total + change)
-            if total < least - 1e-15:
+            if total < least_peak - 1e-15:
                 total = excess.sum()
-                least = total
+                least_peak = total
                 copy_matrix(counts, best)
         else:
             _exchange(counts, left, demand, v, u, i, j)
     copy_matrix(best, counts)
-    return least if least > 1e-14 else 0.0
+    return least_peak if least_peak > 1e-14 else 0.0
 
 
 @inlined

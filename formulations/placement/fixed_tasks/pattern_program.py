@@ -114,13 +114,13 @@ class _Program:
         cutoff, size = float(duals[-1]) - tolerance / self.tasks.nodes, len(self.pool.patterns)
         for width in (NARROW, max(NARROW, MAX_PRICING_LABELS // self.tasks.operators)):
             look("a bound")
-            patterns, least = self.pricing.best(-duals[:-1], weights, cutoff, width)
+            patterns, least_reduced_cost = self.pricing.best(-duals[:-1], weights, cutoff, width)
             if self.pool.add(patterns):
                 break
         new = [p for p in range(size, len(self.pool.patterns)) if (self.pool.loads[p] <= self.limits * (1 + LIMIT_SLACK)).all()]
         self._take(new)
         self.stalled = not new
-        return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least)
+        return float(duals[:-1] @ self.needed[:-1] + self.needed[-1] * least_reduced_cost)
 
     def _solve(self) -> tuple[float, Floats]:
         run_counted(self.solver)

@@ -50,13 +50,13 @@ class Pricing:
             alone = np.where(arrays.use > 0, np.floor(limits * (1 + LIMIT_SLACK) / arrays.use + WHOLE_NUMBER_SLACK), np.inf).min(
                 axis=1, initial=np.inf
             )
-        most = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
+        max_tasks = np.minimum(tasks.max_tasks, alone).astype(np.int64)[order]
         ordered, upper = arrays.in_order(order), np.concatenate([tasks.room, limits]) * (1 + LIMIT_SLACK)
-        units = _count_units(ordered, tree, upper, most, tasks.nodes)
-        self.rows = PatternRows(ordered, tree, most, upper, _counted(ordered, tree, upper), *units)
+        units = _count_units(ordered, tree, upper, max_tasks, tasks.nodes)
+        self.rows = PatternRows(ordered, tree, max_tasks, upper, _counted(ordered, tree, upper), *units)
         self.multipliers = np.zeros(upper.size)
-        above = np.where(tree.parent >= 0, most[tree.parent] + 1, 1)
-        self.work = STEP_WORK * MULTIPLIER_STEPS * float((most + 1) @ above) * (self.rows.units + 1)
+        above = np.where(tree.parent >= 0, max_tasks[tree.parent] + 1, 1)
+        self.work = STEP_WORK * MULTIPLIER_STEPS * float((max_tasks + 1) @ above) * (self.rows.units + 1)
 
     @property
     def places_all(self) -> bool:
@@ -106,9 +106,9 @@ def _count_units(arrays: LoadArrays, tree: OperatorTree, upper: Floats, most: In
         return np.zeros((most.size, counts.size), np.int64), 0
     row = int(scarcity.argmax())
     own, unit = amounts[:, row], upper[row] / units
-    least = float(own[own > 0].min())
-    if least > unit and np.allclose(own / least, np.rint(own / least), rtol=0, atol=WHOLE_NUMBER_SLACK):
-        unit, units = least, int(upper[row] / least)
+    least_amount = float(own[own > 0].min())
+    if least_amount > unit and np.allclose(own / least_amount, np.rint(own / least_amount), rtol=0, atol=WHOLE_NUMBER_SLACK):
+        unit, units = least_amount, int(upper[row] / least_amount)
     return np.floor(np.outer(own, counts) / unit + WHOLE_NUMBER_SLACK).astype(np.int64), units
 
 

@@ -79,8 +79,8 @@ class Hosting:
         """All ways to fill one host of a type."""
         rooms = []
         for name, operator in self.operators.items():
-            count, most = 0, operator.get("max_instances") or MANY
-            while count < most and self.fits(kind, {name: count + 1}):
+            count, max_instances = 0, operator.get("max_instances") or MANY
+            while count < max_instances and self.fits(kind, {name: count + 1}):
                 count += 1
             rooms.append(range(count + 1))
         ways = (dict(zip(self.operators, counts, strict=True)) for counts in product(*rooms))
@@ -121,8 +121,8 @@ def host_values(document: Document) -> Iterator[Fraction]:
     model = Hosting(document)
     filled = [(kind, way) for kind in model.types for way in model.fillings(kind) if any(way.values())]
     instances = sum(operator.get("max_instances") or MANY for operator in model.operators.values())
-    most = sum(instances if host.get("limit") is None else min(host["limit"], instances) for host in model.types.values())
-    for number in range(1, most + 1):
+    max_hosts = sum(instances if host.get("limit") is None else min(host["limit"], instances) for host in model.types.values())
+    for number in range(1, max_hosts + 1):
         for hosts in combinations_with_replacement(filled, number):
             if model.enough(_sum(way for _, way in hosts), 1):
                 decision = [{"name": str(i), "type": kind, "instances": way} for i, (kind, way) in enumerate(hosts)]
@@ -161,8 +161,8 @@ def judge_leases(document: Document, decision: Any) -> Judged:
         for name, rate in model.rate.items():
             waiting[name] = model.left(name, waiting[name] + load * rate * document["period"], counts[name], document["period"])
             late += waiting[name]
-    units, most = sum(host["units"] for host in decision), max(counts.total() for counts in leased)
-    metrics = {"lease_cost": cost, "violations": late, "units": Fraction(units), "hosts": Fraction(most)}
+    units, max_instances = sum(host["units"] for host in decision), max(counts.total() for counts in leased)
+    metrics = {"lease_cost": cost, "violations": late, "units": Fraction(units), "hosts": Fraction(max_instances)}
     return Judged(cost + model.penalty * late, metrics, all(fine))
 
 

@@ -55,8 +55,8 @@ def judge_map(document: Document, decision: Any) -> Judged:
     for (what, where), amounts in used.items():
         free = arcs[where]["bandwidth"] if what == "link" else servers[where].get(what, 0 if what == "uplink" else None)
         fine.append(free is None or add_up(amounts) <= free * SLACK)
-    most = document.get("max_empty_hops", 2)
-    fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= most)
+    max_empty_hops = document.get("max_empty_hops", 2)
+    fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= max_empty_hops)
     hosted = Counter[str]()
     for name, need, part in zip(nodes, needs, task["components"], strict=True):
         hosted[name] += need
@@ -70,7 +70,7 @@ def judge_map(document: Document, decision: Any) -> Judged:
         loads.append((whole - servers[name]["capacity"] + need) / Fraction(whole) if whole else Fraction(0))
     load = sum(loads, Fraction(0)) / max(1, len(loads))
     hops = len(routes)
-    longest = hops + most * (1 if document.get("empty_hops") == "total" else hops)
+    longest = hops + max_empty_hops * (1 if document.get("empty_hops") == "total" else hops)
     objective = {
         "additive": cost,
         "load-balance": load,
@@ -94,9 +94,9 @@ def _paths(arcs: Iterable[tuple[str, str]], source: str, target: str, most: int)
 
 def map_values(document: Document) -> Iterator[Fraction]:
     """Values of all maps whose hops pass no server twice, which others cannot improve on."""
-    task, arcs, most = document["task"], _arcs(document["network"]), document.get("max_empty_hops", 2) + 1
+    task, arcs, max_hops = document["task"], _arcs(document["network"]), document.get("max_empty_hops", 2) + 1
     names = [server["name"] for server in document["network"]["nodes"]]
-    hops = {(u, v): [(path, False) for path in _paths(arcs, u, v, most)] for u, v in product(names, names)}
+    hops = {(u, v): [(path, False) for path in _paths(arcs, u, v, max_hops)] for u, v in product(names, names)}
     for (u, v), ways in hops.items():
         ways += [((u, v), True)] if u != v else []
     for nodes in product(names, repeat=len(task["components"])):
@@ -195,8 +195,8 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
         if not path:
             return rate
         ends = [("uplink", flows[path[0][0]]["source"]), ("downlink", flows[path[-1][0]]["target"])]
-        most = [flows[i]["rate"] - rate[i] if sign > 0 else rate[i] for i, sign in path]
-        amount = min(most + [free for end in ends if (free := room[end]) is not None])
+        max_change = [flows[i]["rate"] - rate[i] if sign > 0 else rate[i] for i, sign in path]
+        amount = min(max_change + [free for end in ends if (free := room[end]) is not None])
         for i, sign in path:
             rate[i] += sign * amount
         for used in ends:

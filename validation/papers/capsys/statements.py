@@ -27,16 +27,16 @@ def _query_statements(rows: Sequence[QueryRow]) -> Iterator[Statement]:
     yield claim(
         "all queries are proven in all stages in 1 s together", proven == len(optima) and seconds <= QUERIES_SECONDS, evidence
     )
-    caps, least = _by_query(rows, CAPS), _by_query(rows, ALONE)
+    caps, alone = _by_query(rows, CAPS), _by_query(rows, ALONE)
     below = [
         f"{name}: {resource}"
         for name, row in caps.items()
         for resource, peak in row.peaks.items()
-        if peak < least[name].peaks[resource] * (1 - EQUAL_PEAKS)
+        if peak < alone[name].peaks[resource] * (1 - EQUAL_PEAKS)
     ]
     evidence = ", ".join(below) or f"0 of {len(caps)} queries"
     yield claim("no peak of CAPS's rule is below its proven least", not below, evidence)
-    above = [row.peaks["compute"] / least[name].peaks["compute"] - 1 for name, row in caps.items() if row.peaks]
+    above = [row.peaks["compute"] / alone[name].peaks["compute"] - 1 for name, row in caps.items() if row.peaks]
     if above:
         evidence = f"on average {100 * sum(above) / len(above):.1f} %, at most {100 * max(above):.1f} % above"
         yield claim("CAPS's rule is within 5 % of the least peak of compute", max(above) <= 0.05, evidence)
@@ -64,10 +64,10 @@ def _plan_statements(rows: Sequence[PlanRow]) -> Iterator[Statement]:
         large = sum(row.reaches and row.slots > capsys.slots for row in others)
         evidence = f"of {len(others)} plans {short} fall short, {large} take more slots"
         yield claim("ODRP's plans miss the target or take more slots than CAPSys's", short + large == len(others), evidence)
-        least = min(row.rate for row in others)
-        evidence = f"{capsys.rate:.0f} against {least:.0f} records/s, {capsys.rate / least:.1f} times"
+        least_rate = min(row.rate for row in others)
+        evidence = f"{capsys.rate:.0f} against {least_rate:.0f} records/s, {capsys.rate / least_rate:.1f} times"
         sentence = "CAPSys's plan carries at least 5 times as much as one of ODRP's (the paper: up to 6)"
-        yield claim(sentence, capsys.rate >= 5 * least, evidence)
+        yield claim(sentence, capsys.rate >= 5 * least_rate, evidence)
     same = [row for row in rows if row.ours and row.slots <= capsys.slots and row.reaches]
     if same:
         best = min(same, key=lambda row: row.latency)

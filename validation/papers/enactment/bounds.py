@@ -14,7 +14,7 @@ from edrp.validation.papers.enactment.printed_values import PATTERNS, UNITS
 from edrp.validation.papers.enactment.runs import Setting
 
 BOUND_SECONDS = 10.0
-"""For each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
+"""Seconds for each bound, which holds whenever it is stopped; nearly all are proven tight in their model within three."""
 
 
 class Bounds(NamedTuple):

@@ -100,8 +100,8 @@ def _placed(
     if not simulated:
         return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput)
     seconds = end_to_end_latencies(problem, deployment, rate_share=SIMULATED_SHARE, seed=seed)
-    least, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
-    return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput, least, mean)
+    least_seconds, mean = (float(seconds.min()), float(seconds.mean())) if seconds.size else (None, None)
+    return SchedulerPlacement(topology, load, method, seed, measures.reserved, measures.throughput, least_seconds, mean)
 
 
 def factors(placements_made: Sequence[SchedulerPlacement], topology: str, method: str, reference: str) -> np.ndarray:

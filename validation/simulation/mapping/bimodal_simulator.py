@@ -66,8 +66,8 @@ def simulate(
     OutOfTimeError
         When `until` came first.
     """
-    most = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
-    admissions = Admissions(scenario, cost, most, split_by_hops=split_by_hops, message_delays=message_delays)
+    max_hops = scenario.max_empty_hops if max_empty_hops is None else min(max_empty_hops, scenario.max_empty_hops)
+    admissions = Admissions(scenario, cost, max_hops, split_by_hops=split_by_hops, message_delays=message_delays)
     run = _SimulatedRun(scenario, admissions, seed, reallocation=reallocation)
     for task, described in enumerate(scenario.tasks):
         run.advance(described.arrival, until)

@@ -51,7 +51,7 @@ class ProcessGroup:
                 start_new_session=True,
             )
         self._running[name] = process
-        self._tell(f"+{process.pid}")
+        self._send(f"+{process.pid}")
         return process.pid
 
     def identifier(self, name: str) -> int | None:
@@ -74,7 +74,7 @@ class ProcessGroup:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            self._tell(f"-{process.pid}")
+            self._send(f"-{process.pid}")
 
     def close(self) -> None:
         """Stop all processes, whatever happens in between, and the watchdog."""
@@ -88,7 +88,7 @@ class ProcessGroup:
                 self._watchdog.stdin.close()
             self._watchdog.wait()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._watchdog.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # a watchdog that somebody has killed is not needed to stop in order
             self._watchdog.stdin.write(f"{line}\n")

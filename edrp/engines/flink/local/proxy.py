@@ -131,7 +131,7 @@ class DelayProxies:
             writing.cancel()
 
     def _node_behind(self, port: int) -> str:
-        """Name of the node whose process has opened the connection from a port; empty if it is none of ours."""
+        """Return the node whose process has opened the connection from a port; empty if it is no process of this cluster."""
         inode = _socket_inode(port)
         for node in self.nodes if inode else ():
             process = self._process_of(node)

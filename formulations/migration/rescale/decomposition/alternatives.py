@@ -150,12 +150,12 @@ def _counts(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
     nodes, table = np.flatnonzero(values.inside[state]).tolist(), tables.prices(prices)
     listed: list[Replicas] = []
     for n, replicas in enumerate(tables.numbers.tolist()):
-        least = np.full((len(nodes) + 1, replicas + 1), np.inf)  # from each node on, by replicas left
-        least[-1, 0] = 0.0
+        least_later = np.full((len(nodes) + 1, replicas + 1), np.inf)  # from each node on, by replicas left
+        least_later[-1, 0] = 0.0
         for position in range(len(nodes) - 1, -1, -1):
             for remaining in range(replicas + 1):
-                least[position, remaining] = min(
-                    table[n, nodes[position], c] + least[position + 1, remaining - c] for c in range(remaining + 1)
+                least_later[position, remaining] = min(
+                    table[n, nodes[position], c] + least_later[position + 1, remaining - c] for c in range(remaining + 1)
                 )
         latency = prices.latency * tables.seconds[n]
         waiting: list[tuple[float, int, Replicas]] = [(latency / speedup[nodes].max(initial=1e-12), replicas, [])]
@@ -164,7 +164,7 @@ def _counts(values: OperatorValues, prices: OperatorPrices, state: int, most: fl
             for spent, remaining, counts in waiting:
                 for c in range(remaining + 1):
                     cost = spent + float(table[n, u, c])
-                    if cost + least[position + 1, remaining - c] <= most:
+                    if cost + least_later[position + 1, remaining - c] <= most:
                         following.append((cost, remaining - c, counts + [(u, 0, 0)] * c))
             waiting = following
             if len(waiting) > MAX_LISTED:
@@ -189,9 +189,9 @@ def _described(values: OperatorValues, prices: OperatorPrices, ways: list[tuple[
     counts, share, leaving, arriving, moved = np.zeros(shape, np.int64), *(np.zeros(shape) for _ in range(4))
     seconds = np.zeros(len(ways))
     describe = _described_split if values.keyed else _described_counts
-    known: dict[tuple[int, int, int, int], float] = {}
+    cached: dict[tuple[int, int, int, int], float] = {}
     for k, (_, replicas) in enumerate(ways):
-        describe(values, replicas, known, (counts[k], share[k], leaving[k], arriving[k], moved[k]), seconds[k : k + 1])
+        describe(values, replicas, cached, (counts[k], share[k], leaving[k], arriving[k], moved[k]), seconds[k : k + 1])
     cost = counts @ prices.replica + share @ prices.share + leaving @ prices.leaving + arriving @ prices.arriving
     cost = cost + prices.moved * moved.sum(axis=1) + prices.latency * seconds
     state = np.array([state for state, _ in ways], np.int64)
@@ -239,12 +239,12 @@ def _without_doubles(ways: Alternatives, listed: list[tuple[int, Replicas]]) -> 
     """Keep the way with the least latency of those that differ only in where a node's tasks are split among its replicas."""
     best: dict[tuple[object, ...], int] = {}
     for k, (_, replicas) in enumerate(listed):
-        runs: list[tuple[int, int]] = []
+        equal_runs: list[tuple[int, int]] = []
         for u, _first, end in replicas:
-            if runs and runs[-1][0] == u:
-                runs.pop()
-            runs.append((u, end))
-        key = (tuple(runs), tuple(ways.counts[k].tolist()))
+            if equal_runs and equal_runs[-1][0] == u:
+                equal_runs.pop()
+            equal_runs.append((u, end))
+        key = (tuple(equal_runs), tuple(ways.counts[k].tolist()))
         if key not in best or ways.seconds[k] < ways.seconds[best[key]]:
             best[key] = k
     return ways.chosen(np.array(sorted(best.values()), np.int64))

@@ -29,18 +29,18 @@ MAX_FOUND = 1_000
 def without_hopeless(priced: PricedProblem, listed: list[Alternatives], most: float) -> list[Alternatives] | None:
     """Leave out alternatives that cost more with the cheapest states of all others; None where tables would be too large."""
     while True:
-        states, least = _least_by_state(listed)
+        states, least_costs = _least_by_state(listed)
         if np.prod([float(s.size) for s in states]) > MAX_COMBINATION_CELLS:
             return None
         if not all(s.size for s in states):
             return listed
         order = list(range(len(listed)))
-        whole = _tables(priced, order, states, least)[0][0] + priced.constant
+        total = _tables(priced, order, states, least_costs)[0][0] + priced.constant
         fewer = []
         for i, ways in enumerate(listed):
             others = tuple(j for j in order if j != i)
             position = np.searchsorted(states[i], ways.state)
-            excess = ways.cost - least[i][position] + whole.min(axis=others)[position]
+            excess = ways.cost - least_costs[i][position] + total.min(axis=others)[position]
             fewer.append(ways.chosen(np.flatnonzero(excess <= most)))
         if [ways.size for ways in fewer] == [ways.size for ways in listed]:
             return fewer
@@ -91,15 +91,15 @@ def _by_state(ways: Alternatives) -> Ints:
 def _least_by_state(listed: list[Alternatives]) -> tuple[list[Ints], list[Floats]]:
     """States that have alternatives, and the least cost in each."""
     states = [np.unique(ways.state) for ways in listed]
-    least = [
+    least_costs = [
         np.array([ways.cost[ways.state == state].min() for state in own_states])
         for ways, own_states in zip(listed, states, strict=True)
     ]
-    return states, least
+    return states, least_costs
 
 
 def _tables(
-    priced: PricedProblem, order: list[int], states: list[Ints], least: list[Floats]
+    priced: PricedProblem, order: list[int], states: list[Ints], least_costs: list[Floats]
 ) -> tuple[list[Floats], list[Floats]]:
     """Tables over the states of the first operators: least price of all later ones, and that with the pairs of the last one.
 
@@ -109,7 +109,7 @@ def _tables(
     size = len(order)
     shape = tuple(states[i].size for i in order)
     togo, reached = np.zeros(shape), []
-    whole, later = np.zeros(shape), [togo]
+    total, later = np.zeros(shape), [togo]
     for k in range(size - 1, -1, -1):
         pair = np.zeros(shape[: k + 1])
         for j in range(k):
@@ -118,21 +118,21 @@ def _tables(
                 table = priced.pairs[a, b][np.ix_(states[a], states[b])]
                 table = table if order[j] == a else table.T
                 pair = pair + table.reshape([shape[axis] if axis in (j, k) else 1 for axis in range(k + 1)])
-        own_cost = least[order[k]].reshape((1,) * k + (shape[k],))
+        own_cost = least_costs[order[k]].reshape((1,) * k + (shape[k],))
         spread = (*shape[: k + 1], *(1,) * (size - k - 1))
-        whole = whole + (pair + own_cost).reshape(spread)
+        total = total + (pair + own_cost).reshape(spread)
         reached.append(togo + pair)
         togo = (togo + pair + own_cost).min(axis=k)
         later.append(togo)
-    return [whole, *later[::-1]], reached[::-1]
+    return [total, *later[::-1]], reached[::-1]
 
 
 def _combination_tables(
     model: BoundModel, priced: PricedProblem, listed: list[Alternatives], order: list[int]
 ) -> CombinationTables:
     compiled = model.arrays.compiled
-    states, least = _least_by_state(listed)
-    (_, *togo), reached = _tables(priced, order, states, least)
+    states, least_costs = _least_by_state(listed)
+    (_, *togo), reached = _tables(priced, order, states, least_costs)
     ways = [listed[i].chosen(_by_state(listed[i])) for i in order]
     sizes = [alternatives.size for alternatives in ways]
     first = np.cumsum([0, *sizes])

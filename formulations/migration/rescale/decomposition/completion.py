@@ -79,13 +79,13 @@ def _listed(relaxation: PriceRelaxation, priced: PricedProblem, most: float) -> 
     return [listed[i] for i in range(len(own_cost))]
 
 
-def _least_by_state(own: Floats, priced: PricedProblem, i: int) -> Floats:
+def _least_by_state(state_costs: Floats, priced: PricedProblem, i: int) -> Floats:
     """The least price of everything with an operator in each of its states."""
-    least = np.full(own.shape[1], np.inf)
-    for state in np.flatnonzero(np.isfinite(own[i])).tolist():
+    least_costs = np.full(state_costs.shape[1], np.inf)
+    for state in np.flatnonzero(np.isfinite(state_costs[i])).tolist():
         look("the alternatives of operators")
-        fixed = own.copy()
+        fixed = state_costs.copy()
         fixed[i] = np.inf
-        fixed[i, state] = own[i, state]
-        least[state] = least_states(fixed, priced.pairs)[0] + priced.constant
-    return least
+        fixed[i, state] = state_costs[i, state]
+        least_costs[state] = least_states(fixed, priced.pairs)[0] + priced.constant
+    return least_costs

@@ -99,9 +99,9 @@ class _BoundedSearch:
         self.decision: KeyedDeployment | None = None
         self.objective, self.bound = np.inf, -np.inf
         self.evaluations, self.ceiling = 0, np.inf
-        for known in (options.start, problem.current):
-            if known is not None:
-                self._hold(known)
+        for start in (options.start, problem.current):
+            if start is not None:
+                self._hold(start)
         current = problem.current
         self.keeping = np.inf if current is None else self._value(current)
 

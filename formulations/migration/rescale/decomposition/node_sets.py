@@ -68,10 +68,10 @@ def node_sets(delay: Floats, price: Floats, ranges: bool = True) -> NodeSets:
     back = np.array([_to_parts(delay.T, parts, every) for parts in groups])
     forth = np.array([_to_parts(there, parts, every) for parts in groups])
     rear = np.array([_to_parts(back, parts, every) for parts in groups]).T
-    return _with_ranges(inside, np.maximum(forth, rear), _dear_part(price) if ranges and not every else np.ones(size, bool))
+    return _with_ranges(inside, np.maximum(forth, rear), _expensive_part(price) if ranges and not every else np.ones(size, bool))
 
 
-def _dear_part(price: Floats) -> Bools:
+def _expensive_part(price: Floats) -> Bools:
     """The first of two parts of the nodes between which links cost most; all nodes where no link costs more than another."""
     size = len(price)
     groups = _merged(np.minimum(price, price.T) + np.eye(size))

@@ -75,8 +75,12 @@ class OperatorValues:
         states, nodes = self.inside.shape
         self.layer, self.levels = np.zeros(states, np.int64), np.zeros((len(model.layers[index]), states), np.int64)
         if not self.keyed:
-            most = int(model.numbers[index].max(initial=0))
-            self.memory = (np.zeros((nodes + 1, most + 1)), np.zeros((nodes, most + 1), np.int64), np.zeros(nodes, bool))
+            max_replicas = int(model.numbers[index].max(initial=0))
+            self.memory = (
+                np.zeros((nodes + 1, max_replicas + 1)),
+                np.zeros((nodes, max_replicas + 1), np.int64),
+                np.zeros(nodes, bool),
+            )
             self.plain = PlainTables(model, index)
 
     def by_state(self, prices: OperatorPrices) -> Floats:
@@ -195,17 +199,17 @@ class PlainTables:
         arrays, compiled = model.arrays, model.arrays.compiled
         operator, load = arrays.operator(index), float(compiled.load[index])
         self.numbers = model.numbers[index]
-        most, nodes = int(self.numbers.max(initial=0)), len(model.room)
+        max_replicas, nodes = int(self.numbers.max(initial=0)), len(model.room)
         floors = [least_seconds(operator.latency, load / n * (1 - 1e-12), int(n)) for n in self.numbers]
         seconds = np.array(floors, float)
         mean = arrays.problem.operator_latency == "mean"
         self.seconds = np.zeros(seconds.size) if mean else seconds
         self.mean = seconds[:, None] / compiled.speedup if mean else np.zeros((0, 0))
         self.speeds = np.zeros(1) + model.speeds[0] if mean else model.speeds
-        c = np.arange(most + 1)[None, None, :]
+        c = np.arange(max_replicas + 1)[None, None, :]
         n = np.maximum(self.numbers, 1)[:, None, None]
-        self.share = np.broadcast_to(c / n, (n.size, nodes, most + 1))
-        self.leaving = self.arriving = self.moved = np.zeros((n.size, nodes, most + 1))
+        self.share = np.broadcast_to(c / n, (n.size, nodes, max_replicas + 1))
+        self.leaving = self.arriving = self.moved = np.zeros((n.size, nodes, max_replicas + 1))
         if compiled.current is not None and compiled.state_size[index] > 0:
             before = compiled.current[index][None, :, None]
             old, state = int(before.sum()), float(compiled.state_size[index])
