@@ -33,7 +33,7 @@ class EnactmentCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: no load, no needs, no weights, no prices, no time to queue, a host with no room to spare."""
+        """Return edge cases: no load, no needs, no weights, no prices, no time to queue, a host with no room to spare."""
         weightless = {"host_cost": 0.0, "free_resources": 0.0, "violations": 0.0}
         return {
             "no load": _snapshot(external_rate=0.0),
@@ -83,7 +83,7 @@ class LeasingCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one period, no load, no prices, no penalty, hosts that are paid throughout, units longer than the horizon."""
+        """Return edge cases: one period, no load, no prices, no penalty, hosts paid throughout, units longer than the horizon."""
         mine = [{"name": "mine", "type": "small", "paid_periods": 9}]
         return {
             "one period": _horizon(forecast=[1]),
@@ -161,7 +161,7 @@ class ScenarioCheckProblems(CheckProblems):
         return {}
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one operator, no load, one host with no room to spare, hosts of two types."""
+        """Return edge cases: one operator, no load, one host with no room to spare, hosts of two types."""
         work = {"name": "work", "processing_duration": 0.5, "external_rate": 4.0, "resources": {"cpu": 1}}
         small = {"name": "small", "resources": {"cpu": 2}, "price": 1.0, "billing_time": 120.0}
         large = {"name": "large", "resources": {"cpu": 8}, "price": 3.0, "billing_time": 120.0}

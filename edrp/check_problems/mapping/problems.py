@@ -35,7 +35,7 @@ class MappingCheckProblems(DrawnCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: no components, nothing moves, no needs, no rates, no prices, one server, only the public network."""
+        """Return edge cases: no components, nothing moves, no needs, no rates, no prices, one server, only the public network."""
         uplinks: Fields = {"uplinks": [5, 5, 0], "links": [], "public_cost": 2.0}
         return {
             "no components": _line([]),
@@ -105,7 +105,7 @@ class LinkAllocationCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: no links, no price, no public network, no room to spare, forwarding that nobody can pay."""
+        """Return edge cases: no links, no price, no public network, no room to spare, forwarding that nobody can pay."""
         return {
             "no links": pair(links=[], flows=[_flow("f")]),
             "no price": pair(flows=[_flow("f", price=0.0)]),
@@ -158,7 +158,7 @@ class BimodalScenarioCheckProblems(CheckProblems):
         return {}
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: two servers or one, a task without components, one that stays where it is, one that nothing has room for."""
+        """Return edge cases: one or two servers, a task without components, one that stays, one that nothing has room for."""
         nodes = [{"name": name, "capacity": 2, "uplink": 2e5, "downlink": 2e5} for name in "ab"]
         task = {"arrival": 0, "source": "a", "delivery": "b", "services": ["f"], "rate": 1e5, "data": 1e6}
         described = {"network": {"nodes": nodes}, "services": [{"name": "f", "capacity": 1}], "tasks": [task]}

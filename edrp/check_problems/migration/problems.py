@@ -29,7 +29,7 @@ class MigrationCheckProblems(DrawnCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one task, no state, no work, nothing to do, more nodes than tasks."""
+        """Return edge cases: one task, no state, no work, nothing to do, more nodes than tasks."""
         return {
             "one task": MigrationProblem(work=[1], state_size=[1], intervals=[(0, 1)], nodes=1, tolerance=0),
             "no state": MigrationProblem(work=[1, 1], state_size=[0, 0], intervals=[(0, 2)], nodes=2, tolerance=0),
@@ -64,7 +64,7 @@ class SequenceCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one step, nothing to do."""
+        """Return edge cases: one step, nothing to do."""
         return {
             "one step": MigrationSequence(work=[1, 1], state_size=[1, 2], intervals=[(0, 2)], nodes=[2], tolerance=[0]),
             "no state": MigrationSequence(
@@ -93,7 +93,7 @@ class PolicyCheckProblems(DrawnCheckProblems):
         }  # fmt: skip
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one count only, no discount."""
+        """Return edge cases: one count only, no discount."""
         tasks = {"work": [1, 1, 1], "state_size": [1, 2, 3], "intervals": [(0, 2), (2, 3)], "tolerance": 0.5}
         return {
             "one count": MigrationPolicyProblem(**tasks, nodes=2, node_counts=[2], transitions=[[1]], discount=0.9),

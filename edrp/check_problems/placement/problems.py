@@ -35,7 +35,7 @@ class EdrpCheckProblems(CheckProblems):
         return {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one node, one operator, no traffic, equal costs, no room."""
+        """Return edge cases: one node, one operator, no traffic, equal costs, no room."""
         queue = {"model": "mm1", "service_rate": 10.0}
         work = {"name": "work", "latency": queue, "external_rate": 8.0, "cost": 1.0, "max_replicas": 2}
         sink = {"name": "sink", "latency": queue, "cost": 1.0, "max_replicas": 2}
@@ -164,7 +164,7 @@ class LatencyAwareCheckProblems(EnumeratedCheckProblems):
         }
 
     def degenerate(self) -> dict[str, Any]:
-        """Return cases at the edge: one node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
+        """Return edge cases: one node, one operator, no streams, no needs, no weights, an operator that sends to itself."""
         need = {"cpu": 0.3}
         itself = [{"source": "o0", "target": "o0", "rate": 2.0}]
         return {
