@@ -169,6 +169,10 @@ class _DocumentMeta(ModelMetaclass):
     def __doc__(cls) -> str | None:  # type: ignore[override]  # noqa: N805
         return documentation(cls)
 
+    @__doc__.setter
+    def __doc__(cls, value: str | None) -> None:  # noqa: N805 -- as cloudpickle does that sends a class of a session
+        type.__dict__["__doc__"].__set__(cls, value)
+
     def __dir__(cls) -> list[str]:  # noqa: N805
         return public_names(cls, super().__dir__())
 

@@ -1,6 +1,7 @@
 """The package installed, as a wheel and as an editable checkout: one importable name, complete, usable from anywhere."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,22 @@ def test_wheel_works_from_another_directory(site):
     assert python(site, "-c", "import edrp; print(edrp.__file__)").strip() == str(site / "edrp" / "__init__.py")
     code = f"import edrp; print(edrp.solve(edrp.load({str(ROOT / 'examples' / 'word_count.json')!r}), 'greedy').status)"
     assert python(site, "-c", code).strip() == "feasible"
+
+
+def test_types_of_the_readme_hold_for_its_reader(site, tmp_path):
+    """The Python of the README, and the types of what is read from files, checked against the installed package alone."""
+    readme = "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL))
+    own = """
+read = edrp.load("mine.json", edrp.EdrpProblem)
+deployment: edrp.Deployment | None = edrp.solve(read).deployment
+edrp.loads("{}", kind=edrp.MigrationProblem).application
+"""
+    (site / "session.py").write_text(readme + own, encoding="utf-8")
+    options = ["--strict", "--follow-imports=silent", "--config-file=", "--cache-dir", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", "mypy", *options, "session.py"], cwd=site, capture_output=True, text=True)
+    (site / "session.py").unlink()
+    assert '"MigrationProblem" has no attribute "application"' in done.stdout
+    assert "Found 1 error in 1 file" in done.stdout, done.stdout
 
 
 def test_console_script_starts_the_command_line(site):
