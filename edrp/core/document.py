@@ -147,7 +147,7 @@ class _DocumentMeta(ModelMetaclass):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- of a metaclass, which ruff does not see
         if args and not issubclass(cls, RootModel):
-            first = next(iter(cls.__signature__.parameters), "")
+            first = next(iter(signature(cls).parameters), "")
             why = f"fields are given by name, as in {cls.__name__}({first}=…)"
             raise InvalidArgumentError([Fault(cls.__name__, "", why)])
         try:
