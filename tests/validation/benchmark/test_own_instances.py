@@ -8,10 +8,12 @@ import shutil
 import pandas as pd
 import pytest
 
+import edrp
 from edrp.batch import RESULT_SCHEMA
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
+from edrp.datasets.families.registry import generate
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
 from edrp.validation.benchmark.own_instances import KIND_METHODS, own_suite
 from edrp.validation.benchmark.sentences import common_sentence
@@ -73,6 +75,34 @@ def test_the_command_reports_on_own_files(examples, run, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Benchmark own instances" in page
     assert "edrp benchmark --instances" in page
+
+
+def test_a_session_compares_methods_and_writes_the_report_on_request(tmp_path):
+    instances = dict(generate("migration", 2, size=8))
+    result = edrp.benchmark(instances, ["ssm", "balanced"], work_limit=5.0, n_jobs=1)
+    assert result.rows.schema.equals(RESULT_SCHEMA)
+    assert sorted(zip(result.rows["id"].to_pylist(), result.rows["method"].to_pylist(), strict=True)) == sorted(
+        (name, method) for name in instances for method in ("ssm", "balanced")
+    )
+    assert result.summaries["migration"].loc["ssm", "proven"] == 1
+    assert result.alarms == ()
+    shown = str(result)
+    assert shown == repr(result)
+    assert "kind migration" in shown
+    assert [line.split()[:2] for line in shown.splitlines() if line.split()[:1] == ["ssm"]] == [["ssm", "100"]]
+    assert "<td" in result._repr_html_()
+    with pytest.raises(UnwritableError, match="name one"):
+        result.report()
+    page = result.report(tmp_path / "report")
+    assert "Benchmark own instances" in page.read_text(encoding="utf-8")
+    assert set(pd.read_csv(tmp_path / "report" / "summary.csv")["method"]) == {"ssm", "balanced"}
+
+
+def test_a_session_names_suites_that_there_are():
+    with pytest.raises(InvalidInstanceError, match="did you mean 'smoke'"):
+        edrp.benchmark("smok")
+    with pytest.raises(InvalidInstanceError, match="there is no such file"):
+        edrp.benchmark("nowhere/problems.jsonl")
 
 
 @pytest.mark.parametrize(
