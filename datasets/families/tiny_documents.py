@@ -17,7 +17,7 @@ MAGNITUDES = (-6, 6)
 
 
 class _Draw:
-    """Draws numbers, each of a dimension with a magnitude of its own."""
+    """Draws numbers; each dimension has a magnitude of its own."""
 
     def __init__(self, seed: tuple[int, ...]) -> None:
         self.random = np.random.default_rng(seed)
@@ -38,7 +38,7 @@ class _Draw:
 
 
 def tiny_document(kind: str, seed: int) -> Document:
-    """A tiny problem of a kind; it may have faults, such as an operator that fits on no host."""
+    """Draw a tiny problem of a kind; it may have faults, such as an operator that fits on no host."""
     return TINY[kind](_Draw((seed, 36)))
 
 
@@ -176,4 +176,4 @@ TINY: dict[str, Callable[[_Draw], Document]] = {
     "enactment": _enactment,
     "leasing": _leasing,
 }
-"""Draws by kind."""
+"""Functions that draw a document, by kind."""
