@@ -121,7 +121,7 @@ def best_responses(
     values: Floats,
     responses: Ints,
 ) -> None:
-    """For each partition P, find the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
+    """Find, for each partition P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
 
     Ties go to the lowest number of Q; values that differ by less than 1e-12 of the sizes in play count as tied.
     Releases the interpreter lock, so that threads can share the work by rows.

@@ -149,7 +149,7 @@ def _overlap(state_before: Floats, old_boundaries: Boundaries, new_boundaries: B
 
 @inlined
 def _shared(pieces: Boundaries, p: int, count: int) -> int:
-    """Which interval the next piece shares with this one: 1 for the new one, 2 for the old one, 0 for neither."""
+    """Tell which interval the next piece shares with this one: 1 for the new, 2 for the old one, 0 for neither."""
     if p + 1 == count:
         return 0
     return int(pieces[p + 1, 0] == pieces[p, 0]) + 2 * int(pieces[p + 1, 1] == pieces[p, 1])

@@ -29,8 +29,8 @@ class _Draw:
     def count(self, low: int, high: int) -> int:
         return int(self.random.integers(low, high + 1))
 
-    def amount(self, dimension: str, low: int, high: int, tenths: bool = False, most: int = MAGNITUDES[1]) -> float:
-        power = self.power.setdefault(dimension, self.count(MAGNITUDES[0], most))
+    def amount(self, dimension: str, low: int, high: int, tenths: bool = False, max_power: int = MAGNITUDES[1]) -> float:
+        power = self.power.setdefault(dimension, self.count(MAGNITUDES[0], max_power))
         return float(f"{self.count(low, high)}e{power - tenths}")
 
     def chance(self, share: float) -> bool:
@@ -111,7 +111,7 @@ def _link_allocation(draw: _Draw) -> Document:
     for number in range(draw.count(1, 3)):
         source, target = draw.random.permutation(names)[:2].tolist()
         flow: Document = {"name": f"f{number}", "source": source, "target": target, "rate": draw.amount("rate", 1, 9)}
-        flow["price"] = draw.amount("price", 0, 9, most=2)
+        flow["price"] = draw.amount("price", 0, 9, max_power=2)
         routes = list(_walks(network, source, target))
         if routes and draw.chance(0.3):
             flow["route"] = draw.of(*routes)

@@ -157,7 +157,7 @@ class TransitionMatrix:
         return self._row_of[nodes]
 
     def after(self, nodes: int, steps: int) -> Floats:
-        """Distribution over `node_counts` after so many migrations from a number of nodes, shape (k,).
+        """Compute the distribution over `node_counts` after `steps` migrations from a number of nodes, shape (k,).
 
         Examples
         --------

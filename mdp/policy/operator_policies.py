@@ -53,7 +53,7 @@ def operator_policies(
     levels
         Number of load levels.
     max_tasks
-        Neighbouring tasks are joined into about so many groups of equal work; boundaries of `current` stay boundaries.
+        Approximate number of groups of equal work into which neighbouring tasks are joined; boundaries of `current` stay.
 
     Raises
     ------

@@ -239,7 +239,7 @@ def iterate(
     state
         Iteration to continue; by default a new one.
     accuracy, max_sweeps
-        When to stop: at this proven error of C, relative to all state; after so many sweeps.
+        When to stop: at this proven error of C, relative to all state; after this number of sweeps.
     after_sweep
         Called after each sweep, for progress and checkpoints.
 

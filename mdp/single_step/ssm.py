@@ -65,4 +65,4 @@ class Ssm(Method):
 
 
 METHODS = (Ssm(),)
-"""For the registry."""
+"""Methods for problems of kind `migration`."""

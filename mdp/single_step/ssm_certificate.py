@@ -46,7 +46,7 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
     Raises
     ------
     NotCertifiedError
-        For intervals of so many tasks that the arcs do not fit into memory.
+        When intervals have too many tasks for the arcs to fit into memory.
     """
     states = [Fraction(repr(size)) for size in problem.state_size]
     scale = lcm(*(size.denominator for size in states))

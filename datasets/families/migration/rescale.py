@@ -160,4 +160,4 @@ FAMILIES = tuple(
     for name, (make_work, packages) in WORK.items()
     for factor in LOAD_FACTORS
 )
-"""For the record of the kind."""
+"""Families of rescalings, for the record of their kind."""

@@ -179,4 +179,4 @@ def _with_need(application: Topology, network: Network, share: float) -> Topolog
 
 
 FAMILIES = tuple(_families())
-"""For the records of their kinds."""
+"""Families of latency-aware placement, for the record of their kind."""
