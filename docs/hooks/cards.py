@@ -17,11 +17,7 @@ def on_page_content(html: str, **_: object) -> str:
 
 
 def as_cards(table: str) -> str:
-    """The table with the heads of its columns as data of its cells.
-
-    >>> as_cards("<table>\\n<thead>\\n<tr>\\n<th>name</th>\\n</tr>\\n</thead>\\n<tr>\\n<td>ssm</td>\\n</tr>\\n</table>")
-    '<table data-cards>\\n<thead>\\n<tr>\\n<th>name</th>\\n</tr>\\n</thead>\\n<tr>\\n<td data-head="name">ssm</td>\\n</tr>\\n</table>'
-    """
+    """The table with the heads of its columns as data of its cells, unless it has too many columns."""
     heads = [re.sub(r"<[^>]*>", "", head).replace('"', "&quot;") for head in re.findall(r"<th[^>]*>(.*?)</th>", table)]
     if len(heads) > MAX_COLUMNS:
         return table
