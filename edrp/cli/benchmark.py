@@ -156,6 +156,8 @@ def _print(found: Benchmark) -> None:
         show(console, [table(columns, rows, f"kind {kind}", right=columns[1:])])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
+    for sentence in found.recommendations:
+        say(console, sentence.replace("`", ""))
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:
         say(errors(), f"{counted(failed, 'run')} failed; the report says why", "red")

@@ -47,12 +47,15 @@ class Benchmark:
         By kind of problem, one line per method, as in `summary.parquet`.
     alarms
         Claims that do not hold: defects.
+    recommendations
+        Which method to use when, in sentences, or why none is recommended.
     """
 
     report: Path
     runs: pd.DataFrame
     summaries: Mapping[str, pd.DataFrame]
     alarms: tuple[Alarm, ...]
+    recommendations: tuple[str, ...] = ()
 
 
 class BenchmarkOptions(TypedDict, total=False):
@@ -173,7 +176,8 @@ def write_benchmark(
     with filling(out, force=force) as folder:
         report.write_tables(folder, runs, comparisons)
         report.write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
-    return Benchmark(out / REPORT, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms)
+    advice = tuple(sentence for comparison in comparisons for sentence in comparison.recommendations)
+    return Benchmark(out / REPORT, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms, advice)
 
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from edrp.report.tables import Table
 def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, work_limit: float | None) -> Iterator[Part]:
     """Where replicas run, the objective, the critical path, cost, what decides, limits, and what would help."""
     if solution.deployment is None:
-        yield Text("Infeasible. These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
+        yield Text("These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
         yield from (f"• {clash}" for clash in solution.clashes)
         return
     limit = SECOND_BEST_WORK if work_limit is None else work_limit

@@ -88,7 +88,8 @@ def test_what_can_be_read_in_two_ways_or_is_not_known_is_refused(instance, why):
 def test_signs_are_free_where_the_package_leaves_them_free():
     curve = {"model": "polynomial", "coefficients": [2.0, -1.0]}
     nodes = [{"name": "a", "coordinates": [-3.7, -40.4]}]
-    assert judge({**one_operator(latency=curve, external_rate=1.0), "network": {"nodes": nodes}}).startswith("the answer is optimal")
+    said = judge({**one_operator(latency=curve, external_rate=1.0), "network": {"nodes": nodes}})
+    assert said.startswith("the answer is optimal")
 
 
 def test_a_proof_about_one_migration_proves_nothing_about_a_policy():
