@@ -86,7 +86,7 @@ def remedy_table(explanation: RescaleExplanation) -> Table:
 
 def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple[str, ...]:
     if remedy.evaluation is None:
-        why = "infeasible" if remedy.proven else "nothing found in time"
+        why = "infeasible" if remedy.proven else "nothing found within the work limit"
         return (remedy.what, "", "", *("" for _ in names), why)
     metrics = (f"{remedy.evaluation.metrics[name]:.6g}" for name in names)
     gain = "" if remedy.gain is None else percent(remedy.gain, objective) or f"{remedy.gain:.3g}"
