@@ -146,9 +146,9 @@ class _Drawing:
                 ways.append(None)
                 continue
             middle = self._straight(source, target) if straight else None
-            way = middle or self._curve(source, target, taken) or self._detour(source, target)
-            way.width = edge.width
-            ways.append(way)
+            line = middle or self._curve(source, target, taken) or self._detour(source, target)
+            line.width = edge.width
+            ways.append(line)
         self._spread_lanes([way for way in ways if way is not None and way.bends])
         for way in ways:
             if way is not None:
