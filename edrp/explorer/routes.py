@@ -182,7 +182,7 @@ class _Drawing:
                 return Way(f"{_begin(p)}C{' '.join(_at(*at) for at in control[1:])}{_end(q)}", points)
         return None
 
-    def _detour(self, source: End, target: End) -> Way | None:
+    def _detour(self, source: End, target: End) -> Way:
         """A line along channels; the nearest ports, straight, where lines may cross boxes."""
         own = (source.box, target.box)
         bends = self.channels.way(_numbered(source), _numbered(target)) if self.around else []
