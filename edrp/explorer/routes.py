@@ -146,9 +146,9 @@ class _Drawing:
                 ways.append(None)
                 continue
             middle = self._straight(source, target) if straight else None
-            way = middle or self._curve(source, target, taken) or self._detour(source, target)
-            way.width = edge.width
-            ways.append(way)
+            line = middle or self._curve(source, target, taken) or self._detour(source, target)
+            line.width = edge.width
+            ways.append(line)
         self._spread_lanes([way for way in ways if way is not None and way.bends])
         for way in ways:
             if way is not None:
@@ -182,7 +182,7 @@ class _Drawing:
                 return Way(f"{_begin(p)}C{' '.join(_at(*at) for at in control[1:])}{_end(q)}", points)
         return None
 
-    def _detour(self, source: End, target: End) -> Way | None:
+    def _detour(self, source: End, target: End) -> Way:
         """A line along channels; the nearest ports, straight, where lines may cross boxes."""
         own = (source.box, target.box)
         bends = self.channels.way(_numbered(source), _numbered(target)) if self.around else []

@@ -57,6 +57,18 @@ DRAWN = """() => ({
     panels: [...document.querySelectorAll('.panel')].map(panel => panel.querySelectorAll('rect, path, td').length),
     items: document.querySelectorAll('.item').length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    cropped: [...document.querySelectorAll('.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .gauges, .bar, .legend')]
+        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+        .map(one => one.className),
+    crossed: [...document.querySelectorAll('.labels text')].filter(label => {
+        const box = label.getBoundingClientRect();
+        return [...label.ownerSVGElement.querySelectorAll('.edge.stream path.line')].some(line => {
+            const matrix = line.getScreenCTM(), length = line.getTotalLength();
+            return Array.from({length: 200}, (_, at) => line.getPointAtLength(length * at / 199).matrixTransform(matrix)).some(
+                at => at.x > box.left + 1 && at.x < box.right - 1 && at.y > box.top + 2 && at.y < box.bottom - 2);
+        });
+    }).map(label => label.textContent),
+    small: [...document.querySelectorAll('button, input')].filter(one => one.getBoundingClientRect().height < 24).length,
     theme: document.documentElement.dataset.theme,
     injected: document.querySelectorAll('img, iframe, script').length,
 })"""
@@ -125,6 +137,7 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     assert found["panels"]
     assert all(found["panels"]), "a panel is empty"
     assert found["overflow"] == 0
+    assert found["crossed"] == []
     assert found["injected"] == 0, "what is embedded is gone once it is drawn"
     if opened.page.locator("input[type=range]").count():
         opened.page.keyboard.press(".")
@@ -133,8 +146,10 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
         )
     opened.page.set_viewport_size({"width": 390, "height": 844})
     opened.page.keyboard.press("d")
+    opened.page.wait_for_timeout(400)  # the page is drawn again once its size has settled
     found = opened.drawn()
     assert found["overflow"] <= 0
+    assert (found["cropped"], found["crossed"], found["small"]) == ([], [], 0)
     assert found["theme"] == "dark"
     opened.page.close()
 
@@ -264,7 +279,8 @@ def test_where_nothing_moves_there_is_a_sentence_and_no_chart(solved):
     assert view.timeline is None
     assert "Nothing moves: every node keeps its tasks." in view.lines
     assert [panel.title for panel in view.panels if isinstance(panel, Rows)] == ["Tasks"]
-    problem = edrp.load(EXAMPLES / "reconfigure.json")
+    problem, solution = solved("word_count")
+    problem = problem.replace(current=solution.deployment)
     answer = Answer("feasible", "finished", problem.current, problem.evaluate(problem.current).objective)
     view = kinds()["edrp"].view(problem, checked_solution(problem, "given", answer, Seconds(0.0)))
     assert view.timeline is None
