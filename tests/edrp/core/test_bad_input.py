@@ -196,9 +196,7 @@ def test_mistyped_names_of_nodes_operators_and_hosts_are_answered_with_the_neare
 
 
 def test_weights_that_are_not_given_say_how_to_give_them():
-    with pytest.raises(
-        InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"
-    ):
+    with pytest.raises(InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"):
         Weights()
 
 
