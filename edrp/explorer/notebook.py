@@ -101,14 +101,15 @@ def _html(title: str, parts: Iterable[Part]) -> str:
 
 
 def _table(part: Table) -> str:
-    """A table of the terminal with its caption, header and cells."""
+    """A table of the terminal with its caption, header and cells; wide ones scroll by themselves."""
     sides = [f' style="text-align: {"right" if name in part.right else "left"}"' for name in part.columns]
     header = "".join(f"<th{side}>{_safe(name)}</th>" for side, name in zip(sides, part.columns, strict=True))
     body = "".join(
         f"<tr>{''.join(f'<td{side}>{_safe(cell)}</td>' for side, cell in zip(sides, row, strict=True))}</tr>" for row in part.rows
     )
     caption = f"<caption>{_safe(part.caption)}</caption>" if part.caption else ""
-    return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+    content = f"{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody>"
+    return f'<div style="overflow-x: auto"><table>{content}</table></div>'
 
 
 def _safe(text: str) -> str:
