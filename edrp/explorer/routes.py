@@ -76,7 +76,8 @@ def routed(graph: Graph) -> Graph:
         replace(one.arranged(), narrow=None if other is None else other.arranged())
         for one, other in zip(wide, narrow, strict=True)
     ]
-    return replace(graph, arrangements=arrangements, under=graph.under or not all(one.around for one in wide))
+    around = all(one.around for one in (*wide, *narrow) if one is not None)
+    return replace(graph, arrangements=arrangements, under=graph.under or not around)
 
 
 class _Drawing:

@@ -16,6 +16,7 @@ from edrp.core.methods import methods
 from edrp.datasets.families.registry import generate
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
 from edrp.validation.benchmark.own_instances import KIND_METHODS, own_suite
+from edrp.validation.benchmark.sections import compare_kind
 from edrp.validation.benchmark.sentences import common_sentence
 from edrp.validation.benchmark.suites import SUITES
 from edrp.validation.benchmark.tables import method_labels, quality_table, whole_table
@@ -157,6 +158,17 @@ def test_gaps_are_compared_on_the_instances_that_all_answered():
     assert list(summary.index) == ["all", "whole", "few", "other", "none"]
     assert summary["common_mean_gap"].dropna().to_dict() == {"all": 0.0, "few": 0.0, "whole": 0.5, "other": 0.75}
     assert summary["mean_gap"].dropna().to_dict() == {"all": 0.1875, "few": 0.0, "whole": 0.25, "other": 0.75}
+
+
+def test_gaps_of_which_none_is_seen_are_a_sentence_and_no_chart():
+    same = dict.fromkeys("ijkl", 1.0)
+    parts = compare_kind("edrp", runs_of({"one": same, "other": same})).section.parts
+    assert parts[0].figure is None
+    assert "No chart: no gap is above 0.001 %." in parts[0].notes
+    assert [part.heading for part in parts if part.figure is not None] == ["Time", "Performance profile of the time"]
+    drawn = compare_kind("edrp", runs_of(OBJECTIVES)).section.parts[0]
+    assert drawn.figure is not None
+    assert not any("No chart" in note for note in drawn.notes)
 
 
 def test_methods_that_answered_fewer_are_marked_with_how_many():
