@@ -10,7 +10,7 @@ from edrp.core.errors import Fault, InvalidInstanceError
 
 
 def random_stream(seed: int, stream: int) -> np.random.Generator:
-    """Random numbers for one purpose; draws from one stream of a seed do not change the others.
+    """Create a generator for one purpose; draws from one stream of a seed do not change the others.
 
     Raises
     ------
@@ -38,7 +38,7 @@ SIGNIFICANT_DIGITS = 6
 
 
 def rounded(value: Any) -> Any:
-    """Numbers with six significant digits, in whatever nesting of dictionaries, lists, tuples and arrays.
+    """Round all numbers to six significant digits, in any nesting of dictionaries, lists, tuples and arrays.
 
     >>> rounded({"delay": 0.0123456789, "names": ("a", 2), "work": np.array([1 / 3])})
     {'delay': 0.0123457, 'names': ['a', 2], 'work': [0.333333]}

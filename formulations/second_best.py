@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from edrp.backends import solve_program
-from edrp.core.arrays import Floats, Ints
+from edrp.core.arrays import Ints
 from edrp.core.errors import OutOfTimeError, ProblemTooLargeError
 from edrp.core.problem import derived_once
 from edrp.core.program import Linear
@@ -207,7 +207,7 @@ def _copies(problem: PlacementProblem, deployment: Deployment) -> list[Deploymen
     return [deployment, *(copy for copy in copies if copy != deployment)]
 
 
-def _rearranged(counts: Floats, members: list[Ints], loads: tuple[list[tuple[int, ...]], ...]) -> Floats:
+def _rearranged(counts: Ints, members: list[Ints], loads: tuple[list[tuple[int, ...]], ...]) -> Ints:
     """The counts of replicas with the columns of each class of nodes replaced."""
     arranged = counts.copy()
     for nodes, columns in zip(members, loads, strict=True):

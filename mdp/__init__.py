@@ -1,7 +1,7 @@
 """State migration over time: single migrations, sequences of them, and policies for an uncertain future.
 
 Paper: Ding, Fu, Ma, Winslett, Yang, Zhang, Chao, "Optimal Operator State Migration for Elastic Data Stream Processing".
-Single steps and sequences are solved through `edrp.solve`; what this room offers besides is listed here.
+Single steps and sequences are solved through `edrp.solve`; the other public functions of this room are listed here.
 """
 
 from edrp.mdp.chain.transition_matrix import TransitionMatrix

@@ -25,13 +25,13 @@ from edrp.mdp.partitions import Partitions
 from edrp.mdp.trie import PreparedValues, Trie, arc_below
 
 RESPONSE_UNITS, COMPARED_PARTITION_UNITS = 2e-6, 5e-11
-"""Units of work of a best response, and in addition per partition among which it is searched."""
+"""Units of work of a best response: fixed, and per partition among which it is searched."""
 
 PRICED_ARC_UNITS = 6e-9
-"""Units of work per arc and partition of a best response where values are prices of arcs."""
+"""Units of work per arc of a best response where values are sums of arc prices."""
 
 THREAD_UNITS = 0.02
-"""Units of work that a thread is given at once."""
+"""Units of work per chunk that a thread processes."""
 
 
 class SpanGains(NamedTuple):
@@ -52,7 +52,7 @@ class SpanGains(NamedTuple):
 
 
 class ResponseQueries(NamedTuple):
-    """Partitions to search from, and where the results go; see `best_responses`."""
+    """Partitions to search from, and the arrays of the results; see `best_responses`."""
 
     partitions: Partitions
     rows: Ints
@@ -62,11 +62,11 @@ class ResponseQueries(NamedTuple):
 
 
 class SearchWorkspace(NamedTuple):
-    """Scratch of one search.
+    """Working arrays of one search.
 
     Attributes
     ----------
-    gains : against the partition that was asked last.
+    gains : against the partition that was searched from last.
     free_after, any_after : shape (places,), most that can still be gained, less prices, with a free owner and with whatever
         owner.
     free, best : shape (n + 1,), the two best gains of the current prefix, less prices.
@@ -82,14 +82,14 @@ class SearchWorkspace(NamedTuple):
 
     @classmethod
     def of(cls, trie: Trie) -> SearchWorkspace:
-        """Room for searching this trie."""
+        """Allocate working arrays for searching a trie."""
         gains = SpanGains(*(np.zeros(trie.span_end.size) for _ in range(4)))
         places, depth = trie.boundary.size, trie.nodes + 1
         return cls(gains, np.zeros(places), np.zeros(places), np.zeros(depth), np.zeros(depth), np.zeros((4, depth), np.int64))
 
 
 def response_work(targets: float) -> float:
-    """Units of work that it takes to find the best response to a partition among so many others.
+    """Estimate the units of work of a best response among `targets` partitions.
 
     >>> f"{response_work(1e6):.1e}"
     '5.2e-05'
@@ -98,7 +98,7 @@ def response_work(targets: float) -> float:
 
 
 def chunk_length(work: float, limit: int) -> int:
-    """Partitions that a thread answers at once where each takes so many units of work.
+    """Number of partitions in a chunk for one thread, by the units of work of each.
 
     >>> chunk_length(1e-4, 4096), chunk_length(1e-9, 4096), chunk_length(1.0, 4096)
     (200, 4096, 64)
@@ -107,7 +107,7 @@ def chunk_length(work: float, limit: int) -> int:
 
 
 def colexicographic(partitions: Partitions) -> Ints:
-    """Row numbers of partitions sorted by their last boundary, then the one before, and so on."""
+    """Sort partitions by their last boundary, then the one before, and so on; return their row numbers."""
     return np.lexsort(partitions.T).astype(np.int64)
 
 
@@ -121,7 +121,7 @@ def best_responses(
     values: Floats,
     responses: Ints,
 ) -> None:
-    """For each of some partitions P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
+    """Find, for each partition P, the least c(P, Q) + V(Q) over all Q of a class, and the Q that attains it.
 
     Ties go to the lowest number of Q; values that differ by less than 1e-12 of the sizes in play count as tied.
     Releases the interpreter lock, so that threads can share the work by rows.
@@ -183,7 +183,7 @@ def _search_all(
 
 @inlined
 def span_gains(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: int, gains: SpanGains) -> None:
-    """Gains of all spans that begin before `changed` against the partition `old`."""
+    """Compute the gains of all spans that begin before `changed`, against the partition `old`."""
     intervals = old.size - 1
     i = 0
     for a in range(min(changed, trie.span_start.size - 1)):
@@ -208,7 +208,7 @@ def span_gains(trie: Trie, state_before: np.ndarray, old: np.ndarray, changed: i
 
 @inlined
 def bound_from_the_right(trie: Trie, price: np.ndarray, changed: int, space: SearchWorkspace) -> None:
-    """Most that can still be gained from each place whose boundary lies before `changed`."""
+    """Compute bounds on the remaining gain from each place whose boundary lies before `changed`, from right to left."""
     gains, free, whatever = space.gains, space.free_after, space.any_after
     for k in range(trie.nodes - 1, -1, -1):
         for v in range(trie.level[k], trie.level[k + 1]):
@@ -224,7 +224,7 @@ def bound_from_the_right(trie: Trie, price: np.ndarray, changed: int, space: Sea
 
 @inlined
 def _gain(trie: Trie, gains: SpanGains, leaf: int) -> float:
-    """Exact gain of one partition of the class."""
+    """Compute the exact gain of one partition of the class, by its number."""
     v, free, best = 0, 0.0, 0.0
     for _ in range(trie.nodes):
         e = arc_below(trie, v, leaf)
@@ -241,7 +241,7 @@ def _gain(trie: Trie, gains: SpanGains, leaf: int) -> float:
 def _search(
     trie: Trie, prepared: PreparedValues, total: float, slack: float, best: float, response: int, space: SearchWorkspace
 ) -> int:
-    """Number of the best response, given the value and number of a known one."""
+    """Return the number of the best response, given the value and number of a known response."""
     gains = space.gains
     place, arc, prefix, leaf = space.path[0], space.path[1], space.path[2], space.path[3]
     place[0], arc[0], prefix[0], leaf[0] = 0, trie.arc_start[0], 0, 0

@@ -1,4 +1,4 @@
-"""Which old node keeps which interval of a new partition, so that the most state stays where it is.
+"""Matching of old nodes with the intervals of a new partition, so that the most state stays.
 
 Overlaps of two partitions never cross: ordered along the tasks, each shares its new or its old interval with the
 next one at most. The best one-to-one matching is therefore one walk along both, which remembers what is still free.
@@ -19,7 +19,7 @@ from edrp.migration.intervals import Assignment, give_out
 
 @inner_loop
 def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> float:
-    """State that can stay where it is on the way from one partition to another, in O(n + n′).
+    """Compute the bytes that can stay in a migration from one partition to another, in O(n + n′).
 
     It is symmetric in both partitions, and all state minus it, the cost, is a metric on partitions.
 
@@ -54,7 +54,7 @@ def gain_between(state_before: Floats, old_boundaries: Boundaries, new_boundarie
 
 
 def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boundaries) -> Boundaries:
-    """The old interval whose node keeps each new interval.
+    """Find the old interval whose node keeps each new interval.
 
     Among matchings that keep the most state, those in which the most pieces stay (a piece is the overlap of an old
     and a new interval; one without state counts too), and among these the one that, from the first task on, lets a
@@ -80,7 +80,7 @@ def match(state_before: Floats, old_boundaries: Boundaries, new_boundaries: Boun
 
 @kernel
 def room_for_matching(pieces: int) -> tuple[Boundaries, Floats, Boundaries]:
-    """Working arrays of `match_into` for partitions with together that many boundaries."""
+    """Allocate the working arrays of `match_into` for partitions with that many boundaries in total."""
     return np.empty((pieces, 2), np.int64), np.empty((pieces + 1, 4)), np.empty((pieces + 1, 4), np.int64)
 
 
@@ -149,14 +149,14 @@ def _overlap(state_before: Floats, old_boundaries: Boundaries, new_boundaries: B
 
 @inlined
 def _shared(pieces: Boundaries, p: int, count: int) -> int:
-    """Interval that the next piece shares with this one: 1 for the new one, 2 for the old one, 0 for neither."""
+    """Tell which interval the next piece shares with this one: 1 for the new, 2 for the old one, 0 for neither."""
     if p + 1 == count:
         return 0
     return int(pieces[p + 1, 0] == pieces[p, 0]) + 2 * int(pieces[p + 1, 1] == pieces[p, 1])
 
 
 def assign(old: OldNodes, nodes_before: int, boundaries: Boundaries, matched: Boundaries, nodes_after: int) -> Assignment:
-    """The interval of each node after a migration to a partition.
+    """Assign the intervals of a partition to nodes after a migration.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from edrp.core.kernels import inner_loop
 Boundaries = Ints
 
 COUNTED_PLACE_UNITS = 3e-7
-"""Units of work per place, a boundary at a position, to count partitions."""
+"""Units of work per place (a boundary at a position) to count partitions."""
 
 LISTED_PARTITION_UNITS = 5e-8
 """Units of work per partition that is listed."""
@@ -36,7 +36,7 @@ DRAWN_INTERVAL_UNITS = 3e-8
 
 
 class Tasks(NamedTuple):
-    """Tasks with prefix sums; small enough to hand to compiled kernels as it is.
+    """Tasks with prefix sums, as compiled kernels take them.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Tasks(NamedTuple):
 
     @classmethod
     def of(cls, work: ArrayLike, state_size: ArrayLike) -> Tasks:
-        """Tasks with given work and state sizes (bytes), both of shape (m,).
+        """Create tasks with given work and state sizes (bytes), both of shape (m,).
 
         Examples
         --------
@@ -64,7 +64,7 @@ class Tasks(NamedTuple):
 
 
 class OldNodes(NamedTuple):
-    """The current assignment in the order of the tasks.
+    """The current assignment, in the order of the tasks.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class OldNodes(NamedTuple):
 
     @classmethod
     def of(cls, intervals: Sequence[tuple[int, int]]) -> OldNodes:
-        """From one half-open interval per node, in any order; together they must hold every task once.
+        """Create from one half-open interval per node, in any order; together they must hold every task once.
 
         Examples
         --------
@@ -106,7 +106,7 @@ Partitions = NDArray[np.int16] | Ints32 | Ints
 
 
 class Layers(NamedTuple):
-    """Which boundaries may stand where.
+    """Boundaries that are possible at each position of a partition of one class.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Layers(NamedTuple):
         return bool((self.first <= self.last).all())
 
     def ends(self, position: int, begin: int) -> tuple[int, int]:
-        """Least and greatest boundary after `begin` at `position`; none if the second is smaller."""
+        """Return least and greatest boundary after `begin` at `position`; there is none if the second is smaller."""
         tasks = self.reach.size - 1
         if begin == tasks:
             return tasks, tasks
@@ -133,7 +133,7 @@ class Layers(NamedTuple):
 
 
 def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Layers:
-    """The layers of all partitions into `nodes` intervals of at most `limit` work; O(m log m + n log m).
+    """Compute the layers of all partitions into `nodes` intervals of at most `limit` work; O(m log m + n log m).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def layers(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> 
 
 
 def paths_to_end(graph: Layers) -> list[list[int]]:
-    """For each position, and each of its boundaries, in how many ways a partition can go on from there; exact."""
+    """Count, for each position and boundary, the ways to complete a partition from there; exact."""
     nodes, tasks = graph.first.size - 1, graph.reach.size - 1
     if not graph.feasible:
         return [[] for _ in range(nodes + 1)]
@@ -175,7 +175,7 @@ def paths_to_end(graph: Layers) -> list[list[int]]:
 
 
 def count_partitions(work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> int:
-    """How many feasible partitions there are, without listing them; exact at any size, O(m·n).
+    """Count the feasible partitions without listing them; exact at any size, O(m·n).
 
     Examples
     --------
@@ -206,14 +206,14 @@ def partition_bytes(tasks: int, nodes: int, count: int) -> int:
 def enumerate_partitions(
     work_before: Floats, nodes: int, limit: float, allow_empty: bool, expected: int | None = None
 ) -> Partitions:
-    """Every feasible partition, one row of boundaries each, in lexicographic order.
+    """List every feasible partition, one row of boundaries each, in lexicographic order.
 
     Parameters
     ----------
     work_before, nodes, limit, allow_empty
         As for `layers`.
     expected
-        Their number, if `count_partitions` was asked before.
+        Their number, if `count_partitions` was called before.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def enumerate_partitions(
 def _enumerate(
     first: np.ndarray, last: np.ndarray, reach: np.ndarray, row: np.ndarray, end: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Walk all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
+    """List all paths depth first; `row` is the current path, `end[k]` the last boundary to try at position k."""
     nodes, tasks = first.size - 1, reach.size - 1
     k, index = 0, 0
     while k >= 0:
@@ -263,7 +263,7 @@ def _enumerate(
 def sample_partitions(
     work_before: Floats, nodes: int, limit: float, allow_empty: bool, size: int, generator: np.random.Generator
 ) -> Partitions:
-    """Feasible partitions drawn uniformly, with replacement, from however many there are; shape (size, nodes + 1)."""
+    """Draw feasible partitions uniformly, with replacement, without listing them; shape (size, nodes + 1)."""
     tasks = work_before.size - 1
     graph = layers(work_before, nodes, limit, allow_empty)
     counts = paths_to_end(graph)

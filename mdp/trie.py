@@ -1,4 +1,4 @@
-"""The lexicographic trie of all partitions of a class, without its nodes: only the graph whose paths they are.
+"""The lexicographic trie of all partitions of a class, stored as the graph whose paths they are.
 
 Partitions in lexicographic order are the leaves of a trie whose inner nodes are prefixes of boundaries. All prefixes that
 end at the same position and boundary continue in the same ways, so one *place* stands for all of them: the trie is the
@@ -20,10 +20,10 @@ from edrp.core.kernels import inlined, inner_loop, kernel
 from edrp.mdp.partitions import Layers, layers, paths_to_end
 
 PRICE_SAMPLES = 5_000
-"""Partitions to which arc prices are fitted."""
+"""Number of partitions to which arc prices are fitted."""
 
 TRIE_PLACE_UNITS, TRIE_ARC_UNITS = 2e-6, 3e-8
-"""Units of work per place, and per arc, of a trie that is made."""
+"""Units of work per place and per arc to build a trie."""
 
 SAMPLED_INTERVAL_UNITS, PREFIX_UNITS = 3e-8, 5e-8
 """Units of work per interval of a sampled partition, and per prefix, to prepare values for searching."""
@@ -64,7 +64,7 @@ class Trie(NamedTuple):
 
     @classmethod
     def of(cls, work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Trie:
-        """The trie of the partitions that `enumerate_partitions` lists for the same arguments.
+        """Build the trie of the partitions that `enumerate_partitions` lists for the same arguments.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Trie(NamedTuple):
 
     @classmethod
     def unnumbered(cls, work_before: Floats, nodes: int, limit: float, allow_empty: bool) -> Trie:
-        """Places and arcs alone, of a class however large: nothing in it is counted or numbered.
+        """Build places and arcs alone, for a class of any size: nothing is counted or numbered.
 
         Its `count` is 0 where the class is empty, and 1 otherwise.
 
@@ -158,7 +158,7 @@ def number_leaves(trie: Trie) -> None:
 
 @inlined
 def arc_below(trie: Trie, place: int, leaf: int) -> int:
-    """The arc out of a place behind which its leaf of that number lies."""
+    """Find the arc out of a place that leads to the leaf with a number relative to the place."""
     low, high = trie.arc_start[place], trie.arc_start[place + 1] - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -171,7 +171,7 @@ def arc_below(trie: Trie, place: int, leaf: int) -> int:
 
 @kernel
 def path_arcs(trie: Trie, leaves: np.ndarray) -> np.ndarray:
-    """The arcs of partitions given by number, shape (leaves, nodes)."""
+    """List the arcs of partitions given by number, shape (leaves, nodes)."""
     rows = np.empty((leaves.size, trie.nodes), np.int64)
     for row in range(leaves.size):
         place, leaf = 0, leaves[row]
@@ -184,7 +184,7 @@ def path_arcs(trie: Trie, leaves: np.ndarray) -> np.ndarray:
 
 
 class PreparedValues(NamedTuple):
-    """A value per partition, prepared for searching.
+    """Values of the partitions of a class, prepared for searching.
 
     Values are split into a sum of prices of the partition's arcs, and a residue: prices enter the exact bound on what
     is left of a path, and only the residue, which varies far less than the values, has to be bounded by its minimum.
@@ -223,7 +223,7 @@ def prepare_values(trie: Trie, values: Floats) -> PreparedValues:
 
 
 def _fitted_prices(trie: Trie, values: Floats) -> Floats:
-    """Prices whose sums along paths are closest to the values, in least squares."""
+    """Fit prices whose sums along paths are closest to the values, in least squares."""
     allowed = np.flatnonzero(np.isfinite(values))
     if allowed.size == 0 or values[allowed].min() == values[allowed].max():
         return np.zeros(trie.arc_target.size)
@@ -238,7 +238,7 @@ def _fitted_prices(trie: Trie, values: Floats) -> Floats:
 def _least_residues(
     trie: Trie, values: np.ndarray, price: np.ndarray, min_residue: np.ndarray, arc: np.ndarray, stack: np.ndarray
 ) -> None:
-    """Walk the trie in preorder; `stack` holds place, prefix and first leaf of each position, `arc` the next arc."""
+    """Fill the least residue below each prefix, in preorder; `stack` holds place, prefix and first leaf, `arc` the next arc."""
     paid = np.float64(0.0)
     k = 0
     place, prefix, leaf = stack[0], stack[1], stack[2]

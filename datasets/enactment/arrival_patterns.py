@@ -14,7 +14,7 @@ from edrp.core.wording import suggestion
 
 Machines = list[float]
 MachinesMaker = Callable[[int, int], Machines]
-"""Makes the number of machines in each of a number of steps, from a seed; a shorter load is the beginning of a longer one."""
+"""Function from a number of steps and a seed to machines per step; a shorter load is the beginning of a longer one."""
 
 MIN_MACHINES, MAX_MACHINES = 1, 8
 """Range of the number of machines in the paper's random walks."""
@@ -36,7 +36,7 @@ WALK_START = 4
 """Machines at the beginning of a random walk."""
 
 WALK_STAY = (0.4, 0.6)
-"""Eq. 6: for a draw below, one machine fewer; above, one more; in between, as many as before."""
+"""Bounds of eq. 6: a draw below them removes a machine, one above adds one, and one in between changes nothing."""
 
 WALK_MEAN = (4.7, 5.2)
 """Range of the mean number of machines in the first 120 minutes of a random walk.
@@ -64,7 +64,7 @@ class ArrivalPattern:
 
 
 def repeated(levels: tuple[float, ...], steps: int, seed: int) -> Machines:
-    """The levels one after the other, again and again; the seed plays no part.
+    """Repeat the levels periodically; the seed plays no part.
 
     >>> repeated((2.0, 8.0), 3, seed=0)
     [2.0, 8.0, 2.0]
@@ -73,7 +73,7 @@ def repeated(levels: tuple[float, ...], steps: int, seed: int) -> Machines:
 
 
 def random_walk(walk: int, steps: int, seed: int) -> Machines:
-    """From four machines up, down or not at all by chance (eq. 6), kept within one to eight.
+    """Draw a random walk from four machines up or down (eq. 6), kept within one to eight.
 
     A step that would leave the range is drawn again, a walk whose first 120 minutes are too low or too high in the mean
     likewise.
@@ -120,7 +120,7 @@ ours that Fig. 7 allows, 200 in 120 minutes.
 
 
 def arrivals(pattern: str, duration: float, seed: int = 0) -> tuple[Machines, float]:
-    """Numbers of machines of a pattern for a time, and the seconds that each lasts.
+    """Return the numbers of machines of a pattern over a duration, and the seconds that each lasts.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ by 9 % with half an hour, and by no less with three quarters.
 def departure_machines(
     first_day: str | date = FIRST_DAY, days: int = 7, *, smoothing: float = DEPARTURE_SMOOTHING
 ) -> list[float]:
-    """Numbers of machines that follow the departures, one number per five minutes.
+    """Convert departures into numbers of machines, one number per five minutes.
 
     Departures are counted by scheduled time in the window around each step, and scaled such that the quietest moment of
     the days has one machine and the busiest eight. Machines are not whole.
@@ -90,7 +90,7 @@ def departures_scenario(
     smoothing: float = DEPARTURE_SMOOTHING,
     **fields: Any,
 ) -> EnactmentScenario:
-    """The factory of the paper under departures: as many machines send as aircraft leave, scaled to one to eight.
+    """Build the scenario of the factory with as many machines as aircraft leave, scaled to one to eight.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def departures_scenario(
 
 @lru_cache(maxsize=1)
 def _departures() -> Ints:
-    """Departures in every step of the year."""
+    """Count the departures in every step of the year."""
     return np.bincount((flights().time // DEPARTURE_STEP).astype(np.int64), minlength=DAYS_OF_YEAR * round(DAY / DEPARTURE_STEP))
 
 
 def _day_of_year(day: str | date) -> int:
-    """Days since the beginning of the year."""
+    """Return the number of days since the beginning of the year."""
     try:
         read = date.fromisoformat(day) if isinstance(day, str) else day
     except ValueError:

@@ -64,10 +64,10 @@ STREAMS = (
     ("filter-availability", "inform-user"),
     ("monitor-temperature", "inform-user"),
 )
-"""Fig. 1."""
+"""Streams between the operators (Fig. 1), as pairs of sender and receiver."""
 
 HOST_RESOURCES = {"cpu": 4 * 1024.0, "memory": 7e9}
-"""Four cores of 1024 shares and 7 GB."""
+"""Resources of a host: four cores of 1024 CPU shares each, and 7 GB."""
 
 PRICED_TIME = 600.0
 """Seconds of a host that cost 1; the price of a billing time unit (BTU) is linear: 10, 30 and 60 minutes cost 1, 3 and 6."""
@@ -77,7 +77,7 @@ START_UP = (30.0, 60.0)
 
 
 def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUPANCY) -> ContainerApplication:
-    """The nine operators, fed by some machines.
+    """Build the application of nine operators, fed by a number of machines.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def manufacturing_application(machines: float = 1.0, *, occupancy: float = OCCUP
 
 
 def manufacturing_host(billing_time: float = PRICED_TIME) -> HostType:
-    """The host that the paper leases, paid by billing time units (BTU) of the given length in seconds.
+    """Build the host type of the paper, paid by billing time units (BTU) of the given length in seconds.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def manufacturing_host(billing_time: float = PRICED_TIME) -> HostType:
 def manufacturing_scenario(
     pattern: str, *, billing_time: float = PRICED_TIME, seed: int = 0, duration: float = 7200.0, **fields: Any
 ) -> EnactmentScenario:
-    """Two hours of the factory under one of the paper's arrival patterns.
+    """Build a scenario of the factory under one of the paper's arrival patterns, two hours by default.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def manufacturing_scenario(
 
 
 def machine_scenario(machines: list[float], step: float, billing_time: float = PRICED_TIME, **fields: Any) -> EnactmentScenario:
-    """The factory with the given number of machines in each step of time.
+    """Build a scenario of the factory with the given number of machines in each step of time.
 
     >>> machine_scenario([2.0, 4.0], 60.0).duration
     120.0
@@ -190,7 +190,7 @@ def machine_scenario(machines: list[float], step: float, billing_time: float = P
 def manufacturing_snapshot(
     machines: float, *, queues: Mapping[str, float] | None = None, billing_time: float = PRICED_TIME, **fields: Any
 ) -> EnactmentProblem:
-    """One moment of the factory: which instances to run on which hosts.
+    """Build a snapshot of the factory: which instances to run on which hosts at one moment.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A family of random instances: its record."""
+"""The record of a family of random instances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edrp.core.problem import Problem
 
 
 def first_line(maker: Callable[..., object]) -> str:
-    """What a function makes: the first line of its docstring, without the full stop."""
+    """Return the first line of a maker's docstring, without the full stop, as the description of what it makes."""
     return str(maker.__doc__).splitlines()[0].rstrip(".")
 
 
@@ -60,11 +60,11 @@ class Family:
 
     @property
     def missing_packages(self) -> list[str]:
-        """Packages that it needs and that are not installed."""
+        """Packages that the family needs and that are not installed."""
         return [name for name in self.packages if find_spec(name) is None]
 
     def require_packages(self) -> None:
-        """Refuse to go on without what the family needs.
+        """Raise an error if a package that the family needs is not installed.
 
         Raises
         ------

@@ -22,7 +22,7 @@ SCHEMA = pyarrow.schema([("id", pyarrow.string()), ("instance", pyarrow.string()
 
 TABLES = (".parquet", ".jsonl")
 NO_FOLDERS = (".json", ".csv", ".gz", ".zip", ".ndjson")
-"""A name that nobody gives to a folder."""
+"""Endings of file names that are not accepted as names of folders."""
 
 ROWS_PER_GROUP = 256
 
@@ -66,7 +66,7 @@ def save_instances(instances: Iterable[tuple[str, Problem]], path: str | Path, *
 
 
 def refuse_place(target: Path, *, replace: bool = True) -> None:
-    """Refuse a place that instances cannot be written to.
+    """Refuse a path that instances cannot be written to.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from edrp.datasets.families.family import Family
 
 
 def own_families() -> dict[str, dict[str, Family]]:
-    """Families that kinds of problems bring along, by kind and name."""
+    """Return the families of this package and of kinds from plug-ins, by kind and name."""
     return {
         name: families
         for name, kind in kinds().items()
@@ -25,7 +25,7 @@ def own_families() -> dict[str, dict[str, Family]]:
 
 
 def all_families() -> dict[str, dict[str, Family]]:
-    """Families by kind and name, those that other packages add to them (entry point `edrp.families`) included.
+    """Return all families by kind and name, with those of other packages (entry point `edrp.families`).
 
     An entry point gives a `Family` or a list of them; one whose name is taken is left out.
 
@@ -39,7 +39,7 @@ def all_families() -> dict[str, dict[str, Family]]:
 
 
 def choose_families(kind: str, names: Sequence[str] | None = None) -> list[Family]:
-    """Families of a kind by name or pattern ("diamond-*").
+    """Choose families of a kind by names or patterns ("diamond-*").
 
     Without names: all that the kind brings along, so that what is made does not depend on what else is installed; for a
     kind without any, all there are.
@@ -86,7 +86,7 @@ def generate(
     kind
         Kind of the problems.
     count
-        How many.
+        Number of instances.
     seed
         The same seed gives the same instances.
     families

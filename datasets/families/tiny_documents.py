@@ -17,7 +17,7 @@ MAGNITUDES = (-6, 6)
 
 
 class _Draw:
-    """Draws numbers, each of a dimension with a magnitude of its own."""
+    """Draws numbers; each dimension has a magnitude of its own."""
 
     def __init__(self, seed: tuple[int, ...]) -> None:
         self.random = np.random.default_rng(seed)
@@ -29,8 +29,8 @@ class _Draw:
     def count(self, low: int, high: int) -> int:
         return int(self.random.integers(low, high + 1))
 
-    def amount(self, dimension: str, low: int, high: int, tenths: bool = False, most: int = MAGNITUDES[1]) -> float:
-        power = self.power.setdefault(dimension, self.count(MAGNITUDES[0], most))
+    def amount(self, dimension: str, low: int, high: int, tenths: bool = False, max_power: int = MAGNITUDES[1]) -> float:
+        power = self.power.setdefault(dimension, self.count(MAGNITUDES[0], max_power))
         return float(f"{self.count(low, high)}e{power - tenths}")
 
     def chance(self, share: float) -> bool:
@@ -38,7 +38,7 @@ class _Draw:
 
 
 def tiny_document(kind: str, seed: int) -> Document:
-    """A tiny problem of a kind; it may have faults, such as an operator that fits on no host."""
+    """Draw a tiny problem of a kind; it may have faults, such as an operator that fits on no host."""
     return TINY[kind](_Draw((seed, 36)))
 
 
@@ -111,7 +111,7 @@ def _link_allocation(draw: _Draw) -> Document:
     for number in range(draw.count(1, 3)):
         source, target = draw.random.permutation(names)[:2].tolist()
         flow: Document = {"name": f"f{number}", "source": source, "target": target, "rate": draw.amount("rate", 1, 9)}
-        flow["price"] = draw.amount("price", 0, 9, most=2)
+        flow["price"] = draw.amount("price", 0, 9, max_power=2)
         routes = list(_walks(network, source, target))
         if routes and draw.chance(0.3):
             flow["route"] = draw.of(*routes)
@@ -176,4 +176,4 @@ TINY: dict[str, Callable[[_Draw], Document]] = {
     "enactment": _enactment,
     "leasing": _leasing,
 }
-"""Draws by kind."""
+"""Functions that draw a document, by kind."""

@@ -1,1 +1,1 @@
-"""Node counts that a load asks for, and how work and state spread over tasks."""
+"""Node counts that a load requires, and distributions of work and state over tasks."""

@@ -15,7 +15,7 @@ DAYS = 365
 
 @lru_cache(maxsize=4)
 def _daily_departures(key: FlightKey) -> Ints:
-    """Departures of 2013 by day and key, shape (365, keys), keys in alphabetical order."""
+    """Count departures of 2013 by day and key, shape (365, keys), keys in alphabetical order."""
     stream: KeyedStream = flights(key)
     keys = len(stream.names)
     cells = (stream.time // DAY).astype(np.int64) * keys + stream.key

@@ -1,4 +1,4 @@
-"""How many nodes a load asks for, and how often one number of nodes follows another (state migration, section 6)."""
+"""Numbers of nodes that a load requires, and counts of their transitions (state migration, section 6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TransitionCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeRule:
-    """Nodes for a load: offset + slope · load, rounded up, and kept within `low` … `high`.
+    """A rule for the number of nodes: offset + slope · load, rounded up, within `low` … `high`.
 
     Make one with `normalised` or `by_capacity`.
     """
@@ -42,13 +42,13 @@ class NodeRule:
     high: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no range of node counts."""
+        """Refuse bounds that are no range of node counts."""
         if not 1 <= self.low <= self.high:
             raise ValueError(f"needs 1 ≤ low ≤ high, not low {self.low} and high {self.high}")
 
     @classmethod
     def normalised(cls, loads: ArrayLike, low: int, high: int, outliers: float = 0.0) -> NodeRule:
-        """The least load gets `low` nodes, the greatest `high`, the others what lies between, to the nearest.
+        """Create a rule by which the least load gets `low` nodes, the greatest `high`, and others are interpolated.
 
         This is how the paper gets its node counts from tweets per hour (section 6).
 
@@ -70,7 +70,7 @@ class NodeRule:
 
     @classmethod
     def by_capacity(cls, capacity: float, low: int, high: int) -> NodeRule:
-        """As many nodes as carry the load when each carries `capacity` in an interval.
+        """Create a rule by which each node carries `capacity` in an interval.
 
         >>> NodeRule.by_capacity(100.0, 1, 8)([0.0, 100.0, 101.0, 5000.0]).tolist()
         [1, 1, 2, 8]
@@ -80,12 +80,12 @@ class NodeRule:
         return cls(0.0, 1 / capacity, low, high)
 
     def __call__(self, loads: ArrayLike) -> Ints:
-        """Nodes for each load, of the same shape."""
+        """Compute the number of nodes for each load, in the same shape."""
         nodes = np.ceil(self.offset + self.slope * np.asarray(loads, dtype=np.float64))
         return np.clip(nodes, self.low, self.high).astype(np.int64)
 
     def column(self, load: Column) -> Column:
-        """The same as a column of a Spark table."""
+        """Compute the number of nodes as a column of a Spark table."""
         import pyspark.sql.functions as sf
 
         nodes = sf.ceil(sf.lit(self.offset) + sf.lit(self.slope) * load)

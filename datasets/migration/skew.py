@@ -1,4 +1,4 @@
-"""How work and state are spread over the tasks of a key-partitioned operator."""
+"""Distributions of work and state over the tasks of a key-partitioned operator."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from edrp.core.arrays import Floats, Ints
 from edrp.datasets.traces.flights import DAY, flights
 
 WorkMaker = Callable[[int, np.random.Generator], Floats]
-"""Makes the work of a number of tasks, shape (m,); never all zero."""
+"""Function from a number of tasks to their work, shape (m,), which is never all zero."""
 
 KEYS_PER_TASK = 50
 ZIPF_EXPONENTS = (0.5, 1.1)
 MAX_FLIGHT_DAYS = 60
-"""Days of flights, at most."""
+"""Maximum number of days of flights."""
 
 BYTES_PER_WORK = 2e4
 """State of a task per unit of its work."""
@@ -69,7 +69,7 @@ WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
 
 
 def draw_state(work: Floats, random: np.random.Generator) -> Floats:
-    """State in bytes, shape (m,): for half of the draws proportional to work within 20 %, for the others independent of it."""
+    """Draw state in bytes, shape (m,): half of the time proportional to work within 20 %, otherwise independent of it."""
     if random.random() < 0.5:
         return work * BYTES_PER_WORK * random.uniform(0.8, 1.2, work.size)
     return work.mean() * BYTES_PER_WORK * random.lognormal(0.0, 1.0, work.size)
@@ -77,7 +77,7 @@ def draw_state(work: Floats, random: np.random.Generator) -> Floats:
 
 @lru_cache(maxsize=1)
 def _departures() -> Ints:
-    """Departures by day of the year and route, shape (365, 224)."""
+    """Count departures by day of the year and route, shape (365, 224)."""
     stream = flights("route")
     routes = len(stream.names)
     return np.bincount((stream.time // DAY).astype(np.int64) * routes + stream.key, minlength=365 * routes).reshape(365, routes)

@@ -17,7 +17,7 @@ AWS_FILE = "aws_regions_latency_2020.graphml"
 
 
 def aws_delays(data: str | Path | None = None) -> tuple[tuple[str, ...], Floats]:
-    """Regions and the one-way delays between them: half of the round trip, the mean of both directions.
+    """Read regions and one-way delays between them: half of the round trip, the mean of both directions.
 
     A ping cannot tell its two ways apart; the directions differ by 2 % in the median because they were measured
     at different times.

@@ -29,16 +29,16 @@ RESOURCES = ("compute", "state", "network")
 """Shared resources by priority."""
 
 FIELDS = ("compute_ms_per_s", "state_bytes_per_s", "network_mb_per_s")
-"""Use of them by a task."""
+"""Fields of the file with the use of each shared resource by a task."""
 
 QUERIES_FORMAT = f"queries by name, each a list of operators with name, parallelism, {', '.join(FIELDS)}, ships and to"
 PLANS_FORMAT = "plans by name, each with input_rate and tasks, a list of operator, node and count"
-"""Forms of the files, for messages."""
+"""Description of the form of the second file, for messages."""
 
 UNITS = dict(zip(RESOURCES, ("ms/s", "bytes/s", "MB/s"), strict=True))
 
 INFERENCE_QUERY = "Q3"
-"""The query of which there are deployments."""
+"""Name of the query whose deployments were measured."""
 
 PROFILE_RATE = 570.0
 """Records/s at which the third query was measured, by CAPSys's artifact (600, scaled by 570/600). The bytes agree: a source
@@ -80,7 +80,7 @@ class MeasuredPlan:
 def capsys_queries(
     data: str | Path | None = None, *, scale: float = 1.0, workers: int = CAPSYS_WORKERS, slots: int = CAPSYS_SLOTS
 ) -> dict[str, EdrpProblem]:
-    """The queries as problems of fixed tasks, by name: peak compute, then peak state access, then peak network.
+    """Read the queries as problems of fixed tasks, by name: peak compute, then peak state access, then peak network.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def capsys_queries(
 def inference_problem(
     data: str | Path | None = None, *, rate: float = 710.0, speedup: float = SPEEDUP, cores: int = CORES
 ) -> EdrpProblem:
-    """The third query as a problem of placement and replication: numbers of tasks, and their places, are open.
+    """Read the third query as a problem of placement and replication: numbers and nodes of tasks are open.
 
     A task is a queue (M/M/1) that serves a record in the measured compute per record. It also shares the cores and the network
     card of its worker. A task costs 1, so that the cost is the number of slots.
@@ -164,7 +164,7 @@ def _inference(queries: dict[str, Any], rate: float, speedup: float, cores: int)
 
 
 def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
-    """Deployments of Q3 with inference, by the name that the measurements give them.
+    """Read the measured deployments of Q3 (inference), by the names that the measurements use.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def capsys_plans(data: str | Path | None = None) -> dict[str, MeasuredPlan]:
 
 
 def _read(name: str, data: str | Path | None, form: str, make: Callable[[Any], Result]) -> Result:
-    """The content of a file as `make` reads it; `form` says in words which form it must have."""
+    """Read a file and convert its content by `make`; `form` describes its form in error messages."""
     path = data_file(name, data)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -199,7 +199,7 @@ def _plans(content: dict[str, Any]) -> dict[str, MeasuredPlan]:
 
 
 def _scaled(query: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
-    """The query with more or fewer tasks: at least one of each operator, the rest by largest remainders."""
+    """Scale the number of tasks of a query: at least one of each operator, the rest by largest remainders."""
     quotas = [operator["parallelism"] * scale for operator in query]
     numbers = [max(1, int(quota)) for quota in quotas]
     missing = max(0, int(sum(quotas) + TASK_QUOTA_SLACK) - sum(numbers))
@@ -213,7 +213,7 @@ def _workers(workers: int, slots: int, capacity: dict[str, float]) -> list[dict[
 
 
 def _problem(query: list[dict[str, Any]], workers: int, slots: int) -> EdrpProblem:
-    """A node's capacity of each resource is what the whole query uses, so that a load is a share of the query."""
+    """Build a problem in which a node's capacity of each resource is the use of the whole query."""
     totals = [sum(operator[field] * operator["parallelism"] for operator in query) for field in FIELDS]
     used = [name for name, total in zip(RESOURCES, totals, strict=True) if total]
     operators = [

@@ -98,14 +98,14 @@ def debs2015(
 
 
 def queues() -> dict[str, LatencyModel]:
-    """Every operator as an M/M/1 queue with its service rate (EDRP, section 7.2)."""
+    """Return the latency model of every operator: an M/M/1 queue with its service rate (EDRP, section 7.2)."""
     return {name: Mm1Latency(service_rate=service_rate) for name, service_rate in edrp_parameters.SERVICE_RATE.items()}
 
 
 def application(
     rate: float, max_replicas: int, source_node: str, sink_node: str, latency: Mapping[str, LatencyModel]
 ) -> Application:
-    """The eight operators and their streams at a source rate in tuples/s (edges of Fig. 4)."""
+    """Build the eight operators and their streams at a source rate in tuples/s (edges of Fig. 4)."""
     pins = {"source": (source_node,), "globalRank": (sink_node,)}
     operators: list[dict[str, Any]] = [
         {
@@ -135,7 +135,7 @@ def application(
 
 
 def _pins(network: Network) -> tuple[str, str]:
-    """Default nodes of source and globalRank."""
+    """Return the default nodes of source and globalRank."""
     if all(name in network.by_name for name in ANSNET_PINS):
         return ANSNET_PINS
     farthest = max(network.links, key=lambda link: link.delay, default=None)

@@ -46,7 +46,7 @@ LATENCIES: dict[tuple[str, str], float] = {
     ("east", "w10"): 2.0,
     ("east", "w11"): 3.0,
 }
-"""One-way milliseconds of the physical links; ours, Fig. 2 prints none that we could read.
+"""One-way delays of the physical links in milliseconds; our choice, as Fig. 2 prints none that are legible.
 
 The paper says: switches, a site of factory size, latencies in the low single digits that "vary to represent the
 distance", below 10 ms from a user to an edge server. So: a core switch with the cloud's supervisor behind the longest
@@ -75,7 +75,7 @@ many as give nine random topologies that can all take the highest of our loads."
 
 
 def paper_network() -> Network:
-    """The eleven supervisors of Fig. 2 with the delays of the shortest paths over its switches.
+    """Build the network of the eleven supervisors of Fig. 2, with delays of the shortest paths over its switches.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def paper_network() -> Network:
 
 
 def paper_problem(name: str, load: float = 0.4) -> LatencyAwareProblem:
-    """A topology of Table 1 on the network of Fig. 2.
+    """Build a topology of Table 1 on the network of Fig. 2.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def paper_problem(name: str, load: float = 0.4) -> LatencyAwareProblem:
 
 
 def random_problem(seed: int, *, operations: int | None = None, load: float = 0.4, cyclic: bool = False) -> LatencyAwareProblem:
-    """A random topology, grown as those of section 6.1.2, on the network of Fig. 2.
+    """Draw a random topology as in section 6.1.2, on the network of Fig. 2.
 
     It grows from a source that sends to a sink: a random stream gets one operation (60 %) or two parallel ones, until
     the count is reached. Every operation sends each of its output tuples to all that follow it. Operations other than
@@ -159,7 +159,7 @@ def random_problem(seed: int, *, operations: int | None = None, load: float = 0.
 
 
 def stream_back(shape: Shape, random: np.random.Generator) -> tuple[int, int]:
-    """A stream from one inner operation to another that comes before it, so that they form a cycle.
+    """Draw a stream from an inner operation to an earlier one, so that they form a cycle.
 
     >>> stream_back(sequential(4, np.random.default_rng(0)), np.random.default_rng(0))
     (2, 1)

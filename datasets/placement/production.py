@@ -1,4 +1,4 @@
-"""Production Storm topologies as problems: where every executor runs, on the cluster it came from.
+"""Production Storm topologies as placement problems on the clusters from which they come.
 
 The data are 136 anonymised topologies of three clusters, published with Apache Storm as the input of its test of the
 resource-aware scheduler. Per component they say parallelism, inputs with grouping, CPU and memory; the
@@ -154,7 +154,7 @@ def _read(path: Path) -> list[ProductionTopology]:
 
 
 def _application(topology: ProductionTopology) -> dict[str, Any]:
-    """Operators with instances and streams with rates; where an input names no component, no rate is known."""
+    """Build operators with instances and streams with rates; without rates where an input names no component."""
     components = topology.components
     pairs = [(received.source, name) for name, component in components.items() for received in component.inputs]
     all_named = {source for source, _ in pairs} <= set(components)
@@ -173,14 +173,14 @@ def _application(topology: ProductionTopology) -> dict[str, Any]:
 
 
 def _needs(topology: ProductionTopology, component: ProductionComponent) -> dict[str, float]:
-    """Cores and bytes of an executor."""
+    """Return the cores and bytes that an executor needs."""
     cpu = topology.comp_cpu_default if component.cpu_pcore is None else component.cpu_pcore
     on_heap = topology.comp_onheap_default if component.onheap_mb is None else component.onheap_mb
     return {"cpu": cpu / 100, "memory": (on_heap + (component.offheap_mb or 0.0)) * MEBIBYTE}
 
 
 def assumed_rates(components: Mapping[str, ProductionComponent]) -> dict[tuple[str, str], float | None]:
-    """Rates where none were measured, in tuples/s between each two joined components, all named streams together.
+    """Assume rates where none were measured, in tuples/s between each two connected components.
 
     Each spout executor brings `SPOUT_RATE`. A component sends on as many tuples as it receives (copies of a tuple count
     once), in equal parts over those of its named streams that someone receives; every receiver of a stream gets all of

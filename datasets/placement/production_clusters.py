@@ -69,7 +69,7 @@ CLUSTERS: dict[str, tuple[EqualHosts, ...]] = {
 def network_document(hosts: Iterable[EqualHosts]) -> dict[str, Any]:
     """A network with one node per host and one zone per rack; hosts are numbered rack by rack.
 
-    >>> document = network_document([EqualHosts("r1", 2, 400.0, 1.0), Hosts("r1", 1, 800.0, 1.0)])
+    >>> document = network_document([EqualHosts("r1", 2, 400.0, 1.0), EqualHosts("r1", 1, 800.0, 1.0)])
     >>> [(node["name"], node["resources"]["cpu"]) for node in document["nodes"]]
     [('r1h000', 4.0), ('r1h001', 4.0), ('r1h002', 8.0)]
     """

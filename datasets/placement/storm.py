@@ -43,7 +43,7 @@ LOCAL_BANDWIDTH = 100e6
 """Bytes/s to and from a node's disk."""
 
 BUFFER, RANK_BUFFER = 6, 12
-"""Tuples, and for partialRank bursts, that a replica holds at most."""
+"""Maximum queue length of a replica, in tuples, and for partialRank in bursts."""
 
 POLYNOMIAL_DEGREE = 6
 MAX_RATE = 320.0
@@ -99,7 +99,7 @@ def debs2015_storm(
 
 
 def storm_cluster(seed: int | None = None) -> Network:
-    """Five nodes in one room, as measured once.
+    """Build the cluster: five nodes in one room, with delays as measured once.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def storm_cluster(seed: int | None = None) -> Network:
 
 
 def measured_latency(operator: str, rates: Floats) -> Floats:
-    """Stand-in for the paper's measurements, which it does not print: seconds at each source rate with one replica.
+    """Compute latencies in seconds at each rate with one replica, in place of the paper's measurements.
 
     The paper measured that M/M/1 fits poorly and fitted polynomials by least squares. Ours are the mean times
     in a queue with a bounded buffer (M/M/1/K), finite at every rate as measured ones are. partialRank gets its
@@ -149,7 +149,7 @@ def measured_latency(operator: str, rates: Floats) -> Floats:
 
 @cache
 def _latencies() -> dict[str, LatencyModel]:
-    """A polynomial per operator in its own input rate, fitted at 22 source rates up to the highest."""
+    """Fit a polynomial per operator in its own input rate, at 22 source rates up to the highest."""
     rates = np.linspace(5.0, MAX_RATE, 22)
     fitted: dict[str, LatencyModel] = {}
     for name in edrp_parameters.SERVICE_RATE:

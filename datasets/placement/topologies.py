@@ -21,7 +21,7 @@ ANSNET_NOT_USED = ("Chicago", "Dallas", "St Louis")
 
 
 def topology(name: str, *, without: tuple[str, ...] = (), round_trip: bool = True, resources: float = NODE_RESOURCES) -> Network:
-    """A graph of `topohub` as a logical network with shortest-path delays and the prices and times of EDRP, Table II.
+    """Build a logical network from a graph of `topohub`, with shortest-path delays and the prices and times of EDRP, Table II.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def ansnet(nodes: int = 15) -> Network:
 
 
 def physical_graph(name: str, *, round_trip: bool = True) -> nx.Graph[str]:
-    """The graph itself, with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended."""
+    """Load a graph with the edge attribute `delay` in seconds; nodes of equal or no names get their number appended."""
     try:
         import topohub
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Where a user keeps large files of data: a folder that is given, or the one that EDRP_DATA names."""
+"""The folder of large data files: a given one, or the one that EDRP_DATA names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edrp.core.errors import Fault, InvalidInstanceError, NoSuchFileError
 
 
 def data_file(name: str, data: str | Path | None = None) -> Path:
-    """A file in the folder of data.
+    """Return the path of a file in the folder of data.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ UNREADABLE = {-1: "time", -2: "key", -3: "bytes"}
 
 
 def task_of_key(key: Column, tasks: int) -> Column:
-    """The task that a key belongs to: XXH64 of the key (seed 42) modulo the number of tasks, never negative.
+    """Compute the task of a key: XXH64 of the key (seed 42) modulo the number of tasks, never negative.
 
     A whole number is hashed as its 8 bytes (little endian), anything else as its UTF-8 text.
     """
@@ -24,7 +24,7 @@ def task_of_key(key: Column, tasks: int) -> Column:
 
 
 def event_loads(events: DataFrame, tasks: int, interval: float) -> DataFrame:
-    """Events per interval and task, in one pass: columns `interval`, `task`, `events` and, if events have them, `bytes`.
+    """Count events per interval and task, in one pass: columns `interval`, `task`, `events` and, if present, `bytes`.
 
     Interval i holds the times from i·`interval` up to (i + 1)·`interval`. Events that cannot be read are counted under
     the task numbers of `UNREADABLE`, in interval 0.
@@ -53,7 +53,7 @@ def event_loads(events: DataFrame, tasks: int, interval: float) -> DataFrame:
 
 
 def distinct_keys(events: DataFrame, tasks: int) -> DataFrame:
-    """Exact number of keys of each task, in two stages: columns `task`, `keys`. Events that cannot be read do not count."""
+    """Count the keys of each task exactly, in two stages: columns `task`, `keys`. Unreadable events do not count."""
     import pyspark.sql.functions as sf
 
     readable = sf.col("time").isNotNull() & sf.col("key").isNotNull()
@@ -64,7 +64,7 @@ def distinct_keys(events: DataFrame, tasks: int) -> DataFrame:
 
 
 def interval_loads(loads: DataFrame) -> DataFrame:
-    """Sums over the tasks: columns `interval` (null for what cannot be read, by `task`), `task`, `events`, `bytes`."""
+    """Sum loads over the tasks: columns `interval` (null for unreadable events, by `task`), `task`, `events`, `bytes`."""
     import pyspark.sql.functions as sf
 
     unreadable = sf.col("task") < 0
@@ -75,7 +75,7 @@ def interval_loads(loads: DataFrame) -> DataFrame:
 
 
 def task_loads(loads: DataFrame, window_begin: int) -> DataFrame:
-    """Sums over the intervals: `task`, `events`, `bytes`, and the same `…_in_window` from interval `window_begin` on."""
+    """Sum loads over the intervals: `task`, `events`, `bytes`, and `…_in_window` from interval `window_begin` on."""
     import pyspark.sql.functions as sf
 
     inside = sf.col("interval") >= window_begin
@@ -86,7 +86,7 @@ def task_loads(loads: DataFrame, window_begin: int) -> DataFrame:
 
 
 def transition_table(loads: DataFrame, first: int, last: int, load: str, rule: NodeRule) -> DataFrame:
-    """How often one node count follows another: columns `source`, `target`, `count`.
+    """Count how often one node count follows another: columns `source`, `target`, `count`.
 
     Parameters
     ----------

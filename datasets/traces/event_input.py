@@ -1,4 +1,4 @@
-"""Raw keyed events as Spark reads them, brought to the three columns that everything else works on."""
+"""Raw keyed events as Spark reads them, converted into the columns `time`, `key` and `bytes`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EventColumns:
 
 
 def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
-    """An event log from a Parquet or CSV file (with a header), or from a folder of such files.
+    """Read an event log from a Parquet or CSV file (with a header), or from a folder of such files.
 
     Columns of a CSV stay text: guessing their types would read everything twice.
 
@@ -57,7 +57,7 @@ def read_events(spark: SparkSession, path: str | Path) -> DataFrame:
 
 
 def unreadable(error: Exception, source: str) -> InvalidInstanceError:
-    """Reason why Spark cannot read a file, in one sentence."""
+    """Build the error for a file that Spark cannot read, with its reason in one sentence."""
     lines = str(error).splitlines()
     if "[PATH_NOT_FOUND]" in lines[0]:
         return NoSuchFileError(source)
@@ -66,7 +66,7 @@ def unreadable(error: Exception, source: str) -> InvalidInstanceError:
 
 
 def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataFrame:
-    """Events with the columns `time` (s, null where it cannot be read), `key` and, if there is one, `bytes`.
+    """Convert events into the columns `time` (s, null where it cannot be read), `key` and, if present, `bytes`.
 
     Nothing is dropped: rows that cannot be read are counted where they are aggregated.
 
@@ -93,7 +93,7 @@ def keyed_events(frame: DataFrame, columns: EventColumns | None = None) -> DataF
 
 
 def _seconds(frame: DataFrame, name: str, types: dict[str, str]) -> Column:
-    """Seconds since the zero of the numbers given, or since 1970 for timestamps; null where there is no time."""
+    """Convert times into seconds: numbers as given, timestamps since 1970; null where there is no time."""
     import pyspark.sql.functions as sf
 
     column, kind = frame[_quoted(name)], types[name]
@@ -113,7 +113,7 @@ def _seconds(frame: DataFrame, name: str, types: dict[str, str]) -> Column:
 
 
 def _seconds_of_text(text: Column) -> Column:
-    """Seconds since 1970 of an ISO timestamp; the zone of the session plays no part."""
+    """Convert an ISO timestamp into seconds since 1970; the time zone of the session plays no part."""
     import pyspark.sql.functions as sf
 
     zoned = (
@@ -126,7 +126,7 @@ def _seconds_of_text(text: Column) -> Column:
 
 
 def _key(frame: DataFrame, name: str, types: dict[str, str]) -> Column:
-    """Whole numbers as 64 bits, everything else as text; an empty text is no key."""
+    """Convert keys: whole numbers to 64 bits, everything else to text; an empty text is no key."""
     import pyspark.sql.functions as sf
 
     column = frame[_quoted(name)]

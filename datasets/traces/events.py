@@ -1,4 +1,4 @@
-"""From raw keyed events to a `Trace`, on Spark: the job as a whole."""
+"""The Spark job that turns raw keyed events into a `Trace`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 MAX_TRACE_INTERVALS = 5_000_000
-"""More than a century of minutes: beyond this, one wrong time stretches the trace."""
+"""Maximum number of intervals, nearly ten years of minutes: beyond it, a wrong time has probably stretched the trace."""
 
 IntervalSums = dict[str, NDArray[Any]]
 
@@ -42,7 +42,7 @@ def prepare_trace(
     keep_loads: bool = False,
     progress: Callable[[str], object] | None = None,
 ) -> Trace:
-    """Sum up a log of events: load and nodes by interval, work and state by task, changes of the number of nodes.
+    """Summarise a log of events: load and nodes by interval, work and state by task, changes of the number of nodes.
 
     Spark reads the events once, and a second time, keys only, where distinct keys are to be counted. Only sums come
     to the driver: one row per interval, per task, and per pair of node counts.
@@ -116,7 +116,7 @@ def _summed_up(
 
 
 def _by_interval(loads: DataFrame) -> tuple[int, IntervalSums, dict[str, int]]:
-    """The first interval, sums of each from there to the last, and the number of unreadable events by what is wrong."""
+    """Collect the first interval, sums of each interval up to the last, and numbers of unreadable events by fault."""
     frame: Any = interval_loads(loads).limit(MAX_TRACE_INTERVALS + 1).toPandas()
     wrong = frame[frame["interval"].isna()]
     malformed = {UNREADABLE[int(task)]: int(count) for task, count in zip(wrong["task"], wrong["events"], strict=True)}
@@ -151,7 +151,7 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
     Raises
     ------
     InvalidInstanceError
-        One fault for each thing that was wrong.
+        One fault for each kind of unreadable value.
     """
     unread = sum(malformed.values())
     total = unread + readable
@@ -166,7 +166,7 @@ def refuse_unreadable(malformed: dict[str, int], readable: int, limit: float) ->
 
 
 def _dense(table: DataFrame, index: str, size: int) -> IntervalSums:
-    """Columns of a small table as arrays over all values of `index`; 0 where a value has no row."""
+    """Convert columns of a small table into arrays over all values of `index`; 0 where a value has no row."""
     frame: Any = table.toPandas()
     dense = {}
     for name in frame.columns.drop(index):

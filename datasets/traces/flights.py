@@ -22,7 +22,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class KeyedStream:
-    """Events in order of time.
+    """Keyed events in order of time.
 
     Attributes
     ----------
@@ -39,23 +39,23 @@ class KeyedStream:
     names: tuple[str, ...]
 
     def per_bin(self, seconds: float = MINUTE) -> Ints:
-        """Number of events in each interval of `seconds`, from the beginning to the last event."""
+        """Count events in each interval of `seconds`, from the beginning to the last event."""
         return np.bincount((self.time // seconds).astype(np.int64))
 
     def between(self, start: float, end: float) -> KeyedStream:
-        """Events with `start` ≤ time < `end`, their times counted from `start`."""
+        """Return the events with `start` ≤ time < `end`, with times counted from `start`."""
         first, last = np.searchsorted(self.time, [start, end])
         return KeyedStream(self.time[first:last] - start, self.key[first:last], self.names)
 
     def to_frame(self) -> Any:
-        """A `pandas.DataFrame` with the columns `time` (s) and `key`."""
+        """Convert the stream into a `pandas.DataFrame` with the columns `time` (s) and `key`."""
         import pandas
 
         return pandas.DataFrame({"time": self.time, "key": pandas.Categorical.from_codes(self.key, list(self.names))})
 
 
 def flights(key: FlightKey = "route") -> KeyedStream:
-    """All 336,776 departures of 2013 by scheduled local time, by key.
+    """Load all 336,776 departures of 2013 by scheduled local time, with a key each.
 
     Keys are the route ("EWR-IAH"), the airport of destination ("IAH"), the carrier ("UA") or the aircraft ("N14228").
 
@@ -82,7 +82,7 @@ def flights(key: FlightKey = "route") -> KeyedStream:
 
 
 def flight_table(key: FlightKey = "route") -> Any:
-    """The departures as a `pandas.DataFrame` in the order of the package: `time` (s) and `key`, missing where not known.
+    """Load the departures as a `pandas.DataFrame`, in the order of the package: `time` (s) and `key`, missing if unknown.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def flight_table(key: FlightKey = "route") -> Any:
 
 
 def flight_events(spark: SparkSession, key: FlightKey = "route") -> DataFrame:
-    """The departures as keyed events on Spark: columns `time` (s) and `key`, null for an aircraft that is not known.
+    """Load the departures as keyed events on Spark: columns `time` (s) and `key`, null for an unknown aircraft.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Real loads that come as counts, one for each step of time: taxi trips and tweets."""
+"""Real loads as counts per step of time: taxi trips and tweets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ COMPANIES = ("AAPL", "AMZN", "GOOG")
 
 @dataclass(frozen=True, slots=True)
 class LoadSeries:
-    """Events in each step of time.
+    """A series of counts of events in steps of equal length.
 
     Attributes
     ----------
     step
-        Seconds.
+        Length of a step in seconds.
     counts : shape (T,)
         Events of each step.
     """
@@ -36,7 +36,7 @@ class LoadSeries:
     counts: Floats
 
     def per(self, interval: float) -> Floats:
-        """Events in each whole interval, a multiple of `step`, in seconds; a last one that is not full is left out.
+        """Sum events over whole intervals of a multiple of `step` seconds; an incomplete last one is left out.
 
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3, 4, 5])).per(600.0).tolist()
         [3.0, 7.0]
@@ -49,7 +49,7 @@ class LoadSeries:
         return np.asarray(self.counts[:whole].reshape(-1, steps).sum(axis=1))
 
     def node_counts(self, interval: float = 3600.0, low: int = 8, high: int = 16, outliers: float = 0.0) -> Ints:
-        """Nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
+        """Compute the nodes for each whole interval, normalised as in section 6 of state migration (`NodeRule.normalised`).
 
         >>> LoadSeries("tweets", 300.0, np.array([1.0, 2, 3])).node_counts(300.0, 1, 5).tolist()
         [1, 3, 5]
@@ -59,7 +59,7 @@ class LoadSeries:
 
 
 def taxi_series(data: str | Path | None = None) -> LoadSeries:
-    """Taxi trips of New York in 2013, one count a minute.
+    """Read the taxi trips of New York in 2013, one count per minute.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def taxi_series(data: str | Path | None = None) -> LoadSeries:
 
 
 def twitter_series(company: str, data: str | Path | None = None) -> LoadSeries:
-    """Tweets that mention a company in early 2015, one count per five minutes; 0 where none was recorded.
+    """Read the tweets that mention a company in early 2015, one count per five minutes; 0 where none was recorded.
 
     Parameters
     ----------

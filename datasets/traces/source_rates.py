@@ -14,11 +14,11 @@ from edrp.datasets.traces.data_folder import data_file
 from edrp.datasets.traces.flights import flights
 
 TAXI_FILE = "nyc_taxi_2013_trips_per_minute.txt"
-"""One line per minute of 2013: trips begun in that minute."""
+"""File with one line per minute of 2013: trips begun in that minute."""
 
 
 def ramp(minutes: int = 60, low: float = 70.0, high: float = 220.0) -> Floats:
-    """Rates in tuples/s at minutes 0, 1, …, `minutes`: linearly up for half of the time, then down (EDRP, section 7.2).
+    """Return rates in tuples/s at minutes 0, 1, …, `minutes`: linear up for half of the time, then down (EDRP, section 7.2).
 
     Returns
     -------
@@ -35,7 +35,7 @@ def ramp(minutes: int = 60, low: float = 70.0, high: float = 220.0) -> Floats:
 
 
 def taxi_rates(data: str | Path | None = None) -> Floats:
-    """Taxi trips of New York in 2013 as tuples/s, one value per minute of the original.
+    """Read the taxi trips of New York in 2013 as tuples/s, one value per original minute.
 
     Replayed 60 times faster, as the EDRP paper does (section 7.3), a minute lasts a second, and the trips of
     a minute are the tuples of a second.
@@ -74,7 +74,7 @@ FLIGHTS_DAY = 330
 
 
 def day_of_2013(day: int) -> date:
-    """The date of a day that is counted from 0.
+    """Return the date of a day of 2013, counted from 0.
 
     >>> str(day_of_2013(TAXI_DAY))
     '2013-03-01'
@@ -84,7 +84,7 @@ def day_of_2013(day: int) -> date:
 
 @dataclass(frozen=True, slots=True)
 class RealDay:
-    """Rates in tuples/s, one per step of `minutes`, and where they come from in words."""
+    """Rates of a day in tuples/s, one per step of `minutes`, and their origin in words."""
 
     rates: Floats
     minutes: int
@@ -92,7 +92,7 @@ class RealDay:
 
 
 def real_day(data: Path | None, *, low: float, high: float, minutes: int, days: int = 1) -> RealDay:
-    """The rates of a real day (or of several in a row).
+    """Read the rates of a real day, or of several consecutive days.
 
     Each value is the number of events in the hour before it. These numbers are spread linearly between `low` and
     `high`, the quietest moment to `low` and the busiest to `high`: the shape is the real day's, the level fits what

@@ -22,7 +22,7 @@ State = Literal["keys", "window"]
 
 @dataclass(frozen=True, slots=True)
 class TraceSettings:
-    """How events are summed up.
+    """Settings by which events are summarised.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class TraceSettings:
         State of a task: "keys", its distinct keys times `bytes_each`; or "window", the bytes of its events in the last
         `window` seconds (where events have no sizes, their number times `bytes_each`).
     bytes_each
-        Bytes.
+        Bytes of state of each key or event.
     window
         Seconds, rounded up to whole intervals.
     malformed_limit
@@ -67,7 +67,7 @@ class TraceSettings:
     malformed_limit: float = 0.01
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used."""
+        """Refuse values that cannot be used."""
         rules: list[tuple[str, bool, str]] = [
             ("tasks", 1 <= self.tasks <= 2**20, "must lie between 1 and 1048576"),
             ("interval", 0 < self.interval < np.inf, "must be a positive number of seconds"),
@@ -86,19 +86,19 @@ class TraceSettings:
             raise InvalidInstanceError(faults)
 
     def node_rule(self, loads: ArrayLike) -> NodeRule:
-        """Nodes for the load of an interval, given the loads of all."""
+        """Return the rule for the nodes of an interval, given the loads of all intervals."""
         if self.capacity is not None:
             return NodeRule.by_capacity(self.capacity, self.low, self.high)
         return NodeRule.normalised(loads, self.low, self.high, self.outliers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Names and values."""
+        """Return the settings as a dictionary."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A log of events, summed up. Interval t begins at `start_times[t]`; T of them, with m tasks.
+    """Summary of a log of events over T intervals and m tasks; interval t begins at `start_times[t]`.
 
     Attributes
     ----------
@@ -141,11 +141,11 @@ class Trace:
 
     @property
     def changes(self) -> Ints:
-        """Intervals in which the number of nodes is another than in the one before: the migrations."""
+        """Intervals in which the number of nodes differs from the one before: the migrations."""
         return np.flatnonzero(np.diff(self.node_counts)) + 1
 
     def migration_problem(self, at: int | None = None, *, tolerance: float = 0.2, allow_empty: bool = True) -> MigrationProblem:
-        """A migration of the trace, out of an even split of the work among the nodes before it.
+        """Build a migration of the trace, from an even split of the work among the nodes before it.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Trace:
         discount: float = 0.8,
         allow_empty: bool = False,
     ) -> MigrationPolicyProblem:
-        """The last migration of the trace with a view to those that will follow.
+        """Build the last migration of the trace with a view to those that will follow.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Trace:
 
 
 def even_intervals(work: ArrayLike, nodes: int) -> tuple[tuple[int, int], ...]:
-    """Neighbouring tasks for each of `nodes`, each boundary where the work before it comes nearest to its share.
+    """Split tasks evenly among `nodes`, each boundary where the work before it comes nearest to its share.
 
     >>> even_intervals([1, 1, 1, 5], 2)
     ((0, 3), (3, 4))

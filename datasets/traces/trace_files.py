@@ -1,4 +1,4 @@
-"""A trace as a folder: tables as Parquet, everything else in one JSON file that is written last."""
+"""Files of a trace in a folder: tables as Parquet, everything else in one JSON file that is written last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings into the site what lies outside `docs/`: the README, pages for developers, the changelog and the examples.
+"""Brings into the site what lies outside `docs/`: the README, pages for developers, changelog, licence and examples.
 
 In the checkout all pages link to one another as files do. Here they get the addresses that they have in the site.
 """
@@ -42,10 +42,10 @@ CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages and the examples."""
+    """Add the pages, the examples, and the licence and citation, to which the README links."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / path).read_text(encoding="utf-8")))
-    for path in examples():
+    for path in (*(ROOT / name for name in ("LICENSE", "CITATION.cff")), *examples()):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     files.append(File.generated(config, EXAMPLES, content=example_page()))
     return files

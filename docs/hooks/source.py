@@ -16,7 +16,7 @@ ROOMS = ("formulations", "heuristics", "mdp", "datasets", "validation")
 LEFT_OUT = (
     "edrp/auto", "edrp/backends", "edrp/cli", "edrp/report", "formulations/enactment", "formulations/mapping",
     "formulations/migration", "formulations/placement", "heuristics/mapping", "heuristics/migration", "heuristics/placement",
-    "validation/benchmark", "validation/fuzzing", "validation/papers", "validation/simulation",
+    "validation/fuzzing", "validation/papers", "validation/simulation",
 )  # fmt: skip
 """Folders of which no page of the API shows anything."""
 

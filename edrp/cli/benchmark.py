@@ -146,6 +146,8 @@ def _print(found: Benchmark) -> None:
         show(console, [summary_table(kind, summary)])
         if note := common_sentence(summary).replace("`", ""):
             say(console, note)
+    for sentence in found.recommendations:
+        say(console, sentence.replace("`", ""))
     where = "the report" if found.report else "runs.csv"
     failed = int((found.runs["outcome"] == "failed").sum())
     if failed:

@@ -135,7 +135,7 @@ PLAIN: dict[str, tuple[Callable[[object], bool], str]] = {
 """Arguments of one form: whether a value has it, and the form in words."""
 
 
-def _why_no_problem(value: object) -> str:
+def _problem_refusal(value: object) -> str:
     """Why a value is no problem, and how to get one; empty where it is one."""
     if isinstance(value, Problem) or (hasattr(value, "evaluate") and hasattr(value, "kind") and not isinstance(value, type)):
         return ""
@@ -158,31 +158,31 @@ def _why_no_problem(value: object) -> str:
     return f"is {given}; {ANY_PROBLEM}"
 
 
-def _why_no_instances(value: object) -> str:
+def _instances_refusal(value: object) -> str:
     """Why a value is no source of instances; empty where it may be one."""
     if isinstance(value, Problem):
         return f"is {described(value)}; edrp.solve solves one problem, [problem] is a list of it"
     if isinstance(value, Mapping) and isinstance(value.get("kind"), str):
         return "is the document of a single problem; give a list of problems, or a dict of problems by name"
-    if isinstance(value, Document) or not (isinstance(value, Iterable | os.PathLike) or hasattr(value, "__arrow_c_stream__")):
-        taken = "a folder, a table with the columns id and instance, or problems in a list or by name in a dict"
-        return "" if hasattr(value, "rdd") or hasattr(value, "sparkSession") else f"is {described(value)}; give {taken}"
-    return ""
+    frame = hasattr(value, "__arrow_c_stream__") or hasattr(value, "sparkSession")
+    if frame or (isinstance(value, Iterable | os.PathLike) and not isinstance(value, Document)):
+        return ""
+    taken = "a folder, a table with the columns id and instance, or problems in a list or by name in a dict"
+    return f"is {described(value)}; give {taken}"
 
 
-def _why_no_method(value: object) -> str:
+def _method_refusal(value: object) -> str:
     if isinstance(value, str):
         return ""
     if hasattr(value, "run") and hasattr(value, "kinds"):
-        made = "" if not isinstance(value, type) else "()"
-        return f"is {described(value)}; register it by edrp.register({_short_name(value)}{made}), and give its name"
-    several = isinstance(value, list | tuple | set)
-    return f"is {described(value)}; " + (
-        "name one method; edrp.solve_batch compares several" if several else 'give the name of a method, such as "highs"'
-    )
+        instance = f"{value.__name__}()" if isinstance(value, type) else "method"
+        return f"is {described(value)}; register it by edrp.register({instance}), and give its name"
+    if isinstance(value, list | tuple | set):
+        return f"is {described(value)}; name one method; edrp.solve_batch compares several"
+    return f'is {described(value)}; give the name of a method, such as "highs"'
 
 
-def _why_no_path(value: object) -> str:
+def _path_refusal(value: object) -> str:
     if isinstance(value, Problem | Solution):
         return f"is {described(value)}; the path comes after it: edrp.save(problem, path)"
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
@@ -192,27 +192,27 @@ def _why_no_path(value: object) -> str:
     return f"is {described(value)}; give the path of a file"
 
 
-def _why_no_document(value: object) -> str:
+def _document_refusal(value: object) -> str:
     if isinstance(value, Problem | Solution):
         return ""
     return f"is {described(value)}; a problem or a solution comes first, then the path: edrp.save(problem, path)"
 
 
-def _why_no_folder(value: object) -> str:
+def _folder_refusal(value: object) -> str:
     return "" if value is None or isinstance(value, str | os.PathLike) else f"is {described(value)}; give the path of a folder"
 
 
-def _why_no_session(value: object) -> str:
+def _session_refusal(value: object) -> str:
     if value is None or hasattr(value, "createDataFrame"):
         return ""
     return f"is {described(value)}; give a SparkSession, such as SparkSession.builder.getOrCreate() makes"
 
 
-def _why_no_options(value: object) -> str:
+def _options_refusal(value: object) -> str:
     return "give them one by one, as in edrp.solve(problem, time_limit=30)"
 
 
-def _why_no_kind(value: object) -> str:
+def _kind_refusal(value: object) -> str:
     if isinstance(value, str):
         return ""
     problem = value if isinstance(value, type) else type(value)
@@ -220,7 +220,7 @@ def _why_no_kind(value: object) -> str:
     return f"is {described(value)}; give the name of a kind: {name!r}"
 
 
-def _why_no_text(value: object) -> str:
+def _text_refusal(value: object) -> str:
     if isinstance(value, os.PathLike) or (isinstance(value, str) and value.endswith(".json") and "{" not in value):
         return "is a path; edrp.load(path) reads a file"
     if isinstance(value, str):
@@ -228,32 +228,27 @@ def _why_no_text(value: object) -> str:
     return f"is {described(value)}; give JSON text, such as json.dumps(…) makes; edrp.load(path) reads a file"
 
 
-def _why_no_formulation(value: object) -> str:
+def _formulation_refusal(value: object) -> str:
     if hasattr(value, "program") and hasattr(value, "decode"):
         return ""
-    made = "edrp.formulate(problem) makes one" if isinstance(value, Problem) else "edrp.formulate(problem) makes one of a problem"
-    return f"is {described(value)}; give a formulation: {made}"
+    return f"is {described(value)}; give a formulation: edrp.formulate(problem) makes one"
 
 
 SPECIAL: dict[str, Callable[[Any], str]] = {
-    "problem": _why_no_problem,
-    "instances": _why_no_instances,
-    "method": _why_no_method,
-    "path": _why_no_path,
-    "out": _why_no_folder,
-    "spark": _why_no_session,
-    "options": _why_no_options,
-    "kind": _why_no_kind,
-    "document": _why_no_document,
-    "text": _why_no_text,
-    "formulation": _why_no_formulation,
+    "problem": _problem_refusal,
+    "instances": _instances_refusal,
+    "method": _method_refusal,
+    "path": _path_refusal,
+    "out": _folder_refusal,
+    "spark": _session_refusal,
+    "options": _options_refusal,
+    "kind": _kind_refusal,
+    "document": _document_refusal,
+    "text": _text_refusal,
+    "formulation": _formulation_refusal,
 }
 """Arguments of which there is more to say than the form that they must have; why a value is none, or an empty string."""
 
 
 def _short(text: object) -> str:
     return repr(text) if len(str(text)) <= 40 else "text"
-
-
-def _short_name(value: object) -> str:
-    return value.__name__ if isinstance(value, type) else "method"

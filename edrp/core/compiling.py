@@ -114,10 +114,13 @@ def compiled_apart(function: Callable[..., Any], signature: Any, folder: str, lo
     if child is not None and child.poll() is not None:
         child = None  # it came too late for an earlier call, and what it made is not there: begin again
     with compilation.waiting():
-        while (child is None or child.poll() is None) and (seconds := clock().seconds_left()) > 0:
-            if child is None and (child := _start_compiler(task, locks)) is None:
+        while child is None or child.poll() is None:
+            child = child or _start_compiler(task, locks)  # even when time is up: a later call finds what it makes
+            if (seconds := clock().seconds_left()) <= 0:
+                break
+            if child is None:
                 sleep(min(seconds, HEARD))
-            elif child is not None:
+            else:
                 with suppress(TimeoutExpired):
                     child.wait(min(seconds, HEARD))
     if child is None or child.poll() is None:

@@ -147,7 +147,7 @@ class _DocumentMeta(ModelMetaclass):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 -- of a metaclass, which ruff does not see
         if args and not issubclass(cls, RootModel):
-            first = next(iter(cls.__signature__.parameters), "")
+            first = next(iter(signature(cls).parameters), "")
             why = f"fields are given by name, as in {cls.__name__}({first}=…)"
             raise InvalidArgumentError([Fault(cls.__name__, "", why)])
         try:
@@ -168,6 +168,10 @@ class _DocumentMeta(ModelMetaclass):
     @property
     def __doc__(cls) -> str | None:  # type: ignore[override]  # noqa: N805
         return documentation(cls)
+
+    @__doc__.setter
+    def __doc__(cls, value: str | None) -> None:  # noqa: N805 -- as cloudpickle does that sends a class of a session
+        type.__dict__["__doc__"].__set__(cls, value)
 
     def __dir__(cls) -> list[str]:  # noqa: N805
         return public_names(cls, super().__dir__())

@@ -287,7 +287,8 @@ def register(method: Method, *, replace: bool = False) -> Method:
         An instance of a subclass of `edrp.Method`.
     replace
         Whether to replace a method of that name which was registered before, as the cell of a notebook does that is run again.
-        Methods of this package are never replaced.
+        Methods of this package are never replaced. Batches that begin afterwards run the new definition; rows that a folder
+        of results has already stay those of the old one.
 
     Raises
     ------

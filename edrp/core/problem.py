@@ -133,7 +133,7 @@ def _why_no_decision(decision: Any) -> str:
     """Why a value that is easily taken for a decision is none, and what would be right; empty for all others."""
     if isinstance(decision, Solution):
         return f"is a {decision.kind}; give a decision about this problem, or a solution of it"
-    if isinstance(decision, str | os.PathLike):
+    if isinstance(decision, os.PathLike) or (isinstance(decision, str) and decision.endswith(".json")):
         return "is the name of a file; edrp.load_solution(path) reads a solution"
     if decision is None:
         return "is None; a solution without a decision has none"

@@ -72,7 +72,7 @@ def application_graph(
                 line_width(rate, max(rates)),
                 hot=(stream.source, stream.target) in hot_streams,
                 dashed=(stream.source, stream.target) in application.feedback,
-                label=f"{figure(rate)}/s" if len(rates) <= 12 else "",
+                label=f"{figure(rate)}/s" if rate and len(rates) <= 12 else "",
                 detail=f"s{index}",
             )
         )

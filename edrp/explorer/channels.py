@@ -67,7 +67,7 @@ class Channels:
         return self._xs.size * self._ys.size > MAX_CROSSINGS
 
     def way(self, sources: Iterable[tuple[Port, int]], targets: Iterable[tuple[Port, int]]) -> list[Point]:
-        """The shortest way between two ports, as points of a line of horizontal and vertical stretches; empty where there is none.
+        """The shortest way between two ports as points of a line of upright and level stretches; empty where there is none.
 
         Parameters
         ----------
@@ -96,9 +96,7 @@ class Channels:
         """Both corners at the side of a port: how far they are, and their numbers among the nodes of the grid."""
         left, upper, right, lower = self.boxes[box]
         x, y = port.x + CHANNEL * port.dx, port.y + CHANNEL * port.dy
-        corners = (
-            [(x, upper - CHANNEL), (x, lower + CHANNEL)] if port.dx else [(left - CHANNEL, y), (right + CHANNEL, y)]
-        )
+        corners = [(x, upper - CHANNEL), (x, lower + CHANNEL)] if port.dx else [(left - CHANNEL, y), (right + CHANNEL, y)]
         return [(abs(u - x) + abs(v - y), self._node(u, v, int(port.dx != 0))) for u, v in corners]
 
     def _node(self, x: float, y: float, upright: int) -> int:
@@ -116,7 +114,8 @@ class Channels:
     def _tree(self, start: int) -> tuple[Floats, Floats]:
         """Lengths of the shortest ways from a node to all, and the node before each."""
         if start not in self._trees:
-            self._trees[start] = dijkstra(self._graph, directed=False, indices=start, return_predecessors=True)
+            lengths, before = dijkstra(self._graph, directed=False, indices=start, return_predecessors=True)  # type: ignore[call-overload]
+            self._trees[start] = lengths, before
         return self._trees[start]
 
     @cached_property

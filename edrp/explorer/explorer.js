@@ -103,7 +103,7 @@
     const states = panel.states, root = draw("svg", { role: "group", "aria-label": panel.title });
     const layers = Object.fromEntries((panel.under ? ["links", "edges", "boxes", "labels", "chips", "tokens"] : ["links", "boxes", "edges", "chips", "labels", "tokens"]).map((name) => [name, draw("g", { class: name })]));
     root.append(...Object.values(layers));
-    let wanted = panel.arrangements[0], arrangement = wanted, scale = 1, shown = -1, frame = 0;
+    let wanted = panel.arrangements[0], arrangement = wanted, scale = 1, zoomed = false, shown = -1, frame = 0;
     const place = new Map(), boxes = new Map(), chips = new Map();
     const scroll = make("div", { class: "scroll graph" }, root);
     const number = new Map(panel.boxes.map((box, index) => [box.id, index]));
@@ -217,6 +217,7 @@
       drawTokens();
     }
     function zoom(factor) {
+      zoomed = factor > 0;
       const room = scroll.clientWidth || 800, fits = room / arrangement.width;
       scale = factor === 0 ? clamp(fits, room < 560 ? 0 : 0.62, 1.15) : factor < 0 ? fits : clamp(scale * factor, 0.1, 4);
       root.setAttribute("width", Math.round(arrangement.width * scale));
@@ -244,7 +245,7 @@
     scroll.addEventListener("wheel", (event) => { if (event.ctrlKey || event.metaKey) { event.preventDefault(); zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15); } }, { passive: false });
     root.addEventListener("click", () => choose("", null));
     let first = () => {};
-    const resize = () => { if (fitting() !== arrangement) arrange(false); };
+    const resize = () => { if (fitting() !== arrangement) arrange(false); else if (!zoomed) zoom(0); };
     return { tools: [...buttons, overlay, ...zooms].filter(Boolean), body: [scroll, legend(panel.legend)], ready: () => { putBoxes(); zoom(0); update(); first = steer(root); }, update, resize };
   }
 

@@ -10,6 +10,7 @@ from edrp.core.kernels import SMALL, interpreting
 from edrp.explorer.boxes import Content, Item, Room, chips_of, fitted, line_width
 from edrp.explorer.layout import in_columns
 from edrp.explorer.quantities import byte_figure, figure, quantity
+from edrp.explorer.reconfiguration import BEFORE_AND_AFTER
 from edrp.explorer.routes import routed
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
@@ -64,20 +65,25 @@ def migration_view(
     details: dict[str, Detail] = {}
     limit = load_limit(sum(problem.work), problem.nodes, problem.tolerance)
     plan = _plan(problem, after, solution.moves)
-    end = plan.total_seconds or 1.0
+    seconds = plan.total_seconds
+    end, unit, stops = (seconds, "s", ()) if seconds else (1.0, "", BEFORE_AND_AFTER)
     boxes = _boxes(len(after), [problem.intervals, after], problem.work, limit, details)
     load = Load(problem.work, limit, len(after))
     states = [_state(0.0, problem.intervals, load, (), details), _state(end, after, load, solution.moves, details)]
+    held: list[tuple[str, float | None, Held]] = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
+    line: Timeline | None = Timeline("Migration", end, unit, end, stops, seconds=6.0)
+    lines = [f"A node may hold work {figure(limit, 4)}; times are for {quantity(UPLINK, 'bytes/s')} up and down."]
+    if not solution.moves:
+        states, held, line = states[1:], [("now and afterwards", None, after)], None
+        lines = ["Nothing moves: every node keeps its tasks.", f"A node may hold work {figure(limit, 4)}."]
     graph = _graph(boxes, states, _tokens(plan))
-    held = [("now", 0.0, problem.intervals), ("afterwards", end, after)]
     panels: list[Panel] = [
         graph,
         _strips("Tasks", held, problem.work, problem.state_size, details),
-        *([_phases(plan, end)] if solution.moves else []),
+        *([_phases(plan, end)] if seconds else []),
         *([_moves(solution.moves)] if solution.moves else []),
     ]
-    note = f"A node may hold work {figure(limit, 4)}; times are for {quantity(UPLINK, 'bytes/s')} up and down."
-    return View(panels, details, Timeline("Migration", end, "s", end, seconds=6.0), [note], [metric_table(solution)])
+    return View(panels, details, line, lines, [metric_table(solution)])
 
 
 def sequence_view(problem: MigrationSequence, solution: MigrationSequenceSolution) -> View:
@@ -166,7 +172,8 @@ def _graph(boxes: Sequence[Box], states: Sequence[State], tokens: Sequence[Token
     count = len(boxes)
     columns = count if count <= 6 else round((1.7 * count) ** 0.5)
     place = in_columns("nodes", [(box.width, box.height) for box in boxes], [float(n % columns) for n in range(count)], columns)
-    legend = [("chip", "tasks that a node holds"), ("line", "state that moves")]
+    moving = any(state.edges for state in states)
+    legend = [("chip", "tasks that a node holds"), *([("line", "state that moves")] if moving else [])]
     return routed(Graph("Nodes and what moves between them", boxes, [place], states, tokens=tokens, legend=legend))
 
 

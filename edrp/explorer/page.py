@@ -70,8 +70,8 @@ def explore(
 def explorer_page(problem: Problem, solution: Solution, title: str = "", work_limit: float | None = None) -> str:
     """The page as HTML."""
     kind = find_kind(problem.kind)
-    limits = {} if work_limit is None or kind is None or not kind.has("explain") else {"work_limit": work_limit}
-    view: View = (table_view if kind is None or kind.view is None else kind.view)(problem, solution, **limits)
+    limits = {"work_limit": work_limit} if work_limit is not None and kind is not None and kind.has("explain") else {}
+    view: View = table_view(problem, solution) if kind is None or kind.view is None else kind.view(problem, solution, **limits)
     name = title or problem.kind
     return rendered({"title": name, **summary(problem, solution), **plain(view)})
 

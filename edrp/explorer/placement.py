@@ -24,6 +24,8 @@ from edrp.report.tables import Table
 MAX_PRICE_PAIRS = 20_000
 """Pairs of nodes over all streams up to which limits have prices."""
 
+NO_CHANGE = "Nothing changes: the deployment is the one that runs."
+
 MAX_LIMITS, MAX_DIFFERENCES = 60, 10
 
 MAX_ALIKE = 300
@@ -44,7 +46,7 @@ def placement_view(
     rival = second.deployment if second is not None and isinstance(second.deployment, Deployment) else None
     scene = Scene(problem, [d for d in (problem.current, solution.deployment, rival) if d is not None])
     streams, replicas = scene.critical(solution.deployment, [part.name for part in explanation.critical_path])
-    change = reconfiguration(scene, problem, solution.deployment) if problem.current is not None else None
+    change = reconfiguration(scene, problem, solution.deployment) if problem.current not in (None, solution.deployment) else None
     graph = scene.graph(solution.deployment, hot=(streams, replicas), before=problem.current, other=rival, change=change)
     hot = {name for name, _ in replicas}
     panels: list[Panel] = [
@@ -57,6 +59,8 @@ def placement_view(
         *_tables(explanation),
     ]
     timeline, lines = None if change is None else change.timeline, list(_sentences(explanation))
+    if problem.current is not None:
+        lines += [NO_CHANGE] if change is None else [change.sentence] if change.sentence else []
     return View(panels, scene.details, timeline, lines, [metric_table(solution)])
 
 

@@ -20,11 +20,16 @@ PHASES = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A reconfiguration: rows over time, what moves, and the slider."""
+    """A reconfiguration: rows over time, what moves, the slider, and a sentence where rows would show nothing."""
 
     rows: Rows
     tokens: Sequence[Token]
     timeline: Timeline
+    sentence: str = ""
+
+
+BEFORE_AND_AFTER = ((0.0, "now"), (1.0, "afterwards"))
+"""Stops of the slider where a change takes no time."""
 
 
 def reconfiguration(scene: Any, problem: Any, deployment: Any) -> Change:
@@ -44,16 +49,18 @@ def reconfiguration(scene: Any, problem: Any, deployment: Any) -> Change:
         sources, targets = list(leaving or before), list(arriving)
         tokens += [Token(scene.box[u], scene.box[v], 0.0, seconds, name, index) for u in sources for v in targets if u != v][:24]
         end = max(end, seconds)
-    end = end or 1.0
+    instant = timed and not end
+    timed, end = timed and not instant, end or 1.0
     phased = timed and problem.reconfiguration == "pause-and-resume"
     drawn = {bar.colour for row in rows for bar in row.bars}
     legend = [(f"c{n}", words) for words, n in (SYNCHRONISATION, *(p[1:] for p in PHASES)) if phased and n in drawn]
     title = "Reconfiguration" if timed else "Change from the current deployment"
     note = "Operators change in parallel; the slowest decides the downtime." if timed else ""
     unit = "s" if timed else ""
-    stops = [] if timed else [(0.0, "now"), (1.0, "afterwards")]
+    stops = () if timed else BEFORE_AND_AFTER
     shown = Rows(title, rows if timed else [], end, unit, True, note, legend)
-    return Change(shown, tokens, Timeline(title, end, unit, end, stops, 5.0))
+    sentence = "The reconfiguration takes 0 s." if instant else ""
+    return Change(shown, tokens, Timeline(title, end, unit, end, stops, 5.0), sentence)
 
 
 def _phase_bars(problem: Any, deployment: Any, name: str, detail: str) -> list[Bar]:

@@ -6,10 +6,10 @@ from typing import Any
 
 from edrp.explanations.placement import limit_margins
 from edrp.explorer.application import application_graph
-from edrp.explorer.placement import limits_panel, second_best_lines, unplaced_view
+from edrp.explorer.placement import NO_CHANGE, limits_panel, second_best_lines, unplaced_view
 from edrp.explorer.prices import limit_prices
 from edrp.explorer.quantities import byte_figure, figure, percent
-from edrp.explorer.reconfiguration import Change
+from edrp.explorer.reconfiguration import BEFORE_AND_AFTER, Change
 from edrp.explorer.scene import Scene
 from edrp.explorer.summary import metric_table
 from edrp.explorer.task_bars import task_bars, task_details
@@ -32,7 +32,7 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution, *, work_lim
     places = deployment.places
     before = None if problem.current is None else problem.current.places
     scene = Scene(problem, [d for d in (before, places) if d is not None])
-    change = None if before is None else _change(scene, solution)
+    change = None if before is None or problem.current == deployment else _change(scene, solution)
     slowest = problem.metrics["response_time"]
     path = slowest.critical_path(problem, deployment) if isinstance(slowest, PathMetric) else ()  # type: ignore[arg-type]
     hot = scene.critical(places, [part.name for part in path])
@@ -49,18 +49,20 @@ def rescale_view(problem: RescaleProblem, solution: RescaleSolution, *, work_lim
         *([_moves(solution)] if solution.moves else []),
     ]
     second = second_best(problem, deployment, work_limit=work_limit)
-    lines = list(second_best_lines(second, problem.evaluate(deployment)))
+    unchanged = [NO_CHANGE] if change is None and before is not None else []
+    lines = [*unchanged, *second_best_lines(second, problem.evaluate(deployment))]
     return View(panels, scene.details, None if change is None else change.timeline, lines, [metric_table(solution)])
 
 
 def _change(scene: Scene, solution: RescaleSolution) -> Change:
     """The state that moves, all of it during the downtime."""
-    seconds = solution.metrics.get("downtime", 0.0) or 1.0
+    downtime = solution.metrics.get("downtime", 0.0)
+    seconds, unit, stops = (downtime, "s", ()) if downtime else (1.0, "", BEFORE_AND_AFTER)
     tokens = [
         Token(scene.box[move.source], scene.box[move.target], 0.0, seconds, byte_figure(move.size), scene.number[move.operator])
         for move in solution.moves[:60]
     ]
-    return Change(Rows("", (), seconds, "s"), tokens, Timeline("Rescale", seconds, "s", seconds, seconds=5.0))
+    return Change(Rows("", (), seconds, unit), tokens, Timeline("Rescale", seconds, unit, seconds, stops, seconds=5.0))
 
 
 def _ranges(scene: Scene, problem: RescaleProblem, deployment: KeyedDeployment) -> list[Rows]:

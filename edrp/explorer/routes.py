@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +76,8 @@ def routed(graph: Graph) -> Graph:
         replace(one.arranged(), narrow=None if other is None else other.arranged())
         for one, other in zip(wide, narrow, strict=True)
     ]
-    return replace(graph, arrangements=arrangements, under=graph.under or not all(one.around for one in wide))
+    around = all(one.around for one in (*wide, *narrow) if one is not None)
+    return replace(graph, arrangements=arrangements, under=graph.under or not around)
 
 
 class _Drawing:
@@ -146,10 +146,10 @@ class _Drawing:
             if source is None or target is None or edge.source == edge.target or not source.ports or not target.ports:
                 ways.append(None)
                 continue
-            way = self._straight(source, target) if straight else None
-            way = way or self._curve(source, target, taken) or self._detour(source, target)
-            way.width = edge.width
-            ways.append(way)
+            middle = self._straight(source, target) if straight else None
+            line = middle or self._curve(source, target, taken) or self._detour(source, target)
+            line.width = edge.width
+            ways.append(line)
         self._spread_lanes([way for way in ways if way is not None and way.bends])
         for way in ways:
             if way is not None:
@@ -160,7 +160,7 @@ class _Drawing:
         a, b = (self.channels.boxes[end.box].reshape(2, 2).mean(axis=0) for end in (source, target))
         points = sampled([(a[0], a[1]), (b[0], b[1])])
         boxes = self.channels.boxes[[source.box, target.box]]
-        outside = ((points[:, None] < boxes[:, :2]) | (points[:, None] > boxes[:, 2:])).any(axis=2).all(axis=1)
+        outside = np.all(np.any((points[:, None] < boxes[:, :2]) | (points[:, None] > boxes[:, 2:]), axis=2), axis=1)
         if self.around and outside.any() and not self.channels.free(points[outside]):
             return None
         return Way(f"M{_at(*a)}L{_at(*b)}", points)
@@ -183,7 +183,7 @@ class _Drawing:
                 return Way(f"{_begin(p)}C{' '.join(_at(*at) for at in control[1:])}{_end(q)}", points)
         return None
 
-    def _detour(self, source: End, target: End) -> Way | None:
+    def _detour(self, source: End, target: End) -> Way:
         """A line along channels; the nearest ports, straight, where lines may cross boxes."""
         own = (source.box, target.box)
         bends = self.channels.way(_numbered(source), _numbered(target)) if self.around else []
@@ -213,7 +213,7 @@ class _Drawing:
                     way.bends, way.points, way.path = bends, points, _rounded(bends)
 
     def _labelled(self, edges: Sequence[Edge], ways: Sequence[Way | None], lines: Sequence[Way | None]) -> list[Route | None]:
-        """Routes with places for the labels of their edges, away from all lines, boxes and other labels; none where none is free."""
+        """Routes with places for the labels of their edges, away from all lines, boxes and other labels, where there are any."""
         if not any(edge.label for edge in edges):
             return [_route(way) for way in ways]
         inked = [np.column_stack([way.points, np.full(len(way.points), way.width / 2 + INK)]) for way in lines if way is not None]
@@ -241,12 +241,14 @@ class _Drawing:
             for right, down in ((0, -1), (0, 1), (1, 0), (-1, 0))
         ]
         middles = (np.array(steps)[:, None] + on_line).reshape(-1, 2)
-        rects = np.hstack([middles - (half, LABEL_HEIGHT / 2), middles + (half, LABEL_HEIGHT / 2)])
+        extent = np.array([half, LABEL_HEIGHT / 2])
+        rects = np.hstack([middles - extent, middles + extent])
         blocked = np.vstack([self.channels.boxes, *self.labels])
-        hit = ((blocked[:, :2] < rects[:, None, 2:] + 1) & (blocked[:, 2:] > rects[:, None, :2] - 1)).all(axis=2)
-        for index in np.flatnonzero((rects.min(axis=1) >= 2) & ~hit.any(axis=1)):
+        hit = np.all((blocked[:, :2] < rects[:, None, 2:] + 1) & (blocked[:, 2:] > rects[:, None, :2] - 1), axis=2)
+        for index in np.flatnonzero((rects.min(axis=1) >= 2) & ~np.any(hit, axis=1)):
             rect = rects[index]
-            if not ((ink[:, :2] > rect[:2] - ink[:, 2:]) & (ink[:, :2] < rect[2:] + ink[:, 2:])).all(axis=1).any():
+            near = (ink[:, :2] > rect[:2] - ink[:, 2:]) & (ink[:, :2] < rect[2:] + ink[:, 2:])
+            if not np.all(near, axis=1).any():
                 u, v = middles[index]
                 return rect, (round(float(u), 1), round(float(v) + 4, 1))
         return None
@@ -290,7 +292,7 @@ def _numbered(end: End) -> list[tuple[Port, int]]:
 def _outside(points: Floats, boxes: Floats) -> Floats:
     """Which points lie in none of some boxes nor within a channel's width of them, where their own line begins and ends."""
     near = (points[:, None] > boxes[:, :2] - CHANNEL / 2) & (points[:, None] < boxes[:, 2:] + CHANNEL / 2)
-    return np.asarray(~near.all(axis=2).any(axis=1))
+    return np.asarray(~np.any(np.all(near, axis=2), axis=1))
 
 
 def _route(way: Way | None) -> Route | None:

@@ -169,7 +169,7 @@ class Scene:
         rate, index, u, v, lit = flow
         stream = self.problem.application.streams[index]
         ends = ids[stream.source, u], ids[stream.target, v]
-        label = f"{figure(rate)}/s" if labelled and u != v else ""
+        label = f"{figure(rate)}/s" if labelled and rate and u != v else ""
         return Edge(*ends, line_width(rate, largest), hot=lit, label=label, detail=f"s{index}")
 
     def operator_notes(self, deployment: Placed | None) -> dict[str, str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from edrp.core.errors import numbered
+from edrp.core.problem import Problem
+from edrp.core.solution import Solution
 from edrp.enactment.leasing import LeasingProblem, LeasingSolution, PlannedHost
 from edrp.enactment.scenario import EnactmentScenario, EnactmentScenarioSolution
 from edrp.explorer.summary import table_view
-from edrp.explorer.view import Bar, Line, Panel, Row, Rows, Series, Timeline, View
+from edrp.explorer.view import Bar, Line, Row, Rows, Series, Timeline, View
 from edrp.mapping.bimodal_run import TaskRecord
 from edrp.mapping.bimodal_scenario import BimodalScenario, BimodalScenarioSolution
 from edrp.mapping.path_tasks import BimodalTask
@@ -36,11 +39,11 @@ def leasing_view(problem: LeasingProblem, solution: LeasingSolution) -> View:
     times = [period * problem.period for period in periods]
     instances = [Line("instances that run", _changes(times, running)), Line("needed", _changes(times, needed), 1, dashed=True)]
     rows = [Row(host.name, _paid_bars(problem, host)) for host in hosts]
-    charts: list[Panel] = [
+    charts: list[Rows | Series] = [
         Series("Instances", instances, end, "instances", "s"),
         _bars("Leases", rows, end, _colours(problem.types)),
     ]
-    return table_view(problem, solution, charts, Timeline("Forecast", end, "s"))
+    return _charted(problem, solution, charts, Timeline("Forecast", end, "s"))
 
 
 def run_view(problem: EnactmentScenario, solution: EnactmentScenarioSolution) -> View:
@@ -67,12 +70,12 @@ def run_view(problem: EnactmentScenario, solution: EnactmentScenarioSolution) ->
         )
         for lease in run.leases
     ]
-    charts: list[Panel] = [
+    charts: list[Rows | Series] = [
         Series("Hosts and instances", [hosts, instances], end, "number", "s"),
         Series("Load", [load], end, "multiple of the external rates", "s"),
         _bars("Leases", rows, end, _colours(problem.types)),
     ]
-    return table_view(problem, solution, charts, Timeline("Run", end, "s", seconds=14.0))
+    return _charted(problem, solution, charts, Timeline("Run", end, "s", seconds=14.0))
 
 
 def bimodal_view(problem: BimodalScenario, solution: BimodalScenarioSolution) -> View:
@@ -92,8 +95,21 @@ def bimodal_view(problem: BimodalScenario, solution: BimodalScenarioSolution) ->
         (f"c{PUBLIC}", "partly over the public network"),
         (f"c{REFUSED}", "refused"),
     ]
-    charts: list[Panel] = [Series("Tasks", lines, end, "tasks", "s"), _bars("Every task", rows, end, legend)]
-    return table_view(problem, solution, charts, Timeline("Run", end, "s", seconds=14.0))
+    charts: list[Rows | Series] = [Series("Tasks", lines, end, "tasks", "s"), _bars("Every task", rows, end, legend)]
+    return _charted(problem, solution, charts, Timeline("Run", end, "s", seconds=14.0))
+
+
+def _charted(problem: Problem, solution: Solution, charts: Sequence[Rows | Series], timeline: Timeline) -> View:
+    """The view with those charts that show something; each of the others is a sentence."""
+    idle = [chart for chart in charts if not _shows_something(chart)]
+    view = table_view(problem, solution, [chart for chart in charts if chart not in idle], timeline)
+    return replace(view, lines=[*view.lines, *(f"{chart.title}: none at any time." for chart in idle)])
+
+
+def _shows_something(chart: Rows | Series) -> bool:
+    if isinstance(chart, Rows):
+        return any(bar.end > bar.begin for row in chart.rows for bar in row.bars)
+    return any(value for line in chart.lines for _, value in line.points)
 
 
 def _paid_bars(problem: LeasingProblem, host: PlannedHost) -> list[Bar]:

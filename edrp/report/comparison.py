@@ -144,19 +144,23 @@ class PolicyComparison:
 
     def sections(self) -> list[Section]:
         """Sections of a page: figures, tables, and what the words mean."""
+        idle = [quantity for quantity in self.quantities if not any(own[quantity.name].any() for own in self.samples.values())]
         panels = {
             _heading(quantity): (
                 quantity.unit,
                 {policy: Dots(self.mean(policy, quantity), own[quantity.name]) for policy, own in self.samples.items()},
             )
             for quantity in self.quantities
+            if quantity not in idle
         }
         words = f"Means with intervals of {', '.join(self.samples)}, a panel for each quantity; the table below has the numbers."
-        figure = Figure(words, html=interval_figure(panels))
-        note = "Large dots are means, lines their 95 % intervals, small dots single runs. The first panel is the objective."
+        figure = Figure(words, html=interval_figure(panels)) if panels else None
+        notes = ["Large dots are means, lines their 95 % intervals, small dots single runs. The first panel is the objective."]
+        if idle:
+            notes = [*(notes if panels else []), f"0 in every run: {', '.join(quantity.label for quantity in idle)}."]
         tables = [self.means_table(), *([self.differences_table()] if len(self.samples) > 1 else []), self.runs_table()]
         return [
-            Section("Side by side", notes=(note,), figure=figure),
+            Section("Side by side", notes=notes, figure=figure),
             Section("Numbers", tables=tables),
             Section("What the words mean", terms=TERMS),
         ]

@@ -111,7 +111,8 @@ def _html_table(table: Table) -> str:
         for row in table.rows
     )
     caption = f"<caption>{_safe(table.caption)}</caption>" if table.caption else ""
-    return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+    content = f"{caption}<thead><tr>{header}</tr></thead><tbody>{body}</tbody>"
+    return f'<div style="overflow-x: auto"><table>{content}</table></div>'
 
 
 def _safe(text: str) -> str:

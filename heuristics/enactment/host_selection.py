@@ -1,4 +1,4 @@
-"""Which host takes a new instance (cost-efficient enactment, Alg. 2), one at a time or for whole packings."""
+"""Choice of the host for a new instance (cost-efficient enactment, Alg. 2), one at a time or for whole packings."""
 
 from __future__ import annotations
 

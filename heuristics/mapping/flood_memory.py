@@ -62,7 +62,7 @@ class FloodNetwork(NamedTuple):
 
     @classmethod
     def of(cls, network: NetworkArrays) -> FloodNetwork:
-        """The arrays themselves, not copies."""
+        """Create from the arrays of a network, which are not copied."""
         return cls(*(getattr(network, name) for name in cls._fields))
 
 
@@ -77,7 +77,7 @@ class FloodTask(NamedTuple):
 
     @classmethod
     def of(cls, task: TaskArrays) -> FloodTask:
-        """The arrays themselves, not copies."""
+        """Create from the arrays of a task, which are not copied."""
         return cls(int(task.source), int(task.delivery), task.needs, task.bandwidths, task.hosts)
 
 

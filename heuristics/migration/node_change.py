@@ -92,7 +92,7 @@ def reassignment_outcome(change: NodeCountChange, answer: Reassignment) -> Reass
     --------
     >>> change = NodeCountChange(np.array([0, 0, 1]), 2, 2, np.ones(3), np.array([1.0, 2.0, 4.0]), 0.5)
     >>> reassignment_outcome(change, Reassignment(np.array([0, 1, 1]), np.array([0, 1])))
-    Outcome(moved_state=2.0, moved_share=0.2857142857142857, largest_load=1.3333333333333333, breaks_limit=False)
+    ReassignmentOutcome(moved_state=2.0, moved_share=0.2857142857142857, largest_load=1.3333333333333333, breaks_limit=False)
     """
     moved = moved_state(change.node_of_task, answer, change.state_size)
     total = float(change.state_size.sum())

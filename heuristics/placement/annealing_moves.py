@@ -40,10 +40,10 @@ class MoveMix(NamedTuple):
 
 
 FEW_REPLICAS = MoveMix(0.05, 0.15, 0.25, 0.75, 0.25, 0.3, 0.3, 0.55, 0.55)
-"""For operators of a few replicas, which mostly move one by one or all together."""
+"""Mix of changes for operators of a few replicas, which mostly move one by one or all together."""
 
 MANY_REPLICAS = MoveMix(0.08, 0.13, 0.18, 0.7, 0.0, 0.35, 0.6, 0.6, 0.85)
-"""For operators of many replicas, and clusters: batches move."""
+"""Mix of changes for operators of many replicas, and for clusters: batches move."""
 
 
 @inlined

@@ -23,7 +23,7 @@ from edrp.placement.compiled import Compiled
 from edrp.placement.node_classes import MAX_CLASSES, delays_between_sets, few_classes
 
 MIN_CLUSTER_NODES, MIN_CLUSTER_REPLICAS, MAX_CLUSTER_NODES = 4, 30, 512
-"""Sizes of clusters on which this start pays: at least and at most so many nodes, and at least so many replicas."""
+"""Sizes of clusters on which this start pays: bounds on the number of nodes, and the minimum number of replicas."""
 
 STEPS_PER_OPERATOR = 10_000
 """Steps per operator."""

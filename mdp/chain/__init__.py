@@ -1,1 +1,1 @@
-"""How numbers of nodes follow each other: the migration transition matrix."""
+"""Transitions between numbers of nodes: the migration transition matrix, Markov chains and load scenarios."""

@@ -1,4 +1,4 @@
-"""Loads that will probably follow, from how loads followed each other: scenarios for problems of kind `rescale`."""
+"""Load scenarios for problems of kind `rescale`, from a Markov chain of the loads observed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edrp.migration.rescale.scenarios import LoadScenario
 def load_scenarios(
     observed: ArrayLike, load: float, steps: int, *, levels: int = 10, least: float = 0.01
 ) -> tuple[LoadScenario, ...]:
-    """Scenarios of the load until the next decision, from a Markov chain over levels of the loads observed.
+    """Derive scenarios of the load until the next decision, from a Markov chain over levels of the loads observed.
 
     Loads are put into levels that were observed about equally often. The transition matrix of the levels is estimated from
     one observation to the next, as that of node counts is; the probability of a level is its mean share of the next `steps`.
@@ -58,7 +58,7 @@ def load_scenarios(
 
 
 def load_levels(observed: ArrayLike, load: float, levels: int) -> tuple[Floats, Ints]:
-    """Observed loads, and the level of each: levels were observed about equally often, and count from 1, the least loads.
+    """Group observed loads into levels of about equal frequency, numbered from 1; return loads and levels.
 
     Raises
     ------

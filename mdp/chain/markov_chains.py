@@ -12,7 +12,7 @@ from edrp.core.arrays import Floats, Ints
 
 
 def recurrent_classes(probabilities: Floats) -> list[Ints]:
-    """Sets of states that are never left once entered and within which each leads to each; at least one."""
+    """Find the recurrent classes: sets of states that are never left once entered, and that are connected."""
     linked = probabilities > 0
     classes, label = connected_components(linked, connection="strong")
     source, target = np.nonzero(linked)
@@ -22,7 +22,7 @@ def recurrent_classes(probabilities: Floats) -> list[Ints]:
 
 
 def period(probabilities: Floats, state: int) -> int:
-    """Greatest common divisor of the numbers of steps after which a state can come again; 0 if it never can."""
+    """Period of a state: greatest common divisor of the numbers of steps after which it can recur; 0 if it never can."""
     _, label = connected_components(probabilities > 0, connection="strong")
     members = np.flatnonzero(label == label[state])
     linked = probabilities[np.ix_(members, members)] > 0
@@ -52,7 +52,7 @@ def stationary(probabilities: Floats) -> Floats:
 
 
 def long_run_shares(probabilities: Floats, start: int) -> Floats:
-    """Share of steps that end in each state in the long run from a start, shape (k,).
+    """Compute the long-run share of steps that end in each state, from a start, shape (k,).
 
     Exists for every chain: a periodic one is averaged over its period, and one with several recurrent
     classes falls into each with the probability computed here.
@@ -70,7 +70,7 @@ def long_run_shares(probabilities: Floats, start: int) -> Floats:
 
 
 def _absorbed(probabilities: Floats, start: int, closed: list[Ints]) -> Floats:
-    """Probability to end in each recurrent class."""
+    """Compute the probabilities of ending in each recurrent class."""
     inside = np.array([start in states for states in closed])
     if inside.any():
         return inside.astype(np.float64)

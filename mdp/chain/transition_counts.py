@@ -1,4 +1,4 @@
-"""Counting how often one number of nodes follows another in a history."""
+"""Counts of transitions between numbers of nodes in a history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edrp.core.errors import Fault, InvalidInstanceError, first_faults
 
 
 def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] | Ints | None = None) -> tuple[Ints, Ints]:
-    """How often each number of nodes is followed by each, intervals without a change on the diagonal.
+    """Count how often each number of nodes follows each other one; intervals without a change count on the diagonal.
 
     Returns
     -------
@@ -46,12 +46,12 @@ def count_transitions(*series: Sequence[int] | Ints, node_counts: Sequence[int] 
 
 
 def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
-    """Counted transitions as an int64 array of shape (size, size).
+    """Check counted transitions and convert them into an int64 array of shape (size, size).
 
     Raises
     ------
     InvalidInstanceError
-        For another shape, and for what is no count.
+        For another shape, and for entries that are no counts.
     """
     observed = np.asarray(transitions)
     if observed.shape != (size, size):
@@ -66,7 +66,7 @@ def checked_transitions(transitions: ArrayLike, size: int) -> Ints:
 
 
 def faults_of_counts(array: NDArray[Any], place: str) -> list[Fault]:
-    """Faults of an array that should hold numbers of nodes, shape (any,), each with its place.
+    """List the faults of an array that should hold numbers of nodes, shape (any,), each with its place.
 
     >>> [str(fault) for fault in faults_of_counts(np.array([2, 0]), "nodes")]
     ['nodes[1]: must be a whole number of nodes, at least 1 (got 0)']

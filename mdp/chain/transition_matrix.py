@@ -78,7 +78,7 @@ class TransitionMatrix:
             Added to how often each transition was observed (additive smoothing): 0 is the maximum likelihood,
             1 is Laplace's rule.
         node_counts
-            Counts that the matrix speaks of; default: those that occur, ascending.
+            Counts that the matrix contains; default: those that occur, ascending.
         migrations_only
             Only neighbouring intervals of different counts are transitions, as in the paper's experiments.
             False keeps the intervals in which nothing changed as transitions of a count to itself.
@@ -101,7 +101,7 @@ class TransitionMatrix:
     def from_counts(
         cls, node_counts: ArrayLike, transitions: ArrayLike, *, smoothing: float = 0.0, migrations_only: bool = True
     ) -> TransitionMatrix:
-        """As `estimate`, from how often each transition occurred.
+        """Estimate the most likely matrix from the counts of each transition.
 
         A row without observations has no most likely value. It takes the distribution of all arrivals at
         the other counts (where migrations go when nothing is known of where they come from); if there were
@@ -144,12 +144,12 @@ class TransitionMatrix:
         return tuple(int(n) for n in self.node_counts[leaving == 0])
 
     def row(self, nodes: int) -> int:
-        """Row and column of a number of nodes.
+        """Return the row and column index of a number of nodes.
 
         Raises
         ------
         InvalidInstanceError
-            When the matrix does not speak of it.
+            When the matrix does not contain it.
         """
         if nodes not in self._row_of:
             why = f"the matrix speaks of {', '.join(map(str, self._row_of))} nodes only"
@@ -157,7 +157,7 @@ class TransitionMatrix:
         return self._row_of[nodes]
 
     def after(self, nodes: int, steps: int) -> Floats:
-        """Distribution over `node_counts` after so many migrations from a number of nodes, shape (k,).
+        """Compute the distribution over `node_counts` after `steps` migrations from a number of nodes, shape (k,).
 
         Examples
         --------

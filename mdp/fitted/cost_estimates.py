@@ -20,17 +20,17 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 ESTIMATE_RUNS = 200
 
 NEGLIGIBLE_DISCOUNT = 1e-4
-"""Discount below which what follows is left out of an estimate."""
+"""Discount factor below which later steps are left out of an estimate."""
 
 ESTIMATE_NOTE = "the projected cost is estimated by simulation; the bound is the cost of ssm for this step"
 SINGLE_STEP_NOTE = f"the answer is that of ssm, which minimises this step alone; {ESTIMATE_NOTE}"
 
 POLICY_TIME_SHARE = 0.85
-"""Share of a time limit after which the answer of SSM is worked out instead of a policy."""
+"""Share of a time limit after which SSM answers instead of a fitted policy."""
 
 
 def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, seed: int) -> float:
-    """Mean discounted cost of following a policy from a partition, in bytes; fewer runs where time is short, but one at least."""
+    """Estimate the mean discounted cost of a policy from a partition, in bytes; at least one run where time is short."""
     steps = 1 if model.discount == 0 else max(1, int(np.ceil(np.log(NEGLIGIBLE_DISCOUNT) / np.log(model.discount))))
     generator = np.random.default_rng([seed, 1])
     costs: list[float] = []
@@ -44,14 +44,14 @@ def projected_cost(policy: PartitionPolicy, model: PolicyModel, start: Boundarie
 def _shortest_estimate(
     policy: PartitionPolicy, model: PolicyModel, start: Boundaries, source: int, generator: np.random.Generator
 ) -> float:
-    """The cost of one step, as if all that follow cost the same."""
+    """Estimate the projected cost from one step, as if all later ones cost the same."""
     target = int(draw_node_counts(model, source, 1, generator)[0])
     state = model.tasks.state_before
     return float(state[-1] - gain_between(state, start, policy.action(start, target))) / (1 - model.discount)
 
 
 def single_step_answer(problem: MigrationPolicyProblem, options: Options, *why: str) -> Answer:
-    """The answer of SSM: optimal for this step, with what the same rule will cost later."""
+    """Answer by SSM: optimal for this step, with an estimate of later costs under the same rule."""
     model = PolicyModel.of(problem, problem.reachable_counts)
     size = {"states": sum(model.size.states), "pairs": model.size.pairs}
     if 0 in model.size.states:

@@ -14,10 +14,10 @@ from edrp.mdp.partitions import Boundaries
 from edrp.mdp.trie import Trie
 
 LOAD_BINS = 12
-"""Intervals are told apart by twelfths of the load limit."""
+"""Number of bins of interval loads, as shares of the load limit."""
 
 SMOOTHING_STRENGTHS = (0.3, 3.0, 30.0, 300.0)
-"""How strongly neighbouring boundaries are held to similar prices; chosen by cross-validation."""
+"""Strengths of the smoothing of prices of neighbouring boundaries; cross-validation chooses one."""
 
 CROSS_VALIDATION_FOLDS = 4
 
@@ -27,12 +27,12 @@ REGRESSION_UNITS = 1.4e-9
 
 @dataclass(frozen=True)
 class Features:
-    """Boundaries and load bins of one class.
+    """Features of one class of partitions: boundaries and load bins.
 
     Attributes
     ----------
     work_before : shape (m + 1,)
-    limit : most work of an interval.
+    limit : maximum work of an interval.
     """
 
     work_before: Floats
@@ -40,7 +40,7 @@ class Features:
 
     @property
     def count(self) -> int:
-        """Columns of the design: a constant, one per boundary, one per load bin."""
+        """Number of columns of the design matrix: a constant, one per boundary, one per load bin."""
         return 1 + self.work_before.size + LOAD_BINS
 
     def of(self, partitions: Boundaries) -> Floats:
@@ -54,7 +54,7 @@ class Features:
         return design
 
     def prices(self, graph: Trie, weights: Floats) -> tuple[Floats, float]:
-        """Price of each arc of the class, and the constant, that `weights` of shape (count,) stand for."""
+        """Convert weights of shape (count,) into a price per arc of the class, and a constant."""
         first, end = arc_intervals(graph)
         boundary, load = weights[1 : 1 + self.work_before.size], weights[1 + self.work_before.size :]
         return boundary[end] + load[self._bins(first, end)], float(weights[0])

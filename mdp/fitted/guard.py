@@ -1,4 +1,4 @@
-"""No policy is used before it has beaten SSM in simulation."""
+"""Choice of a policy by simulation: none is used unless it beats SSM."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ FITTING_SAMPLES = 200
 """Partitions of each node count at which a round computes backups."""
 
 RANDOM_VISIT_SHARE = 0.3
-"""Share of random partitions among those a round visits."""
+"""Share of random partitions among those that a round visits."""
 
 BACKUP_PAIR_UNITS = 1e-9
-"""Units of work per pair of partitions of a backup in the restricted process."""
+"""Units of work per pair of partitions in a backup of the restricted process."""
 
 RESTRICTED_VISIT_SHARE = 0.05
 RESTRICTED_PARTITIONS = 1500
-"""Partitions of each node count in the restricted process."""
+"""Default number of partitions of each node count in the restricted process."""
 
 
 def fit(

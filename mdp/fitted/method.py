@@ -25,7 +25,7 @@ from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 @dataclass(frozen=True, slots=True)
 class FittedParameters:
-    """`rounds` and `samples` of the fit, `kept` partitions per node count of the restricted process."""
+    """Parameters of "fitted": `rounds` and `samples` of the fit, `kept` partitions per node count in the restricted process."""
 
     rounds: Annotated[int, Field(ge=1)] = FITTING_ROUNDS
     samples: Annotated[int, Field(ge=1)] = FITTING_SAMPLES
@@ -41,7 +41,7 @@ class FittedMethod(Method):
     parameters = FittedParameters
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """Fit, restrict, simulate, decide, and estimate what that will cost; SSM decides where there is no time for it."""
+        """Fit, restrict and simulate policies, then decide and estimate later costs; SSM decides where time is short."""
         self.read_parameters(options)
         try:
             with deadline(now() + POLICY_TIME_SHARE * options.remaining):
@@ -103,4 +103,4 @@ def _notes(recommended: GuardedPolicy) -> tuple[str, ...]:
 
 
 METHODS = (FittedMethod(),)
-"""For the registry."""
+"""Methods for problems of kind `migration-policy`."""

@@ -20,7 +20,7 @@ from edrp.mdp.policy.process import PolicyModel
 from edrp.mdp.single_step.tie_breaking import CELL_UNITS, SINGLE_STEP_UNITS, break_ties
 
 KEPT_STATE_UNITS = 3e-9
-"""Units of work per interval of two partitions, for the state that stays between them."""
+"""Units of work per interval of two partitions, to compute the state that stays."""
 
 
 class PartitionPolicy(Protocol):
@@ -32,12 +32,12 @@ class PartitionPolicy(Protocol):
 
 @dataclass(frozen=True)
 class SingleStepPolicy:
-    """SSM: the least state now, whatever comes later."""
+    """The policy of SSM: moves the least state now, whatever comes later."""
 
     model: PolicyModel
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
-        """The optimum of the single step."""
+        """Return the optimum of the single step."""
         tasks, nodes = self.model.tasks, self.model.counts[target]
         chosen, matched = np.empty(nodes + 1, np.int64), np.empty(nodes, np.int64)
         spend(SINGLE_STEP_UNITS + CELL_UNITS * tasks.work.size * nodes)
@@ -56,7 +56,7 @@ class SingleStepPolicy:
 
 @dataclass(frozen=True)
 class FittedPolicy:
-    """Least state now plus γ times a fitted, additive projected cost.
+    """A policy that minimises state moved now plus γ times a fitted, additive projected cost.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class FittedPolicy:
 
     @cached_property
     def classes(self) -> tuple[PricedClass, ...]:
-        """γ·C as prices."""
+        """γ·C of each class as prices of arcs."""
         priced = []
         for nodes, graph, weights in zip(self.model.counts, self.model.graphs, self.weights, strict=True):
             price, constant = Features(self.model.tasks.work_before, self.model.limit(nodes)).prices(graph, weights)
@@ -77,12 +77,12 @@ class FittedPolicy:
         return tuple(priced)
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
-        """Exact for the fitted cost."""
+        """Return the partition that is optimal for the fitted cost."""
         spend(PRICED_ARC_UNITS * self.model.graphs[target].arc_target.size)
         return np.asarray(self.classes[target].best_responses(self.model.tasks.state_before, before[np.newaxis])[1][0])
 
     def backups(self, source: int, partitions: Boundaries) -> Floats:
-        """Right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), bytes."""
+        """Compute the right-hand side of the Bellman equation at partitions of class `source`, shape (rows,), in bytes."""
         values = np.zeros(len(partitions))
         for target in self.model.successors(source):
             spend(PRICED_ARC_UNITS * len(partitions) * self.model.graphs[target].arc_target.size)
@@ -93,7 +93,7 @@ class FittedPolicy:
 
 @dataclass(frozen=True)
 class RestrictedPolicy:
-    """The best of a few good partitions of each node count, with their projected costs among each other.
+    """A policy over a few good partitions of each node count, with exact projected costs among them.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class RestrictedPolicy:
     values: tuple[Floats, ...]
 
     def action(self, before: Boundaries, target: int) -> Boundaries:
-        """The best of those kept."""
+        """Return the best of the kept partitions."""
         spend(KEPT_STATE_UNITS * (before.size * len(self.partitions[target]) + self.partitions[target].size))
         gains = np.empty(len(self.partitions[target]))
         gains_to(self.model.tasks.state_before, before, self.partitions[target], gains)
@@ -116,6 +116,6 @@ class RestrictedPolicy:
 
 @kernel
 def gains_to(state_before: np.ndarray, before: np.ndarray, partitions: np.ndarray, gains: np.ndarray) -> None:
-    """State that can stay on the way from one partition to each of many, in bytes; fills `gains`, shape (rows,)."""
+    """Fill `gains`, shape (rows,), with the bytes that stay in a migration from one partition to each of many."""
     for row in range(partitions.shape[0]):
         gains[row] = gain_between(state_before, before, partitions[row])

@@ -29,7 +29,7 @@ class PricedClass:
     constant: float = 0.0
 
     def best_responses(self, state_before: Floats, partitions: Partitions | Boundaries) -> tuple[Floats, Boundaries]:
-        """For each partition P, the least c(P, Q) + value(Q), and the Q that attains it; O(arcs) each.
+        """Find, for each partition P, the least c(P, Q) + value(Q), and the Q that attains it; O(arcs) each.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Following a policy through random migrations."""
+"""Trajectories of a policy through random migrations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edrp.mdp.policy.process import PolicyModel
 
 
 def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.random.Generator) -> Ints:
-    """A random sequence of classes after `start`, shape (steps,)."""
+    """Draw a random sequence of classes after `start`, shape (steps,)."""
     cumulative = np.cumsum(model.transitions, axis=1)
     drawn, state = np.empty(steps, np.int64), start
     for step, chance in enumerate(generator.random(steps)):
@@ -24,7 +24,7 @@ def draw_node_counts(model: PolicyModel, start: int, steps: int, generator: np.r
 
 
 def follow(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, classes: Ints) -> tuple[list[Boundaries], Floats]:
-    """Partitions and costs (bytes) of a policy along a sequence of classes."""
+    """Follow a policy along a sequence of classes; return partitions and costs in bytes."""
     visited, costs = [], np.empty(len(classes))
     before, state = start, model.tasks.state_before
     for step, target in enumerate(classes):
@@ -39,7 +39,7 @@ def follow(policy: PartitionPolicy, model: PolicyModel, start: Boundaries, class
 def visit(
     policy: PartitionPolicy, model: PolicyModel, per_count: int, noise: float, generator: np.random.Generator
 ) -> tuple[Boundaries, ...]:
-    """Partitions of each node count near to where a policy leads, shape (per_count, n + 1) each.
+    """Sample partitions of each node count along trajectories of a policy, shape (per_count, n + 1) each.
 
     At each step, with probability `noise`, a partition drawn uniformly is taken instead of the policy's. All classes are
     visited equally often; the order of visits follows the chain.
@@ -65,19 +65,19 @@ def visit(
 
 
 def random_partitions(model: PolicyModel, target: int, size: int, generator: np.random.Generator) -> Boundaries:
-    """Partitions of a node count drawn uniformly, shape (size, n + 1)."""
+    """Draw partitions of a node count uniformly, shape (size, n + 1)."""
     nodes = model.counts[target]
     drawn = sample_partitions(model.tasks.work_before, nodes, model.limit(nodes), model.allow_empty, size, generator)
     return drawn.astype(np.int64)
 
 
 def single_step_start(model: PolicyModel, source: int, generator: np.random.Generator) -> Boundaries:
-    """A partition of class `source` that SSM reaches from a random one after a few migrations."""
+    """Draw a partition of class `source` that SSM reaches from a random one after a few migrations."""
     before = random_partitions(model, source, 1, generator)[0]
     classes = draw_node_counts(model, source, 5, generator)
     return follow(SingleStepPolicy(model), model, before, np.append(classes, source))[0][-1]
 
 
 def distinct(partitions: Boundaries) -> Boundaries:
-    """Partitions of one class without repetitions, in lexicographic order."""
+    """Remove repetitions from partitions of one class; return them in lexicographic order."""
     return np.unique(partitions, axis=0)

@@ -46,7 +46,7 @@ class MigrationPolicy:
     _prepared: dict[int, PreparedValues] = field(default_factory=dict, repr=False, compare=False)
 
     def decide(self, intervals: Sequence[Interval | None], nodes: int) -> PolicyDecision:
-        """The best assignment to `nodes` nodes, coming from any assignment; a pruned search, not a scan.
+        """Find the best assignment to `nodes` nodes, from any assignment, by a pruned search.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class MigrationPolicy:
 
 
 def in_place(before: Sequence[Interval | None], assigned: Assignment) -> Assignment:
-    """Number an assignment of the present nodes among all nodes that ever were present: new nodes fill gaps first.
+    """Number the present nodes among all nodes that ever existed: new nodes fill gaps first.
 
     Parameters
     ----------

@@ -44,17 +44,17 @@ ProgressCallback = Callable[[int], None]
 
 
 class PolicyProgress(NamedTuple):
-    """What became of one of several policies.
+    """Progress of one of several policies: how far it is computed, or why it failed.
 
     Attributes
     ----------
-    name : of its folder.
+    name : name of its folder.
     states : number of partitions.
-    sweeps : so far.
+    sweeps : number of sweeps so far.
     error_bound : largest possible error of the costs, in bytes; infinite before the first sweep.
-    seconds : of all sweeps together.
-    finished : whether it can be decided with; else the same call goes on.
-    fault : why it was not computed; empty where it was.
+    seconds : duration of all sweeps together.
+    finished : whether the policy can be used; otherwise the same call continues it.
+    fault : reason why it was not computed; empty if it was.
     """
 
     name: str
@@ -96,9 +96,9 @@ def precompute_policies(
     work_limit: float | None = None,
     watch: ProgressCallback | None = None,
 ) -> list[PolicyProgress]:
-    """Compute projected costs of several models, each into a folder of its own; what is finished is not computed again.
+    """Compute projected costs of several models, each into its own folder; finished ones are not computed again.
 
-    One that cannot be computed (too large, a folder of others) is reported, and stops no other.
+    A policy that cannot be computed (too large, folder in use) is reported, and does not stop the others.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def precompute_policies(
 
 
 def compute_policy_task(task: PolicyTask, engine: SweepEngine) -> PolicyProgress:
-    """Compute one of several policies; called in the workers, too."""
+    """Compute one of several policies, in this process or in a worker."""
     model = build_model(json.loads(task.parameters))
     states = sum(model.size.states)
     if 0 in model.size.states:
@@ -179,7 +179,7 @@ def _compute_in_turn(tasks: Iterable[PolicyTask], engine: SweepEngine, watch: Pr
 
 
 def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: ProgressCallback | None) -> list[PolicyProgress]:
-    """Every policy as a task; a worker that is killed has its task tried again, which goes on from the last checkpoint."""
+    """Run every policy as a Spark task; the task of a killed worker is retried and continues from the last checkpoint."""
     from pyspark.errors import PySparkException
 
     rows: list[PolicyProgress] = []
@@ -198,7 +198,7 @@ def _compute_on_spark(spark: SparkSession, tasks: list[PolicyTask], watch: Progr
 
 
 def _worker_function(tasks: list[PolicyTask]) -> WorkerFunction:
-    """The function that workers run; each gets the number of its task."""
+    """Build the function that workers run; each gets the number of its task."""
 
     def computed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         from edrp.mdp.policy.many_policies import PROGRESS_SCHEMA, compute_policy_task

@@ -1,4 +1,4 @@
-"""Methods for the migration that prepares for those to come: with projected costs computed now, or read from a folder."""
+"""Methods for problems of kind `migration-policy`: with projected costs computed now, or read from a folder."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from edrp.mdp.policy.store import MANIFEST, load_policy, refuse_other_problem
 from edrp.migration.policy import MigrationPolicyProblem, PolicyDecision
 
 ENUMERATED_STATE_UNITS = 2.5e-6
-"""Units of work per state to enumerate and order them, generously; neither can be interrupted."""
+"""Units of work per state to enumerate and order states, an upper estimate; neither can be interrupted."""
 
 OPENED_STATE_UNITS = 1e-6
-"""Units of work per state of a policy that is opened."""
+"""Units of work per state to open a stored policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class PmcParameters:
-    """`max_sweeps`: sweeps of value iteration after which to stop."""
+    """Parameters of "pmc"; `max_sweeps`: sweeps of value iteration after which it stops."""
 
     max_sweeps: Annotated[int, Field(ge=1)] = 1000
 
 
 class Pmc(Method):
-    """PMC over all partitions, then the best decision (state migration, section 4.2)."""
+    """Computes projected migration costs (PMC) of all partitions, then the best decision (state migration, section 4.2)."""
 
     name = "pmc"
     kinds = ("migration-policy",)
@@ -47,12 +47,12 @@ class Pmc(Method):
     parameters = PmcParameters
 
     def refusal(self, problem: MigrationPolicyProblem) -> str | None:
-        """Refuses what memory cannot hold."""
+        """Refuse problems whose states do not fit into memory."""
         model = PolicyModel.of(problem, problem.reachable_counts)
         return None if model.size.memory <= memory_limit() else too_many_states(model)
 
     def run(self, problem: MigrationPolicyProblem, options: Options) -> Answer:
-        """Compute projected costs, decide; SSM decides where a time limit leaves none for a first sweep."""
+        """Compute projected costs and decide; SSM decides where a time limit leaves no time for a first sweep."""
         parameters = self.read_parameters(options)
         model = PolicyModel.of(problem, problem.reachable_counts)
         if 0 in model.size.states:
@@ -75,7 +75,7 @@ class Pmc(Method):
 
 
 def _project_costs(problem: MigrationPolicyProblem, model: PolicyModel, max_sweeps: int, options: Options) -> Iteration:
-    """Projected costs, to `PROJECTED_COST_ACCURACY` or what the gap asks for, within so many sweeps and before the deadline."""
+    """Iterate until `PROJECTED_COST_ACCURACY` or the gap is reached, within the limits of sweeps and time."""
     engine = Threads(options.many_threads)
     iteration = iterate(model, engine, max_sweeps=max_sweeps)
     objective = _decision(problem, model, iteration).objective
@@ -96,7 +96,7 @@ def _size(model: PolicyModel) -> dict[str, int]:
 
 
 def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration, gap: float) -> Answer:
-    """The best decision with the costs of an iteration, which has come to its end or ran out of time."""
+    """Build the answer from the costs of an iteration, which has converged or was stopped."""
     decision = _decision(problem, model, iteration)
     bound = _bound(decision.objective, iteration.error_bound * problem.discount)
     proven = within_gap(decision.objective, bound + problem.resolution, gap)
@@ -112,17 +112,17 @@ def _answer(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iter
 
 
 def _decision(problem: MigrationPolicyProblem, model: PolicyModel, iteration: Iteration) -> PolicyDecision:
-    """The best decision with the costs of an iteration."""
+    """Find the best decision by the costs of an iteration."""
     return MigrationPolicy(model, iteration.to_costs(model)).decide(problem.intervals, problem.nodes)
 
 
 def _bound(objective: float, error: float) -> float:
-    """Proven bound: the decision minimises a value that is off by at most `error` everywhere, and so is its own value."""
+    """Compute the proven bound of a decision that minimises values with an error of at most `error`."""
     return max(0.0, objective - 2 * error)
 
 
 def too_many_states(model: PolicyModel) -> str:
-    """Refusal that says how much memory enumerating would take, and which method does without."""
+    """Explain how much memory enumeration would take, and which method does without it."""
     states, memory = sum(model.size.states), model.size.memory
     return (
         f"{states:.6g} partitions of {model.tasks.work.size} tasks would take {memory / 2**30:.3g} GiB, more than the "
@@ -131,7 +131,7 @@ def too_many_states(model: PolicyModel) -> str:
 
 
 def _work_refusal(model: PolicyModel, work: float) -> str:
-    """Why nothing was begun that could not end within the limit."""
+    """Explain why the computation, which cannot end within the limit, was not started."""
     states = sum(model.size.states)
     expected = f"to enumerate {states:,} partitions takes about {work:.2g} units of work"
     return f"{expected}; method 'fitted' approximates without enumerating"
@@ -139,7 +139,7 @@ def _work_refusal(model: PolicyModel, work: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicyParameters:
-    """`policy`: folder that `edrp policy precompute` has written."""
+    """Parameters of "stored-policy"; `policy`: folder that `edrp policy precompute` has written."""
 
     policy: str | Path = ""
 
@@ -194,7 +194,7 @@ class StoredPolicy(Method):
 
 
 def _open_policy(folder: Path) -> MigrationPolicy:
-    """The policy in a folder, read again only where its manifest, which names the checksum of the costs, has changed."""
+    """Open the policy in a folder; it is read again only if its manifest, with the checksum of the costs, has changed."""
     manifest = folder / MANIFEST
     return _read_policy(folder.absolute(), manifest.read_bytes()) if manifest.is_file() else load_policy(folder)
 
@@ -205,4 +205,4 @@ def _read_policy(folder: Path, manifest: bytes) -> MigrationPolicy:
 
 
 METHODS = (Pmc(), StoredPolicy())
-"""For the registry."""
+"""Methods for problems of kind `migration-policy`."""

@@ -18,7 +18,7 @@ from edrp.migration.rescale.scenarios import multiplied
 from edrp.migration.rescale.splits import possible_replicas
 
 MAX_POLICY_TASKS = 32
-"""Groups of neighbouring tasks that a policy tells apart: partitions of more could not be enumerated."""
+"""Maximum number of groups of neighbouring tasks in a policy; partitions of more could not be enumerated."""
 
 
 def operator_policies(
@@ -31,7 +31,7 @@ def operator_policies(
     levels: int = 10,
     max_tasks: int = MAX_POLICY_TASKS,
 ) -> dict[str, MigrationPolicyProblem]:
-    """One problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
+    """Build a problem of kind `migration-policy` for each keyed operator whose number of replicas changes with the load.
 
     The nodes of the policy are the operator's replicas. Each level of the observed loads asks for the fewest replicas with which
     every split within the tolerance is stable at the largest load of the level, so that whatever the policy decides can be run;
@@ -53,7 +53,7 @@ def operator_policies(
     levels
         Number of load levels.
     max_tasks
-        Neighbouring tasks are joined into about so many groups of equal work; boundaries of `current` stay boundaries.
+        Approximate number of groups of equal work into which neighbouring tasks are joined; boundaries of `current` stay.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def operator_policies(
 
 
 def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: str) -> list[int]:
-    """Replicas at each level of the load, from the least load on."""
+    """Choose the number of replicas at each level of the load, in ascending order."""
     assert at_levels[0].tolerance is not None
     split = possible_replicas(at_levels[0], operator)
     if not split:
@@ -110,7 +110,7 @@ def _replicas(at_levels: list[RescaleProblem], operator: KeyedOperator, place: s
 
 
 def _group_boundaries(problem: RescaleProblem, operator: KeyedOperator, max_tasks: int) -> list[int]:
-    """Boundaries of groups of about equal work, and those of the ranges of now."""
+    """Choose boundaries of groups of about equal work; those of the current ranges are among them."""
     assert operator.tasks is not None
     before: Floats = np.array(operator.tasks.work_before)
     goals = before[-1] * np.arange(1, max_tasks) / max_tasks

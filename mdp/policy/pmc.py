@@ -38,16 +38,16 @@ from edrp.migration.projected_costs import ProjectedCosts
 ByNodeCount = list[Floats]
 
 MAX_EVALUATIONS = 400
-"""Look-up passes between two sweeps, at most."""
+"""Maximum number of look-up passes between two sweeps."""
 
 MAX_FURTHER_SWEEPS = 10
-"""Sweeps after projected costs are known to `PROJECTED_COST_ACCURACY`, where little state moves and the gap asks for more."""
+"""Maximum number of sweeps beyond `PROJECTED_COST_ACCURACY`, where little state moves and the gap requires more."""
 
 STATES_PER_CALL = 4096
-"""States per call of the kernel, at most."""
+"""Maximum number of states per call of the kernel."""
 
 CALLS_PER_CHECK = 8
-"""Calls of the kernel between two looks at the clock."""
+"""Calls of the kernel between two checks of the clock."""
 
 LOOK_UP_UNITS = 5e-9
 """Units of work per pair of a state and a node count that may follow, for one look-up."""
@@ -56,7 +56,7 @@ log = logging.getLogger("edrp.pmc")
 
 
 class Sweep(NamedTuple):
-    """Greedy actions of all states.
+    """The result of a sweep: greedy actions of all states, and their costs.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Sweep(NamedTuple):
 
 
 class SweepEngine(Protocol):
-    """Runs sweeps."""
+    """Interface of the engines, which run sweeps."""
 
     def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
-        """Best responses of all states under `values`; `actions` of the sweep before help the search."""
+        """Find the best responses of all states under `values`; `actions` of the previous sweep speed up the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Threads:
     count: int = 2
 
     def sweep(self, model: PolicyModel, values: ByNodeCount, actions: list[Ints] | None) -> Sweep:
-        """Hand out chunks of states; the kernels release the interpreter lock."""
+        """Run a sweep in chunks of states on several threads; the kernels release the interpreter lock."""
         discounted = discounted_values(model, values)
         result = allocate_sweep(model)
         work = [state_work(model, source) for source in range(len(model.counts))]
@@ -119,13 +119,13 @@ def sweep_work(model: PolicyModel) -> float:
 
 
 def allocate_sweep(model: PolicyModel) -> Sweep:
-    """Arrays for the results of a sweep, not filled."""
+    """Allocate the arrays of the results of a sweep."""
     shapes = [(count, model.successors(source).size) for source, count in enumerate(model.size.states)]
     return Sweep([np.empty(shape) for shape in shapes], [np.empty(shape, np.int64) for shape in shapes])
 
 
 def discounted_values(model: PolicyModel, values: ByNodeCount) -> list[PreparedValues]:
-    """γ·C of the partitions with each node count, prepared for searching."""
+    """Prepare γ·C of the partitions with each node count for searching."""
     prepared = []
     for trie, costs in zip(model.tries, values, strict=True):
         look("projected costs")
@@ -168,7 +168,7 @@ def sweep_rows(
 
 
 def apply_sweep(model: PolicyModel, sweep: Sweep, values: ByNodeCount) -> ByNodeCount:
-    """Backed-up values: C of each state when it takes the action of the sweep and its successors are worth `values`."""
+    """Compute backed-up values: C of each state under the actions of the sweep, with `values` of its successors."""
     spend(LOOK_UP_UNITS * model.size.pairs)
     return [_backed_up_values(model, sweep, values, source) for source in range(len(model.counts))]
 
@@ -211,11 +211,11 @@ class Iteration:
 
     @classmethod
     def start(cls, model: PolicyModel) -> Iteration:
-        """Start from C = 0, so that the first actions are single-step optima."""
+        """Create an iteration that starts from C = 0, so that the first actions are single-step optima."""
         return cls([np.zeros(count) for count in model.size.states])
 
     def to_costs(self, model: PolicyModel) -> ProjectedCosts:
-        """Table of the costs so far."""
+        """Convert the values so far into a table of costs."""
         return ProjectedCosts(
             dict(zip(model.counts, model.partitions, strict=True)),
             {count: np.maximum(0.0, costs) for count, costs in zip(model.counts, self.values, strict=True)},
@@ -239,7 +239,7 @@ def iterate(
     state
         Iteration to continue; by default a new one.
     accuracy, max_sweeps
-        When to stop: at this proven error of C, relative to all state; after so many sweeps.
+        When to stop: at this proven error of C, relative to all state; after this number of sweeps.
     after_sweep
         Called after each sweep, for progress and checkpoints.
 
@@ -281,7 +281,7 @@ def iterate(
 
 
 def _middle_of_bounds(model: PolicyModel, before: ByNodeCount, after: ByNodeCount) -> tuple[ByNodeCount, float]:
-    """The middle of the proven bounds, and half their distance."""
+    """Return the middle of the proven bounds, and half their distance."""
     low = min(float((b - a).min()) for a, b in zip(before, after, strict=True))
     high = max(float((b - a).max()) for a, b in zip(before, after, strict=True))
     reach = model.discount / (1 - model.discount)
@@ -290,7 +290,7 @@ def _middle_of_bounds(model: PolicyModel, before: ByNodeCount, after: ByNodeCoun
 
 
 def _evaluate_policy(model: PolicyModel, sweep: Sweep, values: ByNodeCount, error: float) -> ByNodeCount:
-    """C under the policy of a sweep, to a small share of the error before, or to rounding where that is less."""
+    """Evaluate the policy of a sweep until the error is a small share of the previous one, or rounding."""
     goal = max(error * 1e-4, 1e-13 * model.total_state)
     for _ in range(MAX_EVALUATIONS):
         values, distance = _middle_of_bounds(model, values, apply_sweep(model, sweep, values))

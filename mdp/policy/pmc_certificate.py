@@ -14,11 +14,11 @@ from edrp.mdp.policy.process import PolicyModel
 from edrp.migration.policy import MigrationPolicyProblem, MigrationPolicySolution
 
 CERTIFICATE_BITS = 50
-"""Binary digits of all state in units; the checker's sweep finds out what rounding costs."""
+"""Binary digits of all state in units of the certificate; the checker's sweep bounds the effect of rounding."""
 
 
 def certify_pmc(problem: MigrationPolicyProblem, solution: MigrationPolicySolution) -> RawCertificate:
-    """A certificate, not yet checked: C of all partitions from a second run of the method, or nothing where a class is empty."""
+    """Write an unchecked certificate: C of all partitions from a second run, or nothing where a class is empty."""
     if solution.status == "infeasible":
         return RawCertificate("pmc", [], {"unit": "1"})
     model = PolicyModel.of(problem, problem.reachable_counts)

@@ -1,4 +1,4 @@
-"""Files of a policy: values of all partitions as Parquet, and checkpoints, from which another process continues the iteration."""
+"""Files of a policy: values of all partitions as Parquet, and checkpoints from which another process can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from edrp.mdp.policy.process import PolicyModel, fingerprint, model_parameters
 
 
 def to_lists(rows: NDArray[Any]) -> pyarrow.Array:
-    """An array of shape (rows, width) as one list per row.
+    """Convert an array of shape (rows, width) into one list per row.
 
     >>> to_lists(np.array([[0, 1, 4], [0, 2, 4]], dtype=np.int16)).to_pylist()
     [[0, 1, 4], [0, 2, 4]]
@@ -32,7 +32,7 @@ def to_lists(rows: NDArray[Any]) -> pyarrow.Array:
 
 
 def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
-    """The inverse of `to_lists`.
+    """Convert lists of equal length into an array, the inverse of `to_lists`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def to_rows(lists: pyarrow.ChunkedArray, width: int) -> NDArray[Any]:
 
 
 def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
-    """Write columns by node count as a file, which appears whole or not at all; returns its SHA-256.
+    """Write columns by node count to a file, which appears whole or not at all; return its SHA-256.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def write_classes(path: Path, classes: Iterable[dict[str, Any]]) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_changed(path: Path, digest: str) -> None:
-    """Refuse a file that is missing or is not the one that was written.
+    """Refuse a file that is missing or differs from the one that was written.
 
     Raises
     ------
@@ -95,7 +95,7 @@ ACTIONS_COLUMN = "replies"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The last sweep of an iteration, in a folder of its own: `sweep-0003.parquet` and, written last, `sweep-0003.json`.
+    """Checkpoints of an iteration in a folder: `sweep-0003.parquet` and, written last, `sweep-0003.json`.
 
     The table holds C and the actions of every state, so that the iteration continues with exactly the same numbers.
     """
@@ -104,7 +104,7 @@ class Checkpoints:
     model: PolicyModel
 
     def save(self, iteration: Iteration) -> None:
-        """Write a checkpoint, then remove the one before.
+        """Write a checkpoint, then remove the previous one.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Checkpoints:
                 other.unlink()
 
     def latest(self) -> Iteration | None:
-        """The last checkpoint that is whole and of this model, or None; one that is not is set aside, which is said."""
+        """Read the last checkpoint that is whole and of this model, or None; a damaged one is set aside with a warning."""
         for head in sorted(self.folder.glob("sweep-*.json"), reverse=True):
             try:
                 return self._read(head)

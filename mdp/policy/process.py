@@ -19,7 +19,7 @@ from edrp.mdp.trie import Trie
 from edrp.migration.intervals import load_limit
 
 ORDERED_PARTITION_UNITS = 5e-8
-"""Units of work per partition that is put in order."""
+"""Units of work per partition to sort partitions."""
 
 if TYPE_CHECKING:
     from edrp.migration.policy import MigrationPolicyProblem
@@ -73,7 +73,7 @@ class PolicyModel:
 
     @classmethod
     def of(cls, problem: MigrationPolicyProblem, counts: Sequence[int] | None = None) -> PolicyModel:
-        """The model of a problem, over all of its node counts or over some that nothing leaves."""
+        """Create the model of a problem, over all node counts or a closed subset of them."""
         chosen = tuple(sorted(problem.node_counts if counts is None else counts))
         index = [problem.node_counts.index(count) for count in chosen]
         transitions = np.asarray(problem.transitions, dtype=np.float64)[np.ix_(index, index)]
@@ -82,16 +82,16 @@ class PolicyModel:
 
     @property
     def total_state(self) -> float:
-        """All state, in bytes."""
+        """Total state, in bytes."""
         return float(self.tasks.state_before[-1])
 
     def limit(self, nodes: int) -> float:
-        """Load limit: the work that each of `nodes` nodes may hold."""
+        """Return the load limit: the maximum work of each of `nodes` nodes."""
         return load_limit(float(self.tasks.work_before[-1]), nodes, self.tolerance)
 
     @cached_property
     def size(self) -> ModelSize:
-        """Numbers of states, by a dynamic program on boundaries, before anything is enumerated."""
+        """Numbers of states, counted by a dynamic program on boundaries before any enumeration."""
         m = self.tasks.work.size
         states = tuple(count_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
         successors = (self.transitions > 0).sum(axis=1)
@@ -102,7 +102,7 @@ class PolicyModel:
 
     @cached_property
     def partitions(self) -> tuple[Partitions, ...]:
-        """By node count n, shape (states, n + 1), in lexicographic order."""
+        """All partitions by node count n, shape (states, n + 1), in lexicographic order."""
         return tuple(
             enumerate_partitions(self.tasks.work_before, n, self.limit(n), self.allow_empty, expected)
             for n, expected in zip(self.counts, self.size.states, strict=True)
@@ -110,7 +110,7 @@ class PolicyModel:
 
     @cached_property
     def orders(self) -> tuple[Ints, ...]:
-        """By node count, the rows of `partitions` in the order in which searching from them is fastest."""
+        """Rows of `partitions` by node count, in the order in which searching from them is fastest."""
         orders = []
         for partitions in self.partitions:
             look("the order of the partitions")
@@ -120,16 +120,16 @@ class PolicyModel:
 
     @cached_property
     def tries(self) -> tuple[Trie, ...]:
-        """By node count, the trie in which best responses are searched."""
+        """Tries by node count, in which best responses are searched."""
         return tuple(Trie.of(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
     @cached_property
     def graphs(self) -> tuple[Trie, ...]:
-        """By node count, places and arcs of the partitions, however many there are."""
+        """Unnumbered tries by node count: places and arcs, for any number of partitions."""
         return tuple(Trie.unnumbered(self.tasks.work_before, n, self.limit(n), self.allow_empty) for n in self.counts)
 
     def successors(self, source: int) -> Ints:
-        """Indices of the node counts that may follow the one of index `source`."""
+        """Return the indices of the node counts that can follow the one of index `source`."""
         return np.flatnonzero(self.transitions[source] > 0)
 
     def __getstate__(self) -> dict[str, object]:
@@ -138,7 +138,7 @@ class PolicyModel:
 
 
 def model_parameters(model: PolicyModel) -> dict[str, Any]:
-    """All that the projected costs of a model depend on, as JSON can hold it.
+    """Return all parameters that the projected costs of a model depend on, as JSON values.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def model_parameters(model: PolicyModel) -> dict[str, Any]:
 
 
 def build_model(parameters: dict[str, Any]) -> PolicyModel:
-    """The model with these parameters, the inverse of `model_parameters`."""
+    """Build the model from its parameters, the inverse of `model_parameters`."""
     return PolicyModel(
         tasks=Tasks.of(parameters["work"], parameters["state_size"]),
         counts=tuple(int(count) for count in parameters["node_counts"]),
@@ -171,7 +171,7 @@ def build_model(parameters: dict[str, Any]) -> PolicyModel:
 
 
 def fingerprint(parameters: dict[str, Any]) -> str:
-    """SHA-256 of parameters, the same for equal ones wherever they are computed.
+    """Compute the SHA-256 of parameters, which is equal for equal parameters on any machine.
 
     >>> fingerprint({"discount": 0.8, "tolerance": 0.2}) == fingerprint({"tolerance": 0.2, "discount": 0.8})
     True
@@ -180,5 +180,5 @@ def fingerprint(parameters: dict[str, Any]) -> str:
 
 
 def differences(stored: dict[str, Any], required: dict[str, Any]) -> list[str]:
-    """Names of the parameters that differ."""
+    """List the names of the parameters that differ."""
     return sorted(name for name in {*stored, *required} if stored.get(name) != required.get(name))

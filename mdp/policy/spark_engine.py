@@ -62,7 +62,7 @@ class StateChunk(NamedTuple):
 
 
 class SweepJob(NamedTuple):
-    """One Spark job, as it is sent to the workers.
+    """A Spark job as it is sent to the workers.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Spark:
 
 
 def _chunks(model: PolicyModel) -> Iterator[tuple[int, int, int]]:
-    """Index of the node count, first and end of chunks of states in the search order of their node count."""
+    """Yield chunks of states: index of the node count, first and end in its search order."""
     for source, count in enumerate(model.size.states):
         for first in range(0, count, STATES_PER_CALL):
             yield source, first, min(first + STATES_PER_CALL, count)
@@ -157,7 +157,7 @@ def _enter(model: PolicyModel, answer: dict[str, Any], result: Sweep) -> None:
 
 
 def _search(job: SweepJob, tasks: int) -> WorkerFunction:
-    """The function that workers run; each gets the number of its task."""
+    """Build the function that workers run; each gets the number of its task."""
 
     def search(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         from edrp.mdp.policy.spark_engine import solve_chunk
@@ -171,7 +171,7 @@ def _search(job: SweepJob, tasks: int) -> WorkerFunction:
 
 
 def solve_chunk(job: SweepJob, chunk: StateChunk) -> pyarrow.RecordBatch:
-    """Search from the states of one chunk; called in the workers.
+    """Search from the states of one chunk, in a worker.
 
     Returns
     -------

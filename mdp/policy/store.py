@@ -1,4 +1,4 @@
-"""Policies in folders: computed once, with whatever engine, and opened when a migration has to be decided.
+"""Policies stored in folders: computed once, by any engine, and opened when a migration has to be decided.
 
 A folder holds `parameters.json`, `costs.parquet` (one row a partition: its number of nodes, its boundaries, its projected
 cost in bytes) and, written last, `manifest.json` with checksums; while it is being computed, a checkpoint in `sweeps/`.
@@ -54,7 +54,7 @@ def precompute_policy(
     work_limit: float | None = None,
     after_sweep: Callable[[Iteration], None] | None = None,
 ) -> Iteration:
-    """Compute projected costs into a folder, going on from where an earlier call was killed.
+    """Compute projected costs into a folder, continuing where an earlier call was interrupted.
 
     The policy is written once C is known to `accuracy`. Stopped by a limit, the folder keeps its checkpoint for the next
     call. A folder that holds the finished policy already is left as it is, unless it is damaged.
@@ -113,7 +113,7 @@ def _iterate_with_checkpoints(
     after_sweep: Callable[[Iteration], None] | None,
     limits: dict[str, Any],
 ) -> Iteration:
-    """Go on from the last checkpoint, and write one after each sweep."""
+    """Continue from the last checkpoint, and write one after each sweep."""
 
     def keep(iteration: Iteration) -> None:
         checkpoints.save(iteration)
@@ -127,7 +127,7 @@ def _iterate_with_checkpoints(
 
 
 def _claim_folder(path: Path, parameters: dict[str, Any]) -> None:
-    """Take a folder that is new or empty, or holds a policy of these parameters; damaged parameters are set aside."""
+    """Check that a folder is new, empty or of the same parameters, and create it; damaged parameters are set aside."""
     refuse_folder(path)
     with naming_errors(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def _claim_folder(path: Path, parameters: dict[str, Any]) -> None:
 
 
 def _finished_iteration(folder: Path, error: float) -> Iteration | None:
-    """Result of a policy that is finished, sound and sufficiently exact, or None; what is damaged is set aside."""
+    """Load the result of a finished policy that is sound and exact enough, or None; damaged files are set aside."""
     if not (folder / MANIFEST).exists():
         return None
     try:
@@ -165,7 +165,7 @@ def _finished_iteration(folder: Path, error: float) -> Iteration | None:
 
 
 def save_policy(model: PolicyModel, iteration: Iteration, folder: str | Path) -> None:
-    """Write a policy; until the manifest is there, which comes last, `load_policy` refuses the folder.
+    """Write a policy; `load_policy` refuses the folder until the manifest is written, which comes last.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
     Parameters
     ----------
     problem
-        If given, the policy must be one for its work, state sizes, node counts, transitions, discount and tolerance.
+        Problem whose work, state sizes, node counts, transitions, discount and tolerance the policy must have; None: any.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def load_policy(folder: str | Path, problem: MigrationPolicyProblem | None = Non
 
 
 def stored_parameters(folder: str | Path) -> dict[str, Any]:
-    """Parameters of the finished policy in a folder, fields of a `MigrationPolicyProblem`; the costs are not read.
+    """Read the parameters of the finished policy in a folder, without its costs; fields of a `MigrationPolicyProblem`.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def stored_parameters(folder: str | Path) -> dict[str, Any]:
 
 
 def refuse_other_problem(folder: Path, stored: dict[str, Any], model: PolicyModel) -> None:
-    """Refuse a policy for other parameters; it may know more numbers of nodes than can come up in the problem.
+    """Refuse a policy of other parameters; it may contain more numbers of nodes than the problem needs.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def refuse_other_problem(folder: Path, stored: dict[str, Any], model: PolicyMode
 
 
 def _read_head(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Manifest and parameters, which must belong together."""
+    """Read manifest and parameters, and check that they belong together."""
     if not folder.exists():
         raise NoSuchFileError(str(folder), "make it with `edrp policy precompute`")
     if not (folder / MANIFEST).is_file():
@@ -269,7 +269,7 @@ def _read_head(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _read_costs(path: Path, model: PolicyModel, error_bound: float) -> ProjectedCosts:
-    """The table, whose partitions must be those of the model in their order."""
+    """Read the table of costs, and check that its partitions are those of the model, in order."""
     try:
         file = parquet.ParquetFile(path)
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
@@ -291,7 +291,7 @@ def _refuse_others(folder: Path, stored: dict[str, Any], required: dict[str, Any
 
 @contextmanager
 def _with_advice() -> Iterator[None]:
-    """Say of a damaged file what is to be done."""
+    """Add advice to the error of a damaged file."""
     try:
         yield
     except DamagedFileError as error:

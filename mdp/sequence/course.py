@@ -1,4 +1,4 @@
-"""A known course of migrations as arrays: the partition now, and for each step its class and its state sizes."""
+"""A migration sequence as arrays: the current partition, and class and state sizes of each step."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ class PartitionClass:
 
     @cached_property
     def layers(self) -> Layers:
-        """Which boundaries may stand where; cheap for any class."""
+        """Possible boundaries at each position; cheap for any class."""
         return layers(self.work_before, self.nodes, self.limit, self.allow_empty)
 
     @cached_property
     def count(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return sum(paths_to_end(self.layers)[0])
 
     @property
     def places(self) -> int:
-        """How many places the graph has."""
+        """Number of places of the graph."""
         return int((self.layers.last - self.layers.first + 1).sum())
 
     @cached_property
     def graph(self) -> Trie:
-        """Places and arcs, however many partitions there are."""
+        """Unnumbered trie: places and arcs, for any number of partitions."""
         return Trie.unnumbered(self.work_before, self.nodes, self.limit, self.allow_empty)
 
     @cached_property
     def trie(self) -> Trie:
-        """Places and arcs with numbered partitions."""
+        """Trie with numbered partitions."""
         return Trie.of(self.work_before, self.nodes, self.limit, self.allow_empty)
 
     @cached_property
     def partitions(self) -> Partitions:
-        """All of them, shape (count, n + 1)."""
+        """All partitions, shape (count, n + 1)."""
         return enumerate_partitions(self.work_before, self.nodes, self.limit, self.allow_empty, self.count)
 
     @cached_property
@@ -76,7 +76,7 @@ class PartitionClass:
 
 
 class MigrationStep(NamedTuple):
-    """One migration.
+    """One migration of a sequence.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class MigrationStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Course:
-    """All migrations of a sequence (state migration, section 4.1).
+    """A known sequence of migrations as arrays (state migration, section 4.1).
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Course:
 
     @classmethod
     def of(cls, problem: MigrationSequence) -> Course:
-        """The course of a problem."""
+        """Create the course of a problem."""
         loads = [(problem.work_at(step), problem.state_size_at(step)) for step in range(len(problem.nodes))]
         start = OldNodes.of(problem.intervals).boundaries
         return cls._build(loads, start, problem.nodes, problem.tolerance, problem.allow_empty)
@@ -116,7 +116,7 @@ class Course:
     def constant(
         cls, tasks: Tasks, start: Boundaries, nodes: Sequence[int], tolerance: Sequence[float], *, allow_empty: bool
     ) -> Course:
-        """A course during which loads do not change."""
+        """Create a course during which loads do not change."""
         work, state = tuple(tasks.work.tolist()), tuple(tasks.state_size.tolist())
         return cls._build([(work, state)] * len(nodes), start, nodes, tolerance, allow_empty)
 
@@ -147,7 +147,7 @@ class Course:
         return all(step.members.layers.feasible for step in self.steps)
 
     def costs(self, path: Sequence[Boundaries]) -> Floats:
-        """State that moves at each step of a path, shape (steps,), bytes."""
+        """Compute the bytes that move at each step of a path, shape (steps,)."""
         befores = [self.start, *path][: len(path)]
         moved = [
             step.state_before[-1] - gain_between(step.state_before, before, after)
@@ -156,7 +156,7 @@ class Course:
         return np.maximum(0.0, moved)
 
     def boundary_path(self, assignments: Sequence[Sequence[Interval | None]]) -> Path:
-        """The partitions of assignments, empty intervals last."""
+        """Convert assignments into partitions, with empty intervals last."""
         path = []
         for assignment in assignments:
             intervals = sorted(interval for interval in assignment if interval is not None and interval[0] < interval[1])
@@ -166,7 +166,7 @@ class Course:
         return tuple(path)
 
     def moved(self, assignments: Sequence[Sequence[Interval | None]], intervals: Sequence[Interval]) -> float:
-        """State that moves in all steps from the assignment `intervals` on, added task by task, in bytes."""
+        """Sum the bytes that move in all steps from the assignment `intervals` on, task by task."""
         size = 0.0
         before = _owners(intervals, self.steps[0].tasks.work.size)
         for step, assignment in zip(self.steps, assignments, strict=True):
@@ -176,7 +176,7 @@ class Course:
         return size
 
     def assignments(self, path: Sequence[Boundaries], intervals: Sequence[Interval]) -> tuple[Assignment, ...]:
-        """The interval of every node after each step of a path that begins at the assignment `intervals`."""
+        """Assign the partitions of a path to nodes, from the assignment `intervals` on."""
         current: Assignment = tuple(intervals)
         assignments = []
         for step, boundaries in zip(self.steps, path, strict=True):

@@ -26,14 +26,14 @@ from edrp.mdp.sequence.course import Course, Path
 from edrp.mdp.trie import Trie, prepare_values
 
 PARTITIONS_PER_CALL = 4096
-"""Partitions that one call of the kernel answers, at most."""
+"""Maximum number of partitions per call of the kernel."""
 
 CALLS_PER_CHECK = 8
-"""Calls of the kernel between two looks at the clock."""
+"""Calls of the kernel between two checks of the clock."""
 
 
 class ListedStep(NamedTuple):
-    """One step but the last, with all partitions through which the path may go.
+    """A step before the last one, with all partitions through which the path may go.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ListedStep(NamedTuple):
 
 
 class LastStep(NamedTuple):
-    """The last step: where it leads to need not be listed.
+    """The last step, whose partitions need not be listed.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class LastStep(NamedTuple):
     graph: Trie
 
     def costs(self, partitions: Partitions | Boundaries) -> Floats:
-        """Least cost from each partition, in bytes."""
+        """Compute the least cost of the last step from each partition, in bytes."""
         return self._priced.best_responses(self.state_before, partitions)[0]
 
     def best_response(self, boundaries: Boundaries) -> Boundaries:
-        """Where to go from one partition."""
+        """Return the best partition to go to from one partition."""
         return self._priced.best_responses(self.state_before, boundaries[np.newaxis])[1][0]
 
     @property
@@ -73,7 +73,7 @@ class LastStep(NamedTuple):
 
 
 def search_work(counts: Sequence[int]) -> float:
-    """Units of work of `best_path`, roughly, by the number of partitions of each stage.
+    """Estimate the units of work of `best_path` from the number of partitions of each step.
 
     >>> round(search_work([20_000, 20_000]), 2)
     0.1
@@ -83,7 +83,7 @@ def search_work(counts: Sequence[int]) -> float:
 
 
 class PathSearchTimeoutError(Exception):
-    """The search was stopped before it had finished."""
+    """Raised when the search is stopped before it has finished."""
 
 
 def best_path(
@@ -94,7 +94,7 @@ def best_path(
     threads: int = 1,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[float, Path]:
-    """The path of least cost, backwards from the last step.
+    """Find the path of least cost, backwards from the last step.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _last_costs(stage: ListedStep, last: LastStep, pool: ThreadPoolExecutor, out
 def _answers(
     answer: Callable[[slice], Floats], count: int, work: float, pool: ThreadPoolExecutor, out_of_time: Callable[[], bool]
 ) -> Iterator[Floats]:
-    """Answers to chunks of so many partitions, each of which takes so many units of work; threads work, this one counts."""
+    """Yield answers to chunks of partitions, computed by threads; this thread counts the work."""
     length = chunk_length(work, PARTITIONS_PER_CALL)
     for first in range(0, count, CALLS_PER_CHECK * length):
         end = min(count, first + CALLS_PER_CHECK * length)
@@ -162,7 +162,7 @@ def _backwards(
     pool: ThreadPoolExecutor,
     out_of_time: Callable[[], bool],
 ) -> tuple[Floats, Ints32]:
-    """Least cost from each partition of one stage to the end, and the partition of the next that it leads to."""
+    """Compute the least cost to the end from each partition of a step, and the next partition on that path."""
     prepared = prepare_values(following.trie, values)
     costs, responses = np.empty(step.trie.count), np.full(step.trie.count, -1)
     if incumbents is not None:
@@ -179,7 +179,7 @@ def _backwards(
 
 
 def enumeration_needs(course: Course) -> tuple[float, int]:
-    """Units of work and bytes that `enumerate_path` takes, roughly; counted, not enumerated.
+    """Estimate the units of work and the bytes that `enumerate_path` takes, without enumerating.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def enumeration_needs(course: Course) -> tuple[float, int]:
 
 
 def enumerate_path(course: Course, *, threads: int = 1, out_of_time: Callable[[], bool] = lambda: False) -> tuple[float, Path]:
-    """The optimal path of a course, exactly; `enumeration_needs` says beforehand what it takes.
+    """Find the optimal path of a course exactly; `enumeration_needs` estimates work and memory.
 
     Parameters
     ----------

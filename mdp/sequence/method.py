@@ -1,4 +1,4 @@
-"""The method for known sequences of migrations: it chooses how to prove by how many partitions there are."""
+"""The method `oms` for known sequences of migrations, which chooses an algorithm by the number of partitions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ log = logging.getLogger("edrp.oms")
 OmsWay = Literal["auto", "enumerated", "prices", "heuristic"]
 
 MAX_ENUMERATION_UNITS = 60.0
-"""Units of work up to which all partitions are listed."""
+"""Maximum units of work for which all partitions are listed."""
 
 MAX_COUNTED = 10**18
-"""More partitions are reported as so many."""
+"""Largest number of partitions that is reported."""
 
 MAX_PLACE_PAIRS = 1e9
-"""Pairs of places, summed over pairs of consecutive classes, up to which bounds are computed by prices."""
+"""Maximum number of pairs of places, over consecutive classes, for which bounds are computed by prices."""
 
 HEURISTIC_SHARE = 0.2
-"""Share of the limit for the search before proving begins."""
+"""Share of the limit for the heuristic, before proving begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class OmsParameters:
-    """How to solve.
+    """Parameters of "oms".
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Oms(Method):
     parameters = OmsParameters
 
     def run(self, problem: MigrationSequence, options: Options) -> Answer:
-        """Solve; within a time limit, the best path so far with its bound."""
+        """Solve; at a time limit, return the best path so far with its bound."""
         parameters = self.read_parameters(options)
         course = Course.of(problem)
         size = {"tasks": problem.tasks, "steps": len(problem.nodes)}
@@ -113,7 +113,7 @@ def _enumeration_search(course: Course, parameters: OmsParameters, options: Opti
 
 
 def _greedy_search(course: Course) -> tuple[float, Path]:
-    """Greedy path for a search that is over before it has begun."""
+    """Return the greedy path, for a search whose time is over before it begins."""
     return search_path(course, PartitionPools(course), out_of_time=lambda: True)
 
 
@@ -186,4 +186,4 @@ def _answer(course: Course, problem: MigrationSequence, search: PriceSearch, way
 
 
 METHODS = (Oms(),)
-"""For the registry."""
+"""Methods for problems of kind `migration-sequence`."""

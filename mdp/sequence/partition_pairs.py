@@ -25,11 +25,11 @@ STATE_ARC_UNITS = 2.5e-9
 """Units of work per state and arc out of its places, of a pass over all states."""
 
 PLACE_PAIR_UNITS = 1.5e-9
-"""Units of work per two places, to find out which can be open together."""
+"""Units of work per pair of places, to find which can be open together."""
 
 
 class PairSide(NamedTuple):
-    """One of the two classes.
+    """One of the two classes of partitions.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PairSide(NamedTuple):
 
     @classmethod
     def of(cls, graph: Trie) -> PairSide:
-        """The side that a class makes."""
+        """Create a side from the graph of a class."""
         level = np.repeat(np.arange(graph.nodes + 1), np.diff(graph.level))
         last = graph.arc_target[np.maximum(graph.arc_start[1:] - 1, 0)]
         reach = np.where(np.diff(graph.arc_start) > 0, graph.boundary[last], graph.boundary)
@@ -80,7 +80,7 @@ class PlacePairs(NamedTuple):
 
     @classmethod
     def of(cls, left: PairSide, right: PairSide) -> PlacePairs:
-        """All states of two classes."""
+        """Find all states of two classes."""
         spend(PLACE_PAIR_UNITS * left.boundary.size * right.boundary.size)
         positions = int(right.level[-1]) + 1
         low, high, offset = (np.zeros((left.boundary.size, positions), np.int64) for _ in range(3))
@@ -102,13 +102,13 @@ class PairChoices(NamedTuple):
 
     @classmethod
     def room(cls, states: int) -> PairChoices:
-        """Uninitialised."""
+        """Allocate uninitialised arrays for a number of states."""
         return cls(np.empty((states, 2)), np.empty((states, 2), np.int32))
 
 
 @inner_loop
 def _lay_out(left: PairSide, right: PairSide, low: np.ndarray, high: np.ndarray, offset: np.ndarray) -> int:
-    """Ranges of right places at each position; within a position places are sorted by boundary."""
+    """Fill the ranges of right places at each position, sorted by boundary; return the number of states."""
     count, last = 0, left.boundary.size - 1
     for u in range(last + 1):
         a, k, reached = left.boundary[u], 0, 0
@@ -132,7 +132,7 @@ def _lay_out(left: PairSide, right: PairSide, low: np.ndarray, high: np.ndarray,
 def least_pair(
     pairs: PlacePairs, left_price: np.ndarray, right_price: np.ndarray, state_before: np.ndarray, choices: PairChoices
 ) -> float:
-    """Least c(P, Q) + prices of both; fills `choices`.
+    """Find the least c(P, Q) plus prices of both partitions; fills `choices`.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def least_pair(
 
 @inner_loop
 def trace_pair(pairs: PlacePairs, choices: PairChoices, left_arcs: np.ndarray, right_arcs: np.ndarray) -> None:
-    """The arcs of the pair that `least_pair` found, in order, into arrays of shape (nodes,) of each class."""
+    """Write the arcs of the pair that `least_pair` found, in order, to arrays of shape (nodes,) of each class."""
     left, right = pairs.left, pairs.right
     u, v, matched, i, j = 0, 0, 0, 0, 0
     while i < left_arcs.size or j < right_arcs.size:
@@ -229,7 +229,7 @@ def arc_minima(
     left_least: np.ndarray,
     right_least: np.ndarray,
 ) -> None:
-    """For each arc, the least c(P, Q) + prices over the pairs that contain it; after `least_pair` with the same prices.
+    """Compute, for each arc, the least c(P, Q) plus prices of the pairs that contain it; call `least_pair` before.
 
     Parameters
     ----------

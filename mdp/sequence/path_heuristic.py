@@ -17,13 +17,13 @@ from edrp.mdp.single_step.ssm import ssm
 from edrp.mdp.single_step.two_sided import two_sided
 
 MAX_HEURISTIC_POOL = 1000
-"""Partitions of a step that are recombined, unless told otherwise; the newest are kept."""
+"""Default maximum number of partitions of a step that are recombined; the newest are kept."""
 
 BOUNDARY_SHIFTS = (-2, -1, 1, 2)
-"""By how many tasks a boundary is moved to get a neighbour of a partition."""
+"""Numbers of tasks by which a boundary is moved to get a neighbour of a partition."""
 
 STATE_SIZE_SPREAD = 0.6
-"""Spread of the factors on state sizes with which other starts are made."""
+"""Spread of the random factors on state sizes that give other starts."""
 
 RECOMBINATION_UNITS = 5e-9
 """Units of work per two partitions of consecutive steps and interval, to recombine them."""
@@ -32,11 +32,11 @@ NEIGHBOUR_UNITS = 1e-6
 """Units of work per neighbour of a partition."""
 
 RECHOICE_UNITS, RECHOICE_PLACE_UNITS = 1e-5, 1.5e-8
-"""Units of work to choose a partition between two others, and in addition per place and task of an interval."""
+"""Units of work to choose a partition between two others: fixed, and per place and task of an interval."""
 
 
 class PartitionPools:
-    """Partitions of each step that are worth to be recombined."""
+    """Pools of good partitions of each step, to be recombined."""
 
     def __init__(self, course: Course, largest: int = MAX_HEURISTIC_POOL) -> None:
         self.course = course
@@ -44,7 +44,7 @@ class PartitionPools:
         self._pools: list[dict[tuple[int, ...], None]] = [{} for _ in course.steps]
 
     def add(self, step: int, boundaries: Boundaries) -> None:
-        """Keep a partition of a step, which must be within its load limit."""
+        """Add a partition of a step, which must be within its load limit."""
         pool, key = self._pools[step], tuple(boundaries.tolist())
         pool.pop(key, None)
         pool[key] = None
@@ -52,16 +52,16 @@ class PartitionPools:
             del pool[next(iter(pool))]
 
     def newest(self, step: int, count: int) -> Boundaries:
-        """The last partitions that were added to a step, shape (at most count, n + 1)."""
+        """Return the last partitions added to a step, shape (at most count, n + 1)."""
         return np.array(list(self._pools[step])[-count:], dtype=np.int64)
 
     def add_path(self, path: Sequence[Boundaries]) -> None:
-        """Keep the partitions of a path."""
+        """Add the partitions of a path."""
         for step, boundaries in enumerate(path):
             self.add(step, boundaries)
 
     def add_neighbours(self, path: Sequence[Boundaries]) -> None:
-        """Keep those with one boundary moved by up to two tasks."""
+        """Add the neighbours of a path: one boundary of a partition moved by up to two tasks."""
         for step, boundaries in enumerate(path):
             spend(NEIGHBOUR_UNITS * len(BOUNDARY_SHIFTS) * boundaries.size)
             members = self.course.steps[step].members
@@ -69,7 +69,7 @@ class PartitionPools:
                 self.add(step, neighbour)
 
     def best_path(self) -> tuple[float, Path]:
-        """The best path through kept partitions; every step must have one."""
+        """Find the best path through the partitions of the pools; every step must have one."""
         listed = [self.newest(step, self.largest) for step in range(len(self._pools))]
         starts = [self.course.start[np.newaxis], *listed]
         pairs = [len(before) * after.size for before, after in zip(starts, listed, strict=False)]
@@ -91,7 +91,7 @@ class PartitionPools:
 def _forwards(
     state_before: np.ndarray, before: np.ndarray, after: np.ndarray, values: np.ndarray, totals: np.ndarray, origins: np.ndarray
 ) -> None:
-    """Least cost up to each partition of `after`, and the partition of `before` that it comes from."""
+    """Compute the least cost up to each partition of `after`, and its predecessor in `before`."""
     for j in range(after.shape[0]):
         totals[j], origins[j] = np.inf, 0
         for i in range(before.shape[0]):
@@ -102,7 +102,7 @@ def _forwards(
 
 
 def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, allow_empty: bool) -> list[Boundaries]:
-    """Partitions with one inner boundary moved that keep the limit; empty intervals stay where they are."""
+    """List partitions with one inner boundary moved that keep the limit; empty intervals stay empty."""
     neighbours = []
     for position in range(1, boundaries.size - 1):
         low, high = boundaries[position - 1], boundaries[position + 1]
@@ -117,7 +117,7 @@ def _neighbours(boundaries: Boundaries, work_before: Floats, limit: float, *, al
 
 
 def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
-    """The best single step each time (state migration, section 3.3), as if state sizes were other by a factor.
+    """Build a path of optimal single steps (state migration, section 3.3), with state sizes scaled by `state_factor`.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def greedy_path(course: Course, state_factor: Floats | float = 1.0) -> Path:
 
 
 def improved_path(course: Course, path: Path, out_of_time: Callable[[], bool] = lambda: False) -> Path:
-    """Choose each partition again between its neighbours, exactly, until none of them gets better."""
+    """Re-optimise each partition between its neighbours, exactly, until none improves."""
     steps, best = course.steps, list(path)
     costs = course.costs(best)
     stale = [True] * len(best)
@@ -204,7 +204,7 @@ def search_path(
     seed: int = 0,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[float, Path]:
-    """A good path: improved greedy ones and neighbours of the best, recombined by a dynamic program, improved again.
+    """Search for a good path: greedy paths and neighbours of the best, recombined by a dynamic program and improved.
 
     Parameters
     ----------
@@ -213,9 +213,9 @@ def search_path(
     pools
         Pools of the course; partitions that are met are added.
     starts
-        Greedy paths of a round, made with state sizes that are off by random factors.
+        Number of greedy paths of a round, made with state sizes scaled by random factors.
     out_of_time
-        Asked now and then; at least one greedy path is made.
+        Function that is called now and then and returns whether to stop; at least one greedy path is made.
     """
     generator = np.random.default_rng(seed)
     best = improved_path(course, greedy_path(course), out_of_time)

@@ -1,4 +1,4 @@
-"""Lower bounds on a course of migrations, however many partitions a step has: prices that let its steps be decided apart.
+"""Lower bounds on a migration sequence for any number of partitions: prices that decouple its steps.
 
 Give every interval of a step's partition a price; pay the prices of a partition when it is entered, and get them back
 when it is left. Over the whole course nothing changes, but each migration c(P, Q) − prices(P) + prices(Q) may now choose
@@ -43,7 +43,7 @@ from edrp.mdp.sequence.subtrie import single_partition_trie, without_arcs
 from edrp.mdp.trie import Trie
 
 STRIDE_RANGE = (4, 9)
-"""Least stride, and the one above the greatest: longer ones raise the bound more per pass, shorter ones per second."""
+"""Range of strides, the end excluded: longer ones raise the bound more per pass, shorter ones more per second."""
 
 
 class PriceRelaxation:
@@ -54,12 +54,12 @@ class PriceRelaxation:
     course
         Feasible at every step.
     out_of_time
-        Asked now and then; when it says so, any method may raise.
+        Function that is called now and then; once it returns True, any method may raise.
 
     Raises
     ------
     PathSearchTimeoutError
-        When `out_of_time` says so; the bound stays what it was.
+        When `out_of_time` returns True; the bound stays valid.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class PriceRelaxation:
         self._evaluate()
 
     def _take(self, graphs: list[Trie]) -> None:
-        """Work on these classes from now on."""
+        """Replace the classes by smaller ones."""
         self.graphs = graphs
         sides = {id(graph): PairSide.of(graph) for graph in graphs}
         pairs: dict[tuple[int, int], PlacePairs] = {}
@@ -95,7 +95,7 @@ class PriceRelaxation:
         ]
 
     def _evaluate(self) -> None:
-        """The least costs of all migrations, each by itself."""
+        """Compute the least costs of all migrations, each by itself."""
         self.bound = sum(self._solve(t) for t in range(len(self._pairs)))
 
     def _solve(self, t: int) -> float:
@@ -104,13 +104,13 @@ class PriceRelaxation:
         return float(least_pair(self._pairs[t], -self._prices[t], self._prices[t + 1], state_before, self._room))
 
     def _spend(self, t: int) -> None:
-        """Count the work of a pass over the states of a migration, and give up where that is beyond the limit."""
+        """Count the work of a pass over the states of a migration; raise where that exceeds the limit."""
         spend(self._pairs[t].work)
         if self._out_of_time():
             raise PathSearchTimeoutError
 
     def _excess(self, t: int) -> tuple[Floats, Floats]:
-        """By how much the least cost of a migration rises if an interval has to be left, or entered; infinite if it cannot."""
+        """Compute the rise of the least cost of a migration if it has to use an interval; infinite if it cannot."""
         bound = self._solve(t)
         self._spend(t)
         prices, state_before = (-self._prices[t], self._prices[t + 1]), self.course.steps[t].state_before
@@ -119,7 +119,7 @@ class PriceRelaxation:
         return left_excess - bound, right_excess - bound
 
     def ascend(self) -> None:
-        """One pass forwards and one backwards."""
+        """Raise the bound by one pass forwards and one backwards."""
         stride, last = int(self._generator.integers(*STRIDE_RANGE)), len(self._pairs) - 1
         for t in range(last):
             self._hand_on(t, RIGHT_SIDE, stride)
@@ -128,7 +128,7 @@ class PriceRelaxation:
         self._evaluate()
 
     def _hand_on(self, t: int, side: int, stride: int) -> None:
-        """Hand on the excess of one side's intervals, positions by residue class."""
+        """Pass on the excess of one side's intervals, for positions by residue class."""
         step = t if side == LEFT_SIDE else t + 1
         positions, nodes = self._positions[step], self.graphs[step].nodes
         for residue in self._generator.permutation(min(stride, nodes)):
@@ -138,7 +138,7 @@ class PriceRelaxation:
             self._prices[step] += shift if side == LEFT_SIDE else -shift
 
     def attaining(self) -> list[tuple[int, Boundaries]]:
-        """Partitions of the pairs that attain the bound, with the number of their step."""
+        """Yield the partitions of the pairs that attain the bound, with the number of their step."""
         attained = []
         for t, pairs in enumerate(self._pairs):
             self._solve(t)
@@ -150,13 +150,13 @@ class PriceRelaxation:
         return attained
 
     def after(self, step: int, partitions: Boundaries) -> Boundaries:
-        """Where to go in a step from partitions of the one before, by prices as the cost of what follows; one row each."""
+        """Find the best next partitions from those of the previous step, with prices as later costs; one row each."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step].state_before
         spend(PRICED_ARC_UNITS * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, self._prices[step + 1]).best_responses(state_before, partitions)[1]
 
     def before(self, step: int, partitions: Boundaries) -> Boundaries:
-        """Where to come from in a step on the way to partitions of the next, by prices as the cost of what precedes."""
+        """Find the best previous partitions for those of the next step, with prices as earlier costs; one row each."""
         graph, state_before = self.graphs[step + 1], self.course.steps[step + 1].state_before
         spend(PRICED_ARC_UNITS * len(partitions) * graph.arc_target.size)
         return PricedClass(graph, -self._prices[step + 1]).best_responses(state_before, partitions)[1]
@@ -167,7 +167,7 @@ class PriceRelaxation:
         Returns
         -------
         bool
-            Whether any path is left; if not, none costs less.
+            Whether any path is left; if not, no path costs less than `cost`.
         """
         excess = [np.zeros(price.size) for price in self._prices]
         for t in range(len(self._pairs)):

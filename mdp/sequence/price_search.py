@@ -1,4 +1,4 @@
-"""Optimal migration sequences where partitions are far too many to be listed: bound, forbid, and list what is left."""
+"""Optimal migration sequences with too many partitions to list: bound, forbid intervals, and list the rest."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from edrp.mdp.sequence.price_relaxation import PriceRelaxation
 from edrp.mdp.sequence.subtrie import count_paths, list_partitions, numbered_trie
 
 LISTING_UNITS = 5.0
-"""Units of work that searching all partitions that are left may take, to end passes with it."""
+"""Units of work within which all remaining partitions are searched, which ends the passes."""
 
 STALLED_LISTING_UNITS = 600.0
-"""The same once passes close no more of the gap."""
+"""Units of work within which all remaining partitions are searched once passes close no more of the gap."""
 
 MAX_PRICE_POOL = 300
-"""Partitions of a step that are recombined after a pass."""
+"""Maximum number of partitions of a step that are recombined after a pass."""
 
 EXTENDED_PARTITIONS = 60
-"""Partitions of a step from which others are looked for by prices."""
+"""Number of partitions of a step from which others are searched by prices."""
 
 MIN_CLOSED_SHARE = 1e-3
-"""Share of the gap that passes have to close to be worth their time …"""
+"""Minimum share of the gap that `STALLED_PASSES` passes have to close to go on."""
 
 STALLED_PASSES = 25
-"""… within so many of them."""
+"""Number of passes over which the closed share of the gap is measured."""
 
 SearchEnd = Literal["finished", "time_limit", "iteration_limit", "interrupted"]
 
 
 @dataclass
 class PriceSearch:
-    """Where a search stands.
+    """State of a search by prices.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def _pass_until_proven(
 
 
 def _is_listable(relaxation: PriceRelaxation, work: float) -> bool:
-    """Whether all partitions that are left, but those of the last step, can be searched with so much work, and held."""
+    """Whether the remaining partitions, except of the last step, fit the given work and memory."""
     graphs = relaxation.graphs[1:-1]
     counts = [count_paths(graph) for graph in graphs]
     if search_work(counts) > work:
@@ -141,7 +141,7 @@ def _is_listable(relaxation: PriceRelaxation, work: float) -> bool:
 def _improve(
     course: Course, relaxation: PriceRelaxation, pools: PartitionPools, search: PriceSearch, out_of_time: Callable[[], bool]
 ) -> None:
-    """Look for a better path among partitions that prices suggest."""
+    """Search for a better path among partitions that prices suggest."""
     pools.add_path(search.path)
     for step, boundaries in relaxation.attaining():
         pools.add(step, boundaries)
@@ -163,7 +163,7 @@ def _improve(
 def _finish(
     course: Course, relaxation: PriceRelaxation, search: PriceSearch, below: float, threads: int, out_of_time: Callable[[], bool]
 ) -> None:
-    """List all partitions that are left, and take the best path through them if it is better."""
+    """List all remaining partitions, and take the best path through them if it is better."""
     stages = []
     for step, graph in zip(course.steps[:-1], relaxation.graphs[1:-1], strict=True):
         trie = numbered_trie(graph)

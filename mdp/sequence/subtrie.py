@@ -1,4 +1,4 @@
-"""Classes of partitions with some of their intervals forbidden: graphs with fewer arcs, counted, numbered and listed."""
+"""Classes of partitions with forbidden intervals: graphs with fewer arcs, counted, numbered and listed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REDUCED_ARC_UNITS, COUNTED_ARC_UNITS = 5e-8, 5e-8
 
 
 def without_arcs(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
-    """The class of those partitions all of whose arcs are allowed; unnumbered.
+    """Build the unnumbered class of the partitions all of whose arcs are allowed.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def without_arcs(graph: Trie, allowed: Bools) -> tuple[Trie, Ints]:
 
 @inner_loop
 def _mark(graph: Trie, allowed: np.ndarray, alive: np.ndarray) -> None:
-    """Which places allowed arcs connect to the root (row 0), and to the end (row 1)."""
+    """Mark the places that allowed arcs connect to the root (row 0) and to the end (row 1)."""
     places = graph.boundary.size
     alive[0, 0] = alive[1, places - 1] = True
     for v in range(places):
@@ -80,7 +80,7 @@ def _mark(graph: Trie, allowed: np.ndarray, alive: np.ndarray) -> None:
 
 
 def single_partition_trie(boundaries: Boundaries) -> Trie:
-    """The class of one partition, numbered.
+    """Build the numbered class of a single partition.
 
     >>> single_partition_trie(np.array([0, 2, 5])).count
     1
@@ -107,7 +107,7 @@ def single_partition_trie(boundaries: Boundaries) -> Trie:
 
 
 def count_paths(graph: Trie) -> int:
-    """Number of partitions of a graph, exact."""
+    """Count the partitions of a graph, exactly."""
     spend(COUNTED_ARC_UNITS * graph.arc_target.size)
     ways = [0] * graph.boundary.size
     ways[-1] = int(graph.count > 0)
@@ -119,7 +119,7 @@ def count_paths(graph: Trie) -> int:
 
 
 def numbered_trie(graph: Trie) -> Trie:
-    """The same class with its partitions numbered; at most 2**62 of them."""
+    """Number the partitions of a class, of which there are at most 2**62."""
     leaves = np.ones(graph.boundary.size, np.int64)
     _count(graph, leaves)
     trie = graph._replace(
@@ -142,7 +142,7 @@ def _count(graph: Trie, leaves: np.ndarray) -> None:
 
 
 def list_partitions(trie: Trie) -> Partitions:
-    """The partitions of a numbered class in order, shape (count, nodes + 1).
+    """List the partitions of a numbered class in order, shape (count, nodes + 1).
 
     >>> list_partitions(Trie.of(np.arange(5.0), 2, 3.0, allow_empty=False)).tolist()
     [[0, 1, 4], [0, 2, 4], [0, 3, 4]]

@@ -1,4 +1,4 @@
-"""Which boundaries a layer of SSM has to know: those that the loads allow, and that a given cost allows.
+"""Bands of boundaries that a layer of SSM has to compute, limited by loads and by a given cost.
 
 Layer k holds boundaries which are followed by k intervals. The loads leave those from which k intervals reach the last task
 and to which n′ − k intervals reach from the first: neighbours, from `low[k]` to `high[k]`. Once the least cost is known, those
@@ -17,7 +17,7 @@ from edrp.mdp.partitions import Boundaries
 
 
 class Bands(NamedTuple):
-    """Boundaries by layer.
+    """Range of boundaries of each layer.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class Bands(NamedTuple):
 
 @kernel
 def room_for_bands(tasks: int, nodes: int) -> Bands:
-    """Arrays that `set_bands` fills."""
+    """Allocate the arrays that `set_bands` fills."""
     return Bands(np.empty(tasks + 1, np.int64), np.empty(nodes + 1, np.int64), np.empty(nodes + 1, np.int64))
 
 
 @inner_loop
 def set_bands(bands: Bands, work_before: Floats, limit: float, allow_empty: bool) -> bool:
-    """Fill the bands for a load limit, in O(m + n′); False where no partition keeps to it."""
+    """Fill the bands for a load limit, in O(m + n′); return False where no partition keeps it."""
     reach, low, high = bands
     tasks, nodes = work_before.size - 1, low.size - 1
     end = 0
@@ -67,7 +67,7 @@ def set_bands(bands: Bands, work_before: Floats, limit: float, allow_empty: bool
 
 @inner_loop
 def narrow(bands: Bands, low: Boundaries, high: Boundaries) -> bool:
-    """Drop what lies outside of other bands; False where nothing is left of a layer."""
+    """Intersect the bands with others; return False where a layer becomes empty."""
     feasible = True
     for k in range(low.size):
         bands.low[k], bands.high[k] = max(bands.low[k], low[k]), min(bands.high[k], high[k])
@@ -77,7 +77,7 @@ def narrow(bands: Bands, low: Boundaries, high: Boundaries) -> bool:
 
 @inlined
 def tighten(bands: Bands, k: int) -> bool:
-    """Drop what no longer reaches into the layer before; False where nothing is left."""
+    """Drop boundaries that no longer reach the previous layer; return False where none is left."""
     reach, low, high = bands
     behind = high[k - 1]
     high[k] = min(high[k], behind if behind == reach.size - 1 else behind - 1)
@@ -88,7 +88,7 @@ def tighten(bands: Bands, k: int) -> bool:
 
 @inlined
 def trim(bands: Bands, k: int, state_before: Floats, gain: Floats, max_lost: float) -> bool:
-    """Drop boundaries at both ends behind which more state is lost; `gain` is the layer's best; False if nothing is left."""
+    """Drop boundaries at both ends that lose more than `max_lost`; `gain` is the layer's best; False if none is left."""
     low, high, total = bands.low, bands.high, state_before[-1]
     while low[k] <= high[k] and total - state_before[low[k]] - gain[low[k]] > max_lost:
         low[k] += 1

@@ -28,7 +28,7 @@ OPEN, TAKEN = 0, 1
 
 
 class OrderedTasks(NamedTuple):
-    """The tasks and their old nodes in order, as the kernels read them.
+    """The tasks in order with their old nodes, as the kernels read them.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class OrderedTasks(NamedTuple):
 
 @kernel
 def order_tasks(work_before: Floats, state_before: Floats, old_boundaries: Boundaries) -> OrderedTasks:
-    """The tasks in order, and the old intervals without the empty ones."""
+    """Put the tasks in order, with the old intervals that are not empty."""
     old_node = np.empty(work_before.size - 1, np.int64)
     old = np.zeros(old_boundaries.size, np.int64)
     count = 0
@@ -93,14 +93,14 @@ class LayerWorkspace(NamedTuple):
 
 @kernel
 def mirrored(line: OrderedTasks) -> OrderedTasks:
-    """The same tasks and nodes, read from the last to the first."""
+    """Return the same tasks and nodes in reverse order."""
     work, state = line.work_before[-1] - line.work_before[::-1], line.state_before[-1] - line.state_before[::-1]
     return order_tasks(work, state, line.old_node.size - line.old_boundaries[::-1])
 
 
 @kernel
 def layer_workspace(tasks: int) -> LayerWorkspace:
-    """Working arrays for that many tasks."""
+    """Allocate working arrays for a number of tasks."""
     size = tasks + 2
     return LayerWorkspace(
         np.empty((3, size), np.int64),
@@ -116,7 +116,7 @@ def layer_workspace(tasks: int) -> LayerWorkspace:
 
 @inlined
 def better(gain: float, moves: int, than_gain: float, than_moves: int, slack: float) -> bool:
-    """More gain, or as much gain with fewer moves."""
+    """Whether a gain is larger than another, or equal with fewer moves."""
     return gain > than_gain + slack or (gain >= than_gain - slack and moves < than_moves)
 
 
@@ -180,7 +180,7 @@ def _grow(line: OrderedTasks, gain: Floats, moves: Ints32, node: int, room: Laye
 
 @inlined
 def _far(room: LayerWorkspace, node: int, end: int, slack: float) -> tuple[float, int, float, int]:
-    """Best cell of the far window up to `end`, and the best way to use a cell with one old node before it or none."""
+    """Best cell of the far window up to `end`, and best pair of a cell with an old node before it or none."""
     cell, moves, pair, pair_moves = room.cell_gain[end], room.cell_moves[end], room.pair_gain[end], room.pair_moves[end]
     pair, pair_moves = _best(pair, pair_moves, room.node_gain[0] + cell, moves - 1, slack)
     cell, moves = _best(cell, moves, room.cell_gain[-1], room.cell_moves[-1], slack)

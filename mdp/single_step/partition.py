@@ -1,4 +1,4 @@
-"""Layer by layer to the largest gain, and back along the layers to the partition that attains it."""
+"""The partition with the largest gain: forward through the layers of SSM, then back to the boundaries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from edrp.mdp.single_step.bands import Bands, tighten, trim
 from edrp.mdp.single_step.layers import OPEN, TAKEN, Layer, LayerWorkspace, OrderedTasks, set_layer
 
 STORED_CELLS = 5_000_000
-"""Cells of all layers that are kept for reading the partition back (24 bytes each); beyond, layers are computed twice."""
+"""Maximum number of cells stored to read the partition back (24 bytes each); beyond, layers are computed twice."""
 
 
 @kernel
 def room_for_layers(count: int, tasks: int) -> Layer:
-    """Arrays of several layers, the first index of which is the layer."""
+    """Allocate the arrays of several layers; the first index is the layer."""
     return Layer(np.empty((count, 2, tasks + 1)), np.empty((count, 2, tasks + 1), np.int32))
 
 
@@ -32,9 +32,9 @@ def _set_first_layer(bands: Bands, layer: Layer) -> None:
 def largest_gain(
     line: OrderedTasks, bands: Bands, allow_empty: bool, slack: float, room: LayerWorkspace, layers: Layer, max_lost: float
 ) -> float:
-    """Gain of the best partition, or minus infinity where each loses more state than `max_lost`.
+    """Compute the gain of the best partition; minus infinity where each loses more state than `max_lost`.
 
-    The bands are trimmed to what partitions that lose no more need. `layers` is room for two layers.
+    The bands are trimmed to partitions that lose no more. `layers` are working arrays of two layers.
     """
     nodes = bands.low.size - 1
     _set_first_layer(bands, Layer(layers.gain[0], layers.moves[0]))
@@ -60,7 +60,7 @@ def partition_into(
     boundaries: Boundaries,
     stored_cells: int,
 ) -> float:
-    """Fill in the boundaries of the best partition; returns its gain.
+    """Fill in the boundaries of the best partition; return its gain.
 
     All layers are kept if they have no more than `stored_cells`; else about √n′ of them, and the layers between two of
     these are computed again on the way back.
@@ -109,7 +109,7 @@ def _copy(layer: Layer, to: Layer) -> None:
 def _next_boundary(
     line: OrderedTasks, first: int, furthest: int, alive: tuple[bool, bool], layer: Layer, after: Layer, slack: float
 ) -> tuple[int, tuple[bool, bool]]:
-    """The smallest end that the interval from `first` has in any best partition, and the states that go on from it.
+    """Find the smallest end of the interval from `first` in any best partition, and the states that continue from it.
 
     `alive` says which states of `layer` are part of an optimum, first `OPEN`, then `TAKEN`; `after` is the layer of the end.
 

@@ -16,7 +16,7 @@ from edrp.migration.single_step import MigrationProblem
 def ssm(
     tasks: Tasks, old_boundaries: Boundaries, nodes: int, limit: float, allow_empty: bool
 ) -> tuple[float, Boundaries, Boundaries] | None:
-    """The partition that lets the most state stay where it is.
+    """Find the partition that lets the most state stay.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Ssm(Method):
     summary = "dynamic program for the migration that moves the least state"
 
     def run(self, problem: MigrationProblem, options: Options) -> Answer:
-        """Solve; never stops early."""
+        """Solve the problem exactly; never stops early."""
         self.read_parameters(options)
         tasks = Tasks.of(problem.work, problem.state_size)
         old = OldNodes.of(problem.intervals)
@@ -65,4 +65,4 @@ class Ssm(Method):
 
 
 METHODS = (Ssm(),)
-"""For the registry."""
+"""Methods for problems of kind `migration`."""

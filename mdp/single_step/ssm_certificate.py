@@ -20,7 +20,7 @@ Integers = np.ndarray[Any, Any]
 """Exact integers: int64 where all sums fit, else Python's own in an array of objects."""
 
 MAX_CERTIFICATE_CELLS = 20_000_000
-"""Boundaries × most tasks of an interval, beyond which there is no certificate: each is a number in eight arrays."""
+"""Maximum number of cells (boundaries × longest interval) of a certificate; each takes a number in eight arrays."""
 
 
 POTENTIAL_UNITS, EXACT_POTENTIAL_UNITS = 1e-8, 3e-7
@@ -28,7 +28,7 @@ POTENTIAL_UNITS, EXACT_POTENTIAL_UNITS = 1e-8, 3e-7
 
 
 class IntervalArcs(NamedTuple):
-    """State that an interval keeps by its end b and its tasks, longest first; shape (m + 1, longest interval) each.
+    """Gain of every interval, by its end b and its length, longest first; shape (m + 1, longest interval) each.
 
     By whether the old node at its begin is free or used before, and the one at its end afterwards; far below 0 where that
     cannot be.
@@ -41,12 +41,12 @@ class IntervalArcs(NamedTuple):
 
 
 def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCertificate:
-    """A certificate, not yet checked, of the least state that moves, or that nothing is within the load limit.
+    """Write an unchecked certificate of the least state that moves, or that no assignment keeps the load limit.
 
     Raises
     ------
     NotCertifiedError
-        For intervals of so many tasks that the arcs do not fit into memory.
+        When intervals have too many tasks for the arcs to fit into memory.
     """
     states = [Fraction(repr(size)) for size in problem.state_size]
     scale = lcm(*(size.denominator for size in states))
@@ -76,12 +76,12 @@ def certify_ssm(problem: MigrationProblem, solution: MigrationSolution) -> RawCe
 
 
 def exact_integers(values: list[int]) -> Integers:
-    """Integers as int64 where sums of a few of them fit, else as objects."""
+    """Convert integers to int64 where sums of a few of them fit, else to Python objects."""
     return np.array(values, np.int64 if 16 * (values[-1] + 1) < 2**63 else object)
 
 
 def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Integers:
-    """For each boundary, the first task of the longest interval within the load limit that ends there; exact."""
+    """Find, for each boundary, the first task of the longest interval within the load limit that ends there; exact."""
     amounts = [Fraction(repr(amount)) for amount in work]
     scale = lcm(*(amount.denominator for amount in amounts))
     before = [0, *accumulate(int(amount * scale) for amount in amounts)]
@@ -95,7 +95,7 @@ def first_tasks(work: tuple[float, ...], nodes: int, tolerance: float) -> Intege
 
 
 def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> IntervalArcs:
-    """The arcs into every boundary."""
+    """Compute the arcs into every boundary."""
     size = state.size
     longest = max(1, int((np.arange(size) - first).max()))
     if size * longest > MAX_CERTIFICATE_CELLS:
@@ -120,7 +120,7 @@ def _arcs(state: Integers, old: Integers, first: Integers, never: int) -> Interv
 
 
 def _largest_between(state: Integers, old: Integers) -> Integers:
-    """Most state of an old node strictly between two, shape (old nodes, old nodes); 0 where there is none."""
+    """Largest state of an old node strictly between two others, shape (old nodes, old nodes); 0 where there is none."""
     nodes = old.size - 1
     sizes = state[old[1:]] - state[old[:-1]]
     largest = np.zeros((nodes, nodes), state.dtype)
@@ -130,7 +130,7 @@ def _largest_between(state: Integers, old: Integers) -> Integers:
 
 
 def _layer(arcs: IntervalArcs, free: Integers, used: Integers, old: Integers, never: int) -> tuple[Integers, Integers]:
-    """Most state kept with one interval more, by boundary, with the old node there free and used."""
+    """Largest state kept with one more interval, by boundary, with the old node there free and used."""
     longest = arcs.free_free.shape[1]
     padding = np.full(longest, never, free.dtype)
     before_free, before_used = (sliding_window_view(np.concatenate([padding, row[:-1]]), longest) for row in (free, used))

@@ -24,13 +24,13 @@ from edrp.mdp.single_step.partition import STORED_CELLS, largest_gain, partition
 from edrp.migration.intervals import Assignment, load_limit
 
 SINGLE_STEP_UNITS, CELL_UNITS = 1e-5, 4e-8
-"""Units of work of a single step, and in addition per task and node, all trial loads included."""
+"""Units of work of a single step: fixed, and per task and node, all trial loads included."""
 
 
 def best_migration(
     tasks: Tasks, old: OldNodes, nodes_before: int, nodes: int, tolerance: float, allow_empty: bool
 ) -> tuple[float, Assignment] | None:
-    """The migration that moves the least state, in O(m·n′) per trial load.
+    """Find the migration that moves the least state, in O(m·n′) per trial load.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def break_ties(
     matched: Boundaries,
     least_load: bool,
 ) -> float:
-    """The whole decision on arrays.
+    """Choose partition and matching, with all ties broken, on arrays.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def break_ties(
 def _lower_the_limit(
     line: OrderedTasks, bands: Bands, limit: float, allow_empty: bool, slack: float, room: LayerWorkspace
 ) -> None:
-    """Leave the bands of the least load limit under which the gain is as large as under `limit`, for which they are set."""
+    """Narrow the bands to the least load limit under which the gain is as large as under `limit`."""
     tasks, nodes = line.old_node.size, bands.low.size - 1
     work, equal = line.work_before, EQUAL_LOADS * line.work_before[-1]
     layers = room_for_layers(2, tasks)
@@ -141,7 +141,7 @@ def _needed(
     layers: Layer,
     max_lost: float,
 ) -> tuple[Boundaries, Boundaries]:
-    """Least and greatest boundary in each layer, before and behind which no more than `max_lost` is lost.
+    """Compute the range of boundaries of each layer that lose no more than `max_lost`.
 
     A smaller limit loses no less, so these hold for all trials. The mirror image knows how much is lost before a boundary.
     """
@@ -157,7 +157,7 @@ def _needed(
 
 @inner_loop
 def _load_between(work_before: Floats, above: float, below: float) -> float:
-    """An attainable load strictly between two, next to their middle; NaN if there is none. O(m)."""
+    """Find an attainable load strictly between two, next to their middle; NaN if there is none. O(m)."""
     middle = (above + below) / 2
     lower, upper = -np.inf, np.inf
     last_below = first_above = 0

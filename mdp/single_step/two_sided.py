@@ -15,7 +15,7 @@ from edrp.mdp.single_step.layers import OPEN, TAKEN, OrderedTasks, order_tasks
 
 
 class NeighbourMigration(NamedTuple):
-    """The migration to P, or the one from P.
+    """The migration to the partition P, or the one from it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ def two_sided(
     limit: float,
     allow_empty: bool,
 ) -> tuple[float, Boundaries] | None:
-    """The partition P that minimises the cost from `left` to P and from P to `right`, in O(m²·n′).
+    """Find the partition P that minimises the cost from `left` to P and from P to `right`, in O(m²·n′).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def two_sided_into(
     allow_empty: bool,
     boundaries: Boundaries,
 ) -> float:
-    """`two_sided` for kernels: fills `boundaries`; returns the state that stays in both migrations, NaN if infeasible.
+    """Fill `boundaries` as `two_sided`, for kernels; return the state that stays in both migrations, NaN if infeasible.
 
     A cell (k, a) holds the best that k intervals from boundary a on can give, for both neighbours open or taken as in
     `layers`: index 2·(left taken) + (right taken).
@@ -102,7 +102,7 @@ def two_sided_into(
 
 @inner_loop
 def _list_gains(side: NeighbourMigration, first: int, furthest: int) -> None:
-    """State that an interval [first, end) lets stay, for each end: side.stay[end, state at first, state left at end]."""
+    """Compute the state that stays of an interval [first, end): side.stay[end, state at first, state at end]."""
     line, gains = side.line, side.stay
     state, old, node = line.state_before, line.old_boundaries, line.old_node[first]
     far, last, largest = old[node + 1], node, 0.0

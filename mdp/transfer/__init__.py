@@ -1,1 +1,1 @@
-"""How a migration is carried out: roles, mini-migrations, transfer phases."""
+"""Execution of a migration: roles of nodes, mini-migrations, and phases of transfers."""

@@ -1,4 +1,4 @@
-"""A migration as work to be done: who keeps, sends and receives which tasks, in which steps, and when (section 5)."""
+"""The plan of a migration: which nodes keep, send and receive which tasks, in which steps, and when (section 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from edrp.migration.intervals import Interval, Move
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One mini-migration.
+    """A mini-migration, one step of a plan.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """A whole migration.
+    """The plan of a whole migration.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def plan_migration(
 
 
 def _moves(before_step: np.ndarray, after_step: np.ndarray, sizes: np.ndarray) -> tuple[Move, ...]:
-    """Runs of neighbouring tasks that go from one node to one other."""
+    """List the runs of neighbouring tasks that move from one node to another."""
     code = np.where(before_step == after_step, -1, before_step * (1 + int(after_step.max())) + after_step)
     starts = np.flatnonzero(np.diff(code, prepend=-2))
     ends = np.append(starts[1:], code.size)

@@ -11,13 +11,13 @@ from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.kernels import interpreted_first, kernel
 
 COLOURED_TASK_UNITS, RECOLOURINGS_PER_TASK = 1e-9, 50
-"""Units of work per moved task and step, and per change of colour along a path; changes that a task makes, about."""
+"""Units of work per moved task and step, or per recolouring; and the approximate number of recolourings per task."""
 
 
 def mini_migrations(
     before: ArrayLike, after: ArrayLike, max_move_ins: int, state_size: ArrayLike, work: ArrayLike | None = None
 ) -> Ints:
-    """Assignments on the way from one to another, such that no step moves more than so many tasks to any node.
+    """Split a migration into steps that each move at most `max_move_ins` tasks to any node.
 
     The number of steps S is the least possible: the most tasks that come to one node, divided by
     `max_move_ins` and rounded up. The steps are even: for every node, the tasks that come in any two steps
@@ -79,7 +79,7 @@ def mini_migrations(
 
 
 def node_loads(assignments: ArrayLike, work: ArrayLike, nodes: int) -> Floats:
-    """Work of each node in each of several assignments, shape (assignments, nodes)."""
+    """Compute the work of each node in several assignments, shape (assignments, nodes)."""
     return np.stack([np.bincount(row, np.asarray(work, np.float64), minlength=nodes) for row in np.asarray(assignments)])
 
 
@@ -96,7 +96,7 @@ def _groups(node: Ints, size: Floats, group_size: int) -> Ints:
 
 @kernel
 def _edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
-    """Proper colouring of the edges (left[e], right[e]) of a bipartite graph whose degrees are at most `colours`.
+    """Colour the edges (left[e], right[e]) of a bipartite graph properly; degrees are at most `colours`.
 
     Edge after edge takes a colour that is free on its left; if that is taken on its right, the path that
     alternates between it and a colour free there is recoloured. O(edges · longest path).
@@ -133,7 +133,7 @@ def _edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
 
 
 def _order(step: Ints, old: Ints, new: Ints, moved: Ints, work: Floats) -> Ints:
-    """Steps in an order that keeps every node below the larger of its work before and after, as far as the next step can."""
+    """Order the steps greedily to keep every node below the larger of its work before and after."""
     nodes = int(max(old.max(), new.max())) + 1
     change = np.zeros((int(step.max()) + 1, nodes))
     np.add.at(change, (step, new[moved]), work[moved])

@@ -22,7 +22,7 @@ from edrp.core.kernels import kernel
 
 
 class OpenShop(NamedTuple):
-    """Transfers that remain, and the matching in use.
+    """Remaining transfers, and the matching in use.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class OpenShop(NamedTuple):
 
 @kernel
 def open_shop_phases(source: Ints, target: Ints, ticks: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
-    """Phases of a shortest schedule.
+    """Compute the phases of a shortest schedule.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A rescaling as work to be done: what each node keeps, gives, receives, starts and stops, in which steps, and when."""
+"""The plan of a rescaling: what each node keeps, gives, receives, starts and stops, in which steps, and when."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edrp.migration.rescale.shares import moved_bytes
 
 @dataclass(frozen=True, slots=True)
 class StateMove:
-    """State of an operator that goes from one node to another: neighbouring tasks, or a part where load splits evenly.
+    """A move of state of an operator between nodes: neighbouring tasks, or a part where load splits evenly.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class StateMove:
 
     @property
     def count(self) -> int:
-        """Tasks that stand still meanwhile; 1 for a part of the state of an operator without."""
+        """Number of tasks that pause during the move; 1 for a part of the state of an operator without tasks."""
         return 1 if self.tasks is None else self.tasks[1] - self.tasks[0]
 
     def __str__(self) -> str:
@@ -49,14 +49,14 @@ class StateMove:
 
 @dataclass(frozen=True, slots=True)
 class RescaleRole:
-    """One node in a rescaling.
+    """The role of one node in a rescaling.
 
     Attributes
     ----------
     keeps, gives, receives : ranges of tasks by operator, without those that have none.
     starts, stops : number of replicas by operator.
     sent, received : bytes, those of operators without tasks included.
-    seconds : that its network card needs for them at least.
+    seconds : minimum time that its network card needs for these bytes.
     """
 
     node: str
@@ -72,7 +72,7 @@ class RescaleRole:
 
 @dataclass(frozen=True, slots=True)
 class RescaleStep:
-    """One mini-migration.
+    """A mini-migration, one step of a rescaling plan.
 
     Attributes
     ----------
@@ -88,14 +88,14 @@ class RescaleStep:
 
 @dataclass(frozen=True, slots=True)
 class RescalePlan:
-    """A whole rescaling.
+    """The plan of a whole rescaling.
 
     Attributes
     ----------
     nodes : names by index.
-    roles : of every node.
+    roles : role of every node.
     steps : in order; a single one unless move-ins are limited, none where no state moves.
-    transfer_seconds : that the busiest network card needs for all transfers together; no plan takes less.
+    transfer_seconds : time that the busiest network card needs for all transfers; no plan takes less.
     """
 
     nodes: tuple[str, ...]
@@ -129,14 +129,14 @@ class _StateUnits(NamedTuple):
 
 
 def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_move_ins: int | None = None) -> RescalePlan:
-    """Plan how to get from what runs to a deployment, with state that goes from node to node.
+    """Plan the rescaling from the current deployment to another, with state that moves from node to node.
 
     Parameters
     ----------
     problem
         With a current deployment and direct transfers.
     deployment
-        What is to run.
+        Target deployment.
     max_move_ins
         Tasks of all operators together that may move to a node in one step, and stand still meanwhile; None for no limit.
 
@@ -179,7 +179,7 @@ def plan_rescale(problem: RescaleProblem, deployment: KeyedDeployment, *, max_mo
 
 
 def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferSchedule:
-    """A schedule as long as the busiest network card needs, which is the least possible: max over nodes of bytes over rate.
+    """Build a schedule of minimum length, which the busiest network card determines: max over nodes of bytes / rate.
 
     Where one transfer at a time per card is as fast, as with equal cards, it is in phases of these; else all transfers run
     together, each at a constant rate that ends it with the schedule. Rates may be infinite.
@@ -198,7 +198,7 @@ def schedule_on_cards(traffic: ArrayLike, up: Floats, down: Floats) -> TransferS
 
 
 def _state_units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, index: dict[str, int]) -> _StateUnits:
-    """Tasks in the order of operators, each with its node before and after; of operators without, the parts that move."""
+    """List tasks with their nodes before and after; for operators without tasks, the parts that move."""
     rows: list[tuple[int, int, int, int, float, float]] = []
     for number, operator in enumerate(problem.application.operators):
         load = problem.application.load(operator.name)
@@ -219,7 +219,7 @@ def _state_units(problem: RescaleProblem, before: KeyedDeployment, after: KeyedD
 def _moved_parts(
     problem: RescaleProblem, before: KeyedDeployment, after: KeyedDeployment, operator: str
 ) -> Iterator[tuple[str, str, float]]:
-    """Who sends how much to whom of the state of an operator without tasks: what leaves fills up what arrives, in turn."""
+    """Yield sender, receiver and bytes of the moved state of an operator without tasks, in the order of names."""
     moved = moved_bytes(problem.application, before, after, operator)
     missing = sorted((node, size) for node, size in moved.arriving.items() if size > 0)
     for source, size_left in sorted(moved.leaving.items()):
@@ -242,7 +242,7 @@ def _traffic(units: _StateUnits, before_step: Ints, after_step: Ints, nodes: int
 def _moves(
     problem: RescaleProblem, units: _StateUnits, before_step: Ints, after_step: Ints, nodes: tuple[str, ...]
 ) -> Iterator[StateMove]:
-    """Runs of neighbouring tasks of an operator that go from one node to one other, and parts of states."""
+    """Yield runs of neighbouring tasks of an operator that move between two nodes, and parts of states."""
     operators = problem.application.operators
     moved = np.flatnonzero(before_step != after_step)
     same = np.diff(units.task[moved]) == 1
@@ -286,7 +286,7 @@ def _role(
 
 
 def _ranges_by_operator(problem: RescaleProblem, units: _StateUnits, chosen: Bools) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Ranges of the chosen tasks by operator."""
+    """List the ranges of the chosen tasks by operator."""
     ranges: dict[str, tuple[tuple[int, int], ...]] = {}
     for number, operator in enumerate(problem.application.operators):
         tasks = units.task[chosen & (units.owner == number) & (units.task >= 0)]

@@ -25,7 +25,7 @@ class NodeRoles(NamedTuple):
 
 
 def nodes_of_tasks(assignment: Sequence[Interval | None], tasks: int) -> Ints:
-    """Node that holds each task, shape (tasks,), from one half-open interval per node (None: removed).
+    """Find the node that holds each task, shape (tasks,), from one half-open interval per node (None: removed).
 
     Raises
     ------
@@ -51,7 +51,7 @@ def nodes_of_tasks(assignment: Sequence[Interval | None], tasks: int) -> Ints:
 
 
 def roles(before: ArrayLike, after: ArrayLike, nodes: int | None = None) -> tuple[NodeRoles, ...]:
-    """Which tasks stay on, leave, and come to each node.
+    """Find the tasks that stay on, leave, and come to each node.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def roles(before: ArrayLike, after: ArrayLike, nodes: int | None = None) -> tupl
 
 
 def traffic_between(before: ArrayLike, after: ArrayLike, state_size: ArrayLike, nodes: int | None = None) -> Floats:
-    """Bytes that go from each node (row) to each node (column), shape (nodes, nodes), nothing on the diagonal.
+    """Compute the bytes from each node (row) to each other node (column), shape (nodes, nodes); the diagonal is 0.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def traffic_between(before: ArrayLike, after: ArrayLike, state_size: ArrayLike, 
 
 
 def traffic_of(moves: Iterable[Move], nodes: int | None = None) -> Floats:
-    """As `traffic_between`, from the moves of a plan.
+    """Compute the bytes from each node (row) to each other one (column), from the moves of a plan.
 
     Examples
     --------

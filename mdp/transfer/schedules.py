@@ -1,4 +1,4 @@
-"""When each node sends which state to which: phases that load every up- and downlink evenly (state migration, section 5.1)."""
+"""Schedules of transfers between nodes: phases that load every up- and downlink evenly (state migration, section 5.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edrp.core.kernels import interpreted_first
 from edrp.mdp.transfer.open_shop import open_shop_phases
 
 MIN_TICKS = 2.0**50
-"""At least this many ticks, at most twice as many, make up a schedule; a transfer is timed to within one of them."""
+"""Minimum number of ticks of a schedule, which has at most twice as many; transfers are timed to within one tick."""
 
 PHASE_EDGE_UNITS = 1e-9
 """Units of work per phase and transfer."""
@@ -38,7 +38,7 @@ class Phase(NamedTuple):
 
 
 class TransferSchedule(NamedTuple):
-    """Phases, one after the other.
+    """A schedule: phases that follow each other.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class TransferSchedule(NamedTuple):
     fluid_seconds: float
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One row per phase and transfer, for tables and data frames.
+        """Return one row per phase and transfer, for tables and data frames.
 
         >>> schedule_transfers([[0, 4], [2, 0]], 1.0).to_rows()[0]
         {'phase': 0, 'start': 0.0, 'duration': 2.0, 'source': 0, 'target': 1, 'size': 2.0}
@@ -69,7 +69,7 @@ class TransferSchedule(NamedTuple):
 def schedule_transfers(
     traffic: ArrayLike, uplink: ArrayLike, downlink: ArrayLike | None = None, *, exclusive: bool = True
 ) -> TransferSchedule:
-    """A shortest schedule that sends everything.
+    """Build a shortest schedule of all transfers.
 
     With `exclusive`, every node sends to at most one and receives from at most one other node at a time,
     each transfer at the full rate min(uplink of the sender, downlink of the receiver): connections are few and
@@ -136,7 +136,7 @@ def schedule_transfers(
 
 
 def _parts(size: Floats, ticks: Ints, durations: Ints, active: Ints) -> Floats:
-    """Bytes that each use of an edge sends; the last use sends what the others have left."""
+    """Compute the bytes that each use of an edge sends; the last use sends the remainder."""
     parts = size[active] * (durations / ticks[active])
     last = active.size - 1 - np.unique(active[::-1], return_index=True)[1]
     sent = np.bincount(active, parts, minlength=size.size)

@@ -66,7 +66,7 @@ def test_a_killed_job_resumes_on_spark_and_agrees_with_threads_to_the_last_bit(s
 
 
 def test_answers_too_many_for_one_job_come_in_several(spark, model, expected, monkeypatch):
-    monkeypatch.setattr(engine, "COLLECTED_AT_ONCE", model.size.pairs * 12 // 3)
+    monkeypatch.setattr(engine, "MAX_COLLECTED_BYTES", model.size.pairs * 12 // 3)
     found = Spark(spark).sweep(model, expected.values, None)
     whole = Threads(1).sweep(model, expected.values, None)
     for one, other in zip(found.costs, whole.costs, strict=True):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from edrp.core.methods import methods
 from edrp.core.tolerances import BENCHMARK_OPTIMUM, EQUAL_GAPS, SAME_VALUE
 from edrp.report.estimates import bootstrap_mean
+from edrp.validation.benchmark.decisive_stage import in_decisive_stages
 
 NEAR_GAP = 0.01
 """Relative: an answer this close to a reference is a good one."""
@@ -38,7 +39,8 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
     Parameters
     ----------
     rows
-        Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out.
+        Rows of the schema `RESULT_SCHEMA`. Those of methods that do not take the instance's kind are left out. Objectives and
+        bounds of problems with priorities are replaced by those of the decisive stage (`in_decisive_stages`).
 
     Returns
     -------
@@ -48,6 +50,7 @@ def compare_runs(rows: pa.Table) -> pd.DataFrame:
         instance, by proof), `reference` and `reference_is`, `best` (least objective of any method), `gap`
         ((objective - reference) / |objective|) and `excess` (the same to `best`).
     """
+    rows = in_decisive_stages(rows)
     runs = rows.select([name for name in COLUMNS if name != "trace"]).to_pandas()
     runs["trace"] = rows["trace"].to_pylist()
     kinds = runs.dropna(subset=["kind"]).groupby("id")["kind"].first()

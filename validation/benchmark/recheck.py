@@ -18,6 +18,7 @@ from edrp.core.kinds import kinds as all_kinds
 from edrp.core.problem import Problem
 from edrp.core.solution import Solution
 from edrp.core.tolerances import RECHECKED_VALUE
+from edrp.validation.benchmark.decisive_stage import in_decisive_stages
 
 ESTIMATED = ("migration-policy",)
 """Kinds whose objective rests on what a method expects of the future: objectives of different methods are not comparable."""
@@ -57,6 +58,9 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows.select(columns).to_pylist():
         by_id.setdefault(row["id"], []).append(row)
+    comparable: dict[str, list[dict[str, Any]]] = {}
+    for row in in_decisive_stages(rows.select(columns)).to_pylist():
+        comparable.setdefault(row["id"], []).append(row)
     alarms = []
     for name, own in by_id.items():
         if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in own):
@@ -65,7 +69,7 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
         for row in own:
             alarms += [Alarm(name, row["method"], row["run_seed"], fault) for fault in _faults(row, problem)]
         if own[0]["kind"] not in ESTIMATED:
-            alarms += _beaten(name, own)
+            alarms += _beaten(name, comparable[name])
     return alarms
 
 

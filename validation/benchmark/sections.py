@@ -46,6 +46,7 @@ def _part(heading: str, text: Sequence[str], chart: go.Figure | None = None, tab
     if chart is not None:
         name = f"chart-{crc32(chart.to_json().encode())}"  # the same page for the same runs
         html = plotly.io.to_html(chart, full_html=False, include_plotlyjs=False, config=CHART, div_id=name, default_height="100%")
+        html = f'<div class="wide">{html}</div>' if chart.layout.showlegend else html
         figure = Figure(f"{heading}: {text[0]}", html=html)
     return Section(heading, text[:1], notes=text[1:], figure=figure, tables=tuple(tables))
 
@@ -65,9 +66,12 @@ def _heading(kind: str, runs: pd.DataFrame) -> str:
 
 
 def _quality(runs: pd.DataFrame, summary: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
-    figure = charts.gap_boxes(common_runs(runs), order, styles) if runs["gap"].notna().any() else None
+    compared = common_runs(runs)
+    apart = bool((compared["gap"] > charts.GAP_FLOOR).any())
+    figure = charts.gap_boxes(compared, order, styles) if apart else None
     note = sentences.common_sentence(summary)
-    text = (sentences.gap_sentence(summary, runs), sentences.reference_sentence(runs), *([note] if note else []))
+    text = [sentences.gap_sentence(summary, runs), sentences.reference_sentence(runs), *([note] if note else [])]
+    text += [] if apart or not compared["gap"].notna().any() else [NO_GAP]
     tables = [quality_table(summary), *([whole] if (whole := whole_table(summary)) else [])]
     return _part(f"Gap to {sentences.reference_name(runs)}", text, figure, tables)
 
@@ -94,11 +98,11 @@ def _profiles(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -
         return []
     objective, seconds = objective_profiles(runs), time_profiles(runs)
     objective, seconds = ({name: curves[name] for name in order if name in curves} for curves in (objective, seconds))
-    figure = charts.profile_chart(objective, styles, "objective, as a factor of the best answer", 10.0) if objective else None
+    apart = any((curve.x > 1 + charts.GAP_FLOOR).any() for curve in objective.values())
+    figure = charts.profile_chart(objective, styles, "objective, as a factor of the best answer", 10.0) if apart else None
+    told = (sentences.profile_sentence(objective, *BEST_ANSWER), PROFILE_NOTE if apart or not objective else SAME_ANSWERS)
     return [
-        _part(
-            "Performance profile of the objective", (sentences.profile_sentence(objective, *BEST_ANSWER), PROFILE_NOTE), figure
-        ),
+        _part("Performance profile of the objective", told, figure),
         _part(
             "Performance profile of the time",
             (sentences.profile_sentence(seconds, *FASTEST), GOOD_NOTE),
@@ -111,11 +115,15 @@ BEST_ANSWER = (1.1, ("has the best answer", "have the best answer"))
 FASTEST = (10.0, ("is the fastest to a good answer", "are the fastest to a good answer"))
 """Factor of the best that the sentence on a performance profile speaks of, and what it says of one method and of several."""
 
+NO_GAP = "No chart: no gap is above 0.001 %."
+SAME_ANSWERS = "No chart: every answer is as good as the best one."
 PROFILE_NOTE = "A curve tells on what share of the instances a method stays within a factor of the best one; higher is better."
 GOOD_NOTE = "A good answer is at most 1 % worse than the best of any method; a method without one has failed."
 
 
 def _over_time(runs: pd.DataFrame, order: Sequence[str], styles: charts.Styles) -> Section:
     curves, ends = gap_over_time(runs), one_shot(runs)
-    figure = charts.over_time_chart(curves, ends, order, styles) if ends else None
-    return _part("Gap over time", (sentences.over_time_sentence(curves, ends),), figure)
+    gaps = [*(gap for curve in curves.values() for gap in curve.y), *(gap for _, gap in ends.values())]
+    apart = any(gap > charts.GAP_FLOOR for gap in gaps)
+    figure = charts.over_time_chart(curves, ends, order, styles) if ends and apart else None
+    return _part("Gap over time", (sentences.over_time_sentence(curves, ends), *([] if apart or not ends else [NO_GAP])), figure)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from edrp.core.tolerances import EQUAL_GAPS
+from edrp.report.estimates import MIN_RESAMPLED
 from edrp.validation.benchmark.curves import Curve
 from edrp.validation.benchmark.formatting import GLUE, counted, duration, listed, number, percent
 from edrp.validation.benchmark.measures import BEST, BOUND, OPTIMUM, answered_fewer
@@ -172,13 +173,14 @@ def test_sentence(tests: Sequence[PairedTest]) -> str:
 
 
 def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str]:
-    """Sentences on which method wins on a kind of problem, by how much, and at what price."""
+    """Sentences on which method wins on a kind of problem, by how much, and at what price; with few instances none wins."""
     answered = summary[summary["answered"] > 0]
     if answered.empty:
         return [f"Kind {kind}: no method found an answer."]
     sentences = []
+    enough = int(summary["possible"].iloc[0]) >= MIN_RESAMPLED
     provers = answered[answered.index.isin(exact) & (answered["proven"] > 0)]
-    if not provers.empty:
+    if enough and not provers.empty:
         name = provers.sort_values(["proven", "median_seconds"], ascending=[False, True]).index[0]
         own = provers.loc[name]
         sentences.append(
@@ -189,7 +191,7 @@ def verdicts(kind: str, summary: pd.DataFrame, exact: Sequence[str]) -> list[str
         share = percent(int(summary["checked"].sum()) / claimed)
         sentences.append(f"Certificates: {share} of {counted(claimed, 'proof')} rest on a certificate that was checked.")
     searchers = answered[~answered.index.isin(exact)]
-    if not searchers.empty:
+    if enough and not searchers.empty:
         name = searchers.index[0]
         own = searchers.loc[name]
         sentences.append(

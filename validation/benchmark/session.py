@@ -171,10 +171,12 @@ def benchmark(
 
     Examples
     --------
-    >>> from edrp.datasets import generate
-    >>> result = benchmark(dict(generate("migration", 2, size=8)), ["ssm", "balanced"], work_limit=5, n_jobs=1)
-    >>> result.rows.num_rows, list(result.summaries["migration"].index)
-    (4, ['ssm', 'balanced'])
+    `print(benchmark(problems, ["highs", "greedy"], time_limit=60))` compares two methods on a list of problems.
+
+    >>> benchmark("smok")
+    Traceback (most recent call last):
+    edrp.core.errors.InvalidInstanceError: 1 fault in the input
+      suite: is no suite; did you mean 'smoke'? (got 'smok')
     """
     require_packages(pandas="report")
     limits: dict[str, Any] = {"time_limit": time_limit, "work_limit": work_limit}

@@ -47,12 +47,15 @@ class Benchmark:
         By kind of problem, one line per method, as in `summary.parquet`.
     alarms
         Claims that do not hold: defects.
+    recommendations
+        Which method to use when, in sentences, or why none is recommended.
     """
 
     report: Path | None
     runs: pd.DataFrame
     summaries: Mapping[str, pd.DataFrame]
     alarms: tuple[Alarm, ...]
+    recommendations: tuple[str, ...] = ()
 
 
 class BenchmarkOptions(TypedDict, total=False):
@@ -199,9 +202,9 @@ def write_benchmark(
             from edrp.validation.benchmark.report import write_page
 
             write_page(folder / REPORT, title, runs, comparisons, alarms, command, settings)
-    return Benchmark(
-        out / REPORT if drawn else None, runs, {comparison.kind: comparison.summary for comparison in comparisons}, alarms
-    )
+    advice = tuple(sentence for comparison in comparisons for sentence in comparison.recommendations)
+    summaries = {comparison.kind: comparison.summary for comparison in comparisons}
+    return Benchmark(out / REPORT if drawn else None, runs, summaries, alarms, advice)
 
 
 def warm_up(choices: Sequence[Choice], kinds: Iterable[str]) -> None:

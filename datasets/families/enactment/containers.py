@@ -47,7 +47,7 @@ BILLING_TIMES = (600.0, 1800.0, 3600.0)
 
 
 def host_types(random: np.random.Generator, billing_time: float) -> tuple[HostType, ...]:
-    """One to three types of different sizes, the largest first, paid by units of the given length.
+    """Draw one to three host types of different sizes, the largest first, paid by units of the given length.
 
     >>> [each.name for each in host_types(np.random.default_rng(4), 600.0)]
     ['cores-16', 'cores-8', 'cores-4']
@@ -72,7 +72,7 @@ def host_types(random: np.random.Generator, billing_time: float) -> tuple[HostTy
 
 
 def container_application(shape: Shape, types: tuple[HostType, ...], random: np.random.Generator) -> ContainerApplication:
-    """An application of that shape with random figures, every operator of which fits on the first host type.
+    """Draw an application of a shape with random parameters; every operator fits on the first host type.
 
     Operators of one role are alike. The first operator is fed such that load 1 keeps half an instance to four per
     operator busy.
@@ -90,7 +90,7 @@ def container_application(shape: Shape, types: tuple[HostType, ...], random: np.
 def running_hosts(
     application: ContainerApplication, types: tuple[HostType, ...], instances: Mapping[str, int], random: np.random.Generator
 ) -> tuple[Host, ...]:
-    """So many instances of each operator on leased hosts, operators in random order, each on the first host with room.
+    """Place the given instances on leased hosts by first fit, operators in random order.
 
     >>> from edrp.datasets.enactment.manufacturing import manufacturing_application, manufacturing_host
     >>> hosts = running_hosts(manufacturing_application(), (manufacturing_host(),),
@@ -116,7 +116,7 @@ def running_hosts(
 
 
 def _figures(random: np.random.Generator, types: tuple[HostType, ...]) -> dict[str, object]:
-    """Fields of an operator; where only some host types may run it, the first is among them."""
+    """Draw the fields of an operator; if only some host types may run it, the first is among them."""
     selectivity = random.uniform(*(AGGREGATING if random.random() < AGGREGATING_SHARE else SELECTIVITIES))
     bound = random.random() < BOUND_SHARE
     chosen = [types[0].name, *(host_type.name for host_type in types[1:] if random.random() < 0.5)]

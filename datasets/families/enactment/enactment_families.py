@@ -24,10 +24,10 @@ from edrp.enactment.snapshot import EnactmentProblem, fewest_instances
 
 Setting = tuple[ContainerApplication, tuple[HostType, ...]]
 SettingMaker = Callable[[np.random.Generator, float], Setting]
-"""Makes an application, fed at load 1, and the hosts to be leased by units of the given length (s)."""
+"""Function that draws an application, fed at load 1, and host types with billing units of the given length (s)."""
 
 LoadMaker = Callable[[int, np.random.Generator], list[float]]
-"""Makes loads as multiples, five minutes each."""
+"""Function from a number of periods to loads as multiples of load 1, five minutes each."""
 
 DEFAULT_CONTAINER_OPERATORS, DEFAULT_PERIODS = 8, 8
 PERIODS_OF_FIVE_MINUTES = "periods of five minutes"
@@ -122,7 +122,7 @@ def _container_snapshot(operators: int, random: np.random.Generator, make_shape:
 
 
 def _snapshot(setting: Setting, load: float, random: np.random.Generator) -> EnactmentProblem:
-    """A snapshot of the setting at a load, with items that wait, and perhaps with instances for an earlier load."""
+    """Build a snapshot of the setting at a load, with waiting items and perhaps instances for an earlier load."""
     application, types = setting
     queues = _queues(application, load, random)
     running = random.random() < RUNNING_INSTANCES_SHARE
@@ -145,7 +145,7 @@ def _snapshot(setting: Setting, load: float, random: np.random.Generator) -> Ena
 
 
 def _leasing(setting: Setting, load: list[float], random: np.random.Generator) -> LeasingProblem:
-    """The load as forecast; some hosts are leased already."""
+    """Build a leasing problem with the load as forecast; some hosts are leased already."""
     application, types = setting
     leased = [
         {"name": f"paid-{index}", "type": types[0].name, "paid_periods": int(random.integers(1, 7))}
@@ -192,7 +192,7 @@ def _pattern(periods: int, random: np.random.Generator) -> list[float]:
 
 
 def _departures(periods: int, random: np.random.Generator) -> list[float]:
-    """Periods in a row somewhere in the year, scaled by the quietest and the busiest moment of the days around."""
+    """Draw consecutive periods of departures, scaled by the quietest and the busiest moment of the days around."""
     days = -(-periods // round(DAY / LOAD_PERIOD)) + 1
     start = date(YEAR, 1, 1) + timedelta(days=int(random.integers(max(1, DAYS_OF_YEAR - days))))
     machines = departure_machines(start, days)
@@ -205,7 +205,7 @@ def _walk(periods: int, random: np.random.Generator) -> list[float]:
 
 
 def _queues(application: ContainerApplication, load: float, random: np.random.Generator) -> dict[str, float]:
-    """Items that wait, whole numbers, at some operators."""
+    """Draw whole numbers of waiting items at some operators."""
     waiting = random.random(len(application.operators)) < QUEUED_SHARE
     items = random.exponential(QUEUED_SECONDS, len(application.operators))
     counts = {
@@ -221,4 +221,4 @@ def _billing_time(random: np.random.Generator) -> float:
 
 
 FAMILIES = tuple(_families())
-"""For the records of their kinds."""
+"""All families of enactment, for the records of their kinds."""

@@ -122,7 +122,7 @@ def _host_types(random: Random, names: list[str], resources: tuple[str, ...], li
 
 
 def _amounts(random: Random, resources: tuple[str, ...], low: float, high: float) -> Any:
-    """Amounts with a common divisor or not, and sometimes none of a resource that a host has enough of anyway."""
+    """Draw amounts of resources, rounded or not, and sometimes 0."""
     steps = random.random() < 0.5
 
     def amount() -> float:

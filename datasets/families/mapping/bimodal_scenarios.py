@@ -98,4 +98,4 @@ FAMILIES = tuple(
         ("unequal-tasks", "few servers, tasks that differ in components, rates, data and prices", _unequal_tasks),
     )
 )
-"""For the records of their kinds."""
+"""Families of runs on bi-modal networks, for the record of their kind."""

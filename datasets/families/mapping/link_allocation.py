@@ -23,7 +23,7 @@ PRICES = (0.5e-6, 2e-6)
 """Money per byte. Ours: the paper prints no prices."""
 
 NEAR_SHARE = 0.6
-"""How often the next component runs within two links. Ours: placements prefer it."""
+"""Probability that the next component runs within two links. Ours: placements prefer it."""
 
 ENDED_SHARE = 0.5
 """Share of the flows that ended since others were admitted. Ours."""
@@ -49,7 +49,7 @@ def bimodal_flows(
 
 
 class _Platform:
-    """Servers, and what is free on the arcs between them."""
+    """Servers, and the free bandwidth of the arcs between them."""
 
     def __init__(self, network: ServerNetwork) -> None:
         self.network = network
@@ -105,7 +105,7 @@ MESH_BANDWIDTHS, MESH_RATES, MESH_PRICES = (2, 8), (1, 4), (1, 5)
 
 MESH_UPLINKS = (0.0, 2.0, 6.0)
 HELD_ROUTE_SHARE = 0.4
-"""How often a flow on a mesh has a route already, the shortest one."""
+"""Probability that a flow on a mesh already has a route, the shortest one."""
 
 
 def _readings(random: np.random.Generator) -> dict[str, Any]:
@@ -239,4 +239,4 @@ FAMILIES = tuple(
         ("mesh", "a few servers with three links each, scarce, for flows of whole rates", _mesh, DEFAULT_MESH_FLOWS),
     )
 )
-"""For the records of their kinds."""
+"""Families of link allocation, for the record of their kind."""

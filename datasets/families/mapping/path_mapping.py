@@ -23,7 +23,7 @@ DEFAULT_COMPONENTS = 8
 MAX_SEED = 2**31
 
 TOTAL_SHARE, PER_EDGE_SHARE = 0.3, 0.2
-"""How often empty hops are limited in total, and bandwidth has to suffice for each hop alone: the readings that are printed."""
+"""Probabilities that empty hops are limited in total, and that bandwidth must suffice for each hop alone (as printed)."""
 
 EMPTY_HOPS, EMPTY_HOPS_IN_TOTAL = (0, 3), (2, 8)
 
@@ -46,10 +46,10 @@ TIGHT_SPARE = (1.1, 2.0)
 
 TIGHT_SERVICES = 4
 HOSTING_SHARE, ANY_SHARE = 0.6, 0.2
-"""How often a server hosts a service, and how often it hosts all or a component needs none."""
+"""Probabilities that a server hosts a service, and that it hosts all or a component needs none."""
 
 ONE_WAY_SHARE = 0.25
-"""How often links lead in one direction only, most of them with another one back."""
+"""Probability that links lead in one direction only, most of them with another one back."""
 
 PLATFORM_LINKS = (50, 99, 130)
 PUBLIC_COSTS = (0.0, 1.0, 5.0)
@@ -244,4 +244,4 @@ FAMILIES = tuple(
         ("busy-platform", "the paper's bi-modal platform among other tasks, any cost", _busy_platform),
     )
 )
-"""For the records of their kinds."""
+"""Families of path mapping, for the record of their kind."""

@@ -15,17 +15,19 @@ from edrp.mapping.path_tasks import Component, PathTask
 from edrp.mapping.server_network import DataLink, Server, ServerNetwork
 
 
-def preferential_links(servers: int, links: int, random: np.random.Generator, *, each: int = 1) -> list[tuple[int, int]]:
+def preferential_links(
+    servers: int, links: int, random: np.random.Generator, *, links_per_newcomer: int = 1
+) -> list[tuple[int, int]]:
     """Draw pairs of servers that are linked, in the order in which the links are added.
 
-    Servers 1, 2, … join one after the other, each by links to `each` servers that are there already (to all of them while
-    there are fewer). Once all have joined, a server drawn uniformly among those that still can sets up one further link at
-    a time. The other end is always drawn with probability proportional to the links that a server has, never twice the
-    same. With fewer links than it takes for all to join, the last servers stay without.
+    Servers 1, 2, … join one after the other, each by links to `links_per_newcomer` servers that are there already (to all of
+    them while there are fewer). Once all have joined, a server drawn uniformly among those that still can sets up one further
+    link at a time. The other end is always drawn with probability proportional to the links that a server has, never twice
+    the same. With fewer links than it takes for all to join, the last servers stay without.
 
     Parameters
     ----------
-    each
+    links_per_newcomer
         Links by which a server joins; 1 gives a tree.
 
     Raises
@@ -46,7 +48,7 @@ def preferential_links(servers: int, links: int, random: np.random.Generator, *,
         pairs.append((server, partner))
 
     for server in range(1, servers):
-        for _ in range(min(each, server, links - len(pairs))):
+        for _ in range(min(links_per_newcomer, server, links - len(pairs))):
             link(server, server)
     while len(pairs) < links:
         open_servers = np.flatnonzero(~linked.all(axis=1))
@@ -140,7 +142,7 @@ def mapping_network(servers: int, seed: int, *, costs: tuple[int, int] = LINK_CO
         raise InvalidInstanceError([Fault("costs", str(costs), "must be the least cost, at least 0, then the most")])
     random = random_stream(seed, _NETWORK)
     count = sum(min(JOINED_BY, server) for server in range(1, servers))
-    pairs = preferential_links(servers, count, random, each=JOINED_BY)
+    pairs = preferential_links(servers, count, random, links_per_newcomer=JOINED_BY)
     bandwidth = np.round(_truncated_power_law(len(pairs), random))
     cost = random.integers(*costs, len(pairs), endpoint=True)
     delay = np.round(random.uniform(*POWER_LAW_DELAYS, len(pairs)), 6)

@@ -23,17 +23,17 @@ MIGRATION_TASKS, SEQUENCE_TASKS, POLICY_TASKS = 64, 24, 24
 
 TOLERANCES = (0.2, 1.2)
 MIN_TASKS_PER_NODE = 4
-"""Share of the largest number of nodes that is drawn."""
+"""Minimum number of tasks per node, which limits the number of nodes that is drawn."""
 
 UNCHECKED_COUNT_SHARE = 0.3
-"""How often the node count is taken as drawn, even if no assignment keeps within the tolerance."""
+"""Probability that the node count is kept as drawn, even if no assignment keeps the tolerance."""
 
 EARLIER_WORK = (0.5, 1.5)
-"""Work for which the tasks were assigned, relative to the work now."""
+"""Range of the work for which the tasks were assigned, relative to the work now."""
 
 SEQUENCE_STEPS = 5
 CHANGING_SHARE = 0.3
-"""How often the work of a sequence changes from step to step."""
+"""Probability that the work of a sequence changes from step to step."""
 
 DISCOUNTS = (0.5, 0.9)
 
@@ -86,14 +86,14 @@ def _tasks(work: Floats, nodes: int, random: np.random.Generator) -> Fields:
 
 
 def _other_count(nodes: int, max_nodes: int, random: np.random.Generator) -> int:
-    """Up or down by at most half, at least by one where there is another count."""
+    """Draw another number of nodes: up or down by at least one and at most half."""
     change = int(random.integers(1, max(2, nodes // 2 + 1)))
     up = nodes == 1 or (nodes < max_nodes and random.random() < 0.5)
     return min(max(max_nodes, 2), nodes + change) if up else max(1, nodes - change)
 
 
 def _carrying(work: Floats, nodes: int, tolerance: float, random: np.random.Generator) -> int:
-    """The node count, mostly lowered until some assignment keeps within the tolerance."""
+    """Adjust the node count until some assignment keeps the tolerance, except with `UNCHECKED_COUNT_SHARE`."""
     if random.random() < UNCHECKED_COUNT_SHARE:
         return nodes
     while migration_clashes(work.tolist(), nodes, round(tolerance, 3), allow_empty=True):
@@ -102,7 +102,7 @@ def _carrying(work: Floats, nodes: int, tolerance: float, random: np.random.Gene
 
 
 def _shares(count: int, random: np.random.Generator) -> tuple[float, ...]:
-    """Probabilities in hundredths, which sum to 1 whatever the rounding."""
+    """Draw probabilities in hundredths that sum to 1 exactly."""
     return tuple((random.multinomial(100, random.dirichlet(np.ones(count))) / 100).tolist())
 
 

@@ -13,7 +13,7 @@ from edrp.migration.single_step import MigrationProblem
 
 
 def random_migration(seed: int, *, tasks: int | None = None, nodes: int | None = None) -> MigrationProblem:
-    """A migration of few tasks (whole sizes, some zero) between few nodes, unless said otherwise."""
+    """Draw a migration of few tasks between few nodes by default; sizes are whole, some zero."""
     generator = np.random.default_rng(seed)
     fields = _random_tasks(generator, tasks)
     count = int(generator.integers(1, 5)) if nodes is None else nodes
@@ -24,7 +24,7 @@ def random_migration(seed: int, *, tasks: int | None = None, nodes: int | None =
 def random_sequence(
     seed: int, *, tasks: int | None = None, nodes: tuple[int, int] = (1, 4), steps: int = 3, tolerance: float | None = None
 ) -> MigrationSequence:
-    """A sequence of migrations; every third seed has loads that change from step to step."""
+    """Draw a sequence of migrations; every third seed has loads that change from step to step."""
     generator = np.random.default_rng(seed)
     fields = _random_tasks(generator, tasks)
     counts = generator.integers(nodes[0], nodes[1] + 1, steps).tolist()
@@ -39,7 +39,7 @@ def random_sequence(
 def random_policy_problem(
     seed: int, *, tasks: int | None = None, counts: tuple[int, ...] = (1, 2, 3), tolerance: float | None = None
 ) -> MigrationPolicyProblem:
-    """A migration with a random future."""
+    """Draw a migration with a random future."""
     generator = np.random.default_rng(seed)
     fields = _random_tasks(generator, tasks)
     transitions = generator.random((len(counts), len(counts)))

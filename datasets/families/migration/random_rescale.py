@@ -1,4 +1,4 @@
-"""Random tiny problems of kind `rescale`, every feature of which is drawn: for checks against brute force."""
+"""Tiny random problems of kind `rescale` that use every feature of the model, for checks against brute force."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 Fields = dict[str, Any]
 
 CURVE_SHARE, TABLE_SHARE, POLYNOMIAL_SHARE = 0.1, 0.2, 0.3
-"""Probabilities, added up, of latency models other than a queue."""
+"""Cumulated probabilities of latency models other than a queue."""
 
 
 def random_rescale(
@@ -25,7 +25,7 @@ def random_rescale(
     nodes: tuple[int, int] = (2, 3),
     scenarios: bool = False,
 ) -> RescaleProblem:
-    """A problem with every form of ranges, latencies and transfers, tight slots and limits now and then.
+    """Draw a problem with any form of ranges, latencies and transfers, sometimes with tight slots and limits.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _latency(random: np.random.Generator) -> Fields | None:
 
 
 def _streams(names: list[str], shared: bool, random: np.random.Generator) -> list[Fields]:
-    """A tree that grows from the first operator, sometimes with a further stream."""
+    """Draw a tree of streams from the first operator, sometimes with a further stream."""
     pairs = [(int(random.integers(target)), target) for target in range(1, len(names))]
     if len(names) > 2 and (0, len(names) - 1) not in pairs and random.random() < 0.3:
         pairs.append((0, len(names) - 1))
@@ -141,7 +141,7 @@ def _network(hosts: list[str], operators: list[Fields], shared: bool, random: np
 
 
 def _current(operators: list[Fields], hosts: list[str], random: np.random.Generator) -> Fields:
-    """Replicas on random nodes; they may be too many for a node, or unstable."""
+    """Draw a current deployment on random nodes, which may overload them or be unstable."""
     present: Fields = {}
     for operator in operators:
         allowed = operator["candidates"] or hosts
@@ -157,7 +157,7 @@ def _current(operators: list[Fields], hosts: list[str], random: np.random.Genera
 
 
 def _scenarios(random: np.random.Generator) -> list[Fields]:
-    """Loads around that of the application, with probabilities in tenths."""
+    """Draw load scenarios around the load of the application, with probabilities in tenths."""
     count = int(random.integers(2, 4))
     factors = random.uniform(0.5, 1.25, count)
     chances = 1 + random.multinomial(10 - count, np.full(count, 1 / count))

@@ -19,7 +19,7 @@ from edrp.migration.rescale.problem import RescaleProblem
 Fields = dict[str, Any]
 
 RESCALE_TASKS, RESCALE_TASKS_PER_NODE, RESCALE_NODES = 128, 16, (3, 8)
-"""Default size, and tasks for each node, of which there are so many."""
+"""Default number of tasks, tasks per node, and range of the number of nodes."""
 
 EXPONENTS = (0.6, 1.0)
 """Range of the exponent of Zipf's law over tasks."""
@@ -31,7 +31,7 @@ SOURCE_RATES = (1000.0, 5000.0)
 """Tuples/s from the source before the load changed."""
 
 BUSIEST_REPLICA_UTILISATION, HEAVIEST_TASK_UTILISATION = 0.75, 0.9
-"""Utilisation of the heaviest replica before the change, and of the heaviest task alone at twice that load."""
+"""Utilisation of the heaviest replica before the change, and of a replica with the heaviest task alone at twice that load."""
 
 MEDIAN_STATE_SIZE = 2e6
 """Median bytes of a task with any work; the logarithm is normal."""
@@ -63,7 +63,7 @@ WORK: dict[str, tuple[WorkMaker, tuple[str, ...]]] = {
 
 
 def rescaled(tasks: int, random: np.random.Generator, make_work: WorkMaker, factor: float) -> RescaleProblem:
-    """A chain or a tree of operators with tasks behind a source, whose load is `factor` times the load it was deployed for."""
+    """Draw a chain or tree of operators with tasks, at `factor` times the load for which it was deployed."""
     hosts = [f"node{u}" for u in range(int(np.clip(tasks // RESCALE_TASKS_PER_NODE, *RESCALE_NODES)))]
     rate = float(random.uniform(*SOURCE_RATES))
     source = {
@@ -124,7 +124,7 @@ def _keyed(name: str, work: Floats, load: float, random: np.random.Generator) ->
 
 
 def network(hosts: list[str], slots: int, random: np.random.Generator) -> Fields:
-    """Two racks of nodes with so many slots each."""
+    """Build a network of two racks of nodes with `slots` slots each."""
     nodes = [
         {
             "name": name,
@@ -160,4 +160,4 @@ FAMILIES = tuple(
     for name, (make_work, packages) in WORK.items()
     for factor in LOAD_FACTORS
 )
-"""For the record of the kind."""
+"""Families of rescalings, for the record of their kind."""

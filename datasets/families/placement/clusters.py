@@ -144,7 +144,7 @@ def _network(nodes: int, slots: int, zones: int, random: np.random.Generator) ->
 
 
 def _dealt(application: Application, network: Network, slots: int, random: np.random.Generator) -> Deployment:
-    """Replicas for an earlier load, dealt to the nodes in turn; what finds no room is left out."""
+    """Deploy replicas for an earlier load, dealt to the nodes in turn; those without room are left out."""
     replicas = replicas_for(application, float(random.uniform(*EARLIER_LEVELS)), random)
     names = [node.name for node in network.nodes]
     room, turn = len(names) * slots, 0

@@ -34,10 +34,10 @@ EARLIER_LEVELS = (0.5, 1.5)
 
 RUNNING_EDRP_SHARE = 0.35
 COPYING_SHARE = 0.3
-"""How often an operator sends every tuple to all its successors instead of to one of them."""
+"""Probability that an operator sends every tuple to all its successors instead of to one of them."""
 
 REPLICAS = (0.4, 0.5, 0.1)
-"""How often an operator may have one, two or three replicas."""
+"""Probabilities that an operator may have one, two or three replicas."""
 
 PINNED_UTILISATION = 0.4
 """Utilisation of source and sink at full load."""
@@ -50,7 +50,7 @@ STATE_SIZES = (1e3, 3e7)
 """Bytes of those operators that have state."""
 
 UNCHECKED_LIMIT_SHARE = 0.05
-"""How often limits stay as they are drawn, whether they can be met or not."""
+"""Probability that limits stay as drawn, whether they can be met or not."""
 
 LIMIT_FACTORS = (0.9, 1.6)
 """Response-time limit relative to the time of the longest path with all replicas and mean delays."""
@@ -133,7 +133,7 @@ def placement_problem(shape: Shape, network: Network, random: np.random.Generato
 def _application(
     shape: Shape, nodes: list[str], level: float, random: np.random.Generator
 ) -> tuple[list[Fields], tuple[Fields, ...]]:
-    """Operators and streams; operators of one role have the same figures."""
+    """Draw operators and streams; operators of one role have the same parameters."""
     count, roles = shape.operators, np.array(shape.roles)
     drawn = _figures_of_roles(int(roles.max()) + 1, random)
     replicas, utilisation, selectivity = (drawn[name][roles] for name in ("replicas", "utilisation", "selectivity"))
@@ -166,7 +166,7 @@ def _application(
 
 
 def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]:
-    """Figures by role, each of shape (roles,); the first role is the source's, the last the sink's."""
+    """Draw parameters by role, each of shape (roles,); the first role is the source, the last the sink."""
     utilisation = random.uniform(0.3, 1.0, roles)
     utilisation[1:-1] /= utilisation[1:-1].max(initial=1e-9)
     replicas = random.choice([1, 2, 3], roles, p=REPLICAS)
@@ -185,7 +185,7 @@ def _figures_of_roles(roles: int, random: np.random.Generator) -> dict[str, Any]
 
 
 def _equipped(network: Network, application: Application, random: np.random.Generator) -> Network:
-    """The network with resources of about the application's need, and on every other draw with unequal nodes."""
+    """Give the network about the resources that the application needs; every other draw has unequal nodes."""
     count = len(network.nodes)
     needed = sum(operator.max_replicas * plain_amount(operator.resources) for operator in application.operators)
     room = max(edrp_parameters.NODE_RESOURCES, float(np.ceil(needed * random.uniform(*NODE_ROOM) / count)))
@@ -214,7 +214,7 @@ def _limits(application: Application, network: Network, level: float, random: np
 
 
 def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
-    """The problem with limits widened to the metrics of a deployment with all replicas near each other.
+    """Widen the limits of a problem to the metrics of a deployment with all replicas near each other.
 
     Where that deployment is overloaded or finds no room, limits stay as they are.
     """
@@ -230,4 +230,4 @@ def _attainable(problem: EdrpProblem, random: np.random.Generator) -> EdrpProble
 
 
 FAMILIES = (*_families(), *CLUSTER_FAMILIES)
-"""For the records of their kinds."""
+"""Families of deployment problems, for the record of their kind."""

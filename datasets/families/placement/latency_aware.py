@@ -30,19 +30,19 @@ NEEDED_CORE_SHARES = (0.1, 0.75)
 """Share of all cores that is needed."""
 
 OVERLOAD_SHARE, OVERLOADED_CORE_SHARES = 0.05, (1.0, 1.3)
-"""How often more is needed than all nodes may use, and then which share of their cores."""
+"""Probability that more is needed than all nodes may use, and then the range of the share of their cores."""
 
 INSTANCES = (0.3, 0.4, 0.2, 0.1)
-"""How often an operator between source and sink has one to four instances."""
+"""Probabilities that an operator between source and sink has one to four instances."""
 
 NODE_SIZES = ((CLOUD, 0.15), (EDGE_SERVER, 0.35), (DEVICE, 0.5))
 """Cores and MB of nodes, and how often they are drawn: those of the paper's test bed."""
 
 PINNED_SHARE = 0.3
-"""How often the source has to run where it is, say at the sensor that it reads."""
+"""Probability that the source is pinned, for example to the sensor that it reads."""
 
 RUNNING_LATENCY_AWARE_SHARE = 0.3
-"""How often the application runs already."""
+"""Probability that the application runs already."""
 
 ZONES = (2, 4)
 WITHIN_ZONE, BETWEEN_ZONES = (1e-4, 1e-3), (2e-3, 2e-2)
@@ -131,7 +131,7 @@ def _problem(
 
 
 def _equipped(network: Network, random: np.random.Generator) -> Network:
-    """The network's delays between nodes of the paper's three sizes; at least one is no device."""
+    """Give the nodes of a network the paper's three sizes; at least one is no device."""
     sizes = [size for size, _ in NODE_SIZES]
     drawn = random.choice(len(sizes), len(network.nodes), p=[share for _, share in NODE_SIZES])
     drawn[int(random.integers(drawn.size))] = int(random.integers(2))
@@ -148,7 +148,7 @@ def _equipped(network: Network, random: np.random.Generator) -> Network:
 
 
 def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> LatencyAwareProblem:
-    """The problem with other weights, a source that cannot move, an application that runs already, or too much load."""
+    """Vary a problem: other weights, a pinned source, a current deployment, or too much load."""
     changes: Fields = {"weights": WEIGHTINGS[int(random.integers(len(WEIGHTINGS)))]}
     packed = packing(problem.application, problem.network)
     source = problem.application.operators[0]
@@ -166,7 +166,7 @@ def _varied(problem: LatencyAwareProblem, random: np.random.Generator) -> Latenc
 
 
 def _with_need(application: Topology, network: Network, share: float) -> Topology:
-    """The application with needs for cores scaled up to a share of all there are."""
+    """Scale the needs of an application for cores to a share of all cores."""
     offered = sum(named_resources(node.resources or {})[CPU] for node in network.nodes)
     needs = [named_resources(operator.resources) for operator in application.operators]
     instances = [operator.instances for operator in application.operators]
@@ -179,4 +179,4 @@ def _with_need(application: Topology, network: Network, share: float) -> Topolog
 
 
 FAMILIES = tuple(_families())
-"""For the records of their kinds."""
+"""Families of latency-aware placement, for the record of their kind."""

@@ -43,7 +43,7 @@ UTILISATION = 0.95
 """Usable share of a supervisor's cores, as in the paper (section 4.2)."""
 
 SHRINK_FACTOR = 0.95
-"""Factor on all needs until a packing is found."""
+"""Factor by which all needs shrink, repeatedly, until a packing is found."""
 
 
 def draw_topology(
@@ -69,7 +69,7 @@ def draw_topology(
     instances : shape (operations,)
         Number of instances of each operation.
     back
-        A stream that goes back; its tuples are added to the others.
+        Stream that closes a cycle; its tuples are added to the others.
     """
     received, rates = _rates(shape, load, random, back)
     counts = np.array(instances, float)
@@ -94,7 +94,7 @@ def draw_topology(
 
 
 def packing(application: Topology, network: Network) -> Deployment | None:
-    """A deployment by first fit, the instances with the greatest need first; None where one of them finds no room.
+    """Pack the instances by first fit, those with the greatest need first; None where one finds no room.
 
     At most 95 % of a node's cores are used. Candidates of operators are ignored.
 

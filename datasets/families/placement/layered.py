@@ -84,12 +84,12 @@ def layered(operators: int, seed: int, *, nodes: int = 24, max_replicas: int = 3
 
 
 def mean_delay(network: Network) -> float:
-    """Seconds of a link, on average; 0 for a single node."""
+    """Compute the mean delay of the links in seconds; 0 for a single node."""
     return sum(link.delay for link in network.links) / max(1, len(network.links))
 
 
 def longest_path_time(application: Application, delay: float, share: float = 1.0) -> float:
-    """Seconds of the longest path with all replicas in use, `delay` on every stream and a share of the load."""
+    """Compute the time of the longest path in seconds, with all replicas, `delay` on every stream and a share of the load."""
     finish: dict[str, float] = {}
     for name in application.topological_order:
         operator = application.by_name[name]

@@ -15,7 +15,7 @@ from edrp.datasets.placement.topologies import ansnet, physical_graph
 from edrp.placement.network import Network
 
 NetworkMaker = Callable[[int, np.random.Generator], Network]
-"""Makes a network of a number of nodes, or of all it has if these are fewer."""
+"""Function that makes a network of a number of nodes, or of all that it has if these are fewer."""
 
 LINKS_PER_NEWCOMER = 2
 
@@ -112,7 +112,7 @@ def _thinned(network: Network, nodes: int, random: np.random.Generator) -> Netwo
 
 
 def _drawn(available: int, count: int, random: np.random.Generator) -> list[int]:
-    """Which to keep, ascending."""
+    """Draw the indices to keep, in ascending order."""
     if count >= available:
         return list(range(available))
     return sorted(random.choice(available, count, replace=False).tolist())

@@ -1,4 +1,4 @@
-"""Plausible deployments, made without a search: current ones, and witnesses that limits can be met."""
+"""Plausible deployments made without a search, as current deployments and as proof that limits can be met."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from edrp.placement.deployment import Deployment
 from edrp.placement.network import Network
 
 SPARE_SHARE = 0.3
-"""How often an operator runs one replica more than it needs."""
+"""Probability that an operator runs one replica more than it needs."""
 
 
 def near_fit(
     application: Application, network: Network, replicas: Mapping[str, int], random: np.random.Generator, choices: int = 1
 ) -> Deployment | None:
-    """Operators in topological order, each replica on a node near its senders that has room.
+    """Place operators in topological order, each replica on a node with room near its senders.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def near_fit(
 
 
 def replicas_for(application: Application, level: float, random: np.random.Generator) -> dict[str, int]:
-    """Replicas of each operator that carry `level` times its load, at most its maximum; sometimes one more."""
+    """Choose replicas of each operator for `level` times its load, sometimes one more, at most its maximum."""
     has_spare = random.random(len(application.operators)) < SPARE_SHARE
     return {
         operator.name: min(operator.max_replicas, _min_stable(operator, level * application.load(operator.name)) + int(more))
@@ -60,7 +60,7 @@ def replicas_for(application: Application, level: float, random: np.random.Gener
 
 
 def plain_amount(resources: float | dict[str, float]) -> float:
-    """Resources, which must be a plain number."""
+    """Return resources that must be a plain number."""
     if isinstance(resources, dict):
         raise TypeError(f"needs resources as a number, not by name: {', '.join(resources)}")
     return resources

@@ -32,7 +32,7 @@ RUNNING_WEIGHTINGS: tuple[dict[str, float], ...] = (
 
 
 def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = False) -> EdrpProblem:
-    """A problem of kind `edrp` on one to three zones of one to three equal nodes, small enough for brute force.
+    """Draw a problem of kind `edrp` on one to three zones of one to three equal nodes, small enough for brute force.
 
     Two to four operators in any acyclic graph, one to three replicas each, some of double size, some confined to a zone.
     Zones differ in slots or speed in four of ten problems each; delays within and between them may be 0 or equal. All
@@ -54,7 +54,7 @@ def random_cluster(seed: int, *, max_combinations: float = 3e5, running: bool = 
 
 
 def _running(problem: EdrpProblem, random: np.random.Generator) -> EdrpProblem:
-    """The problem with random state, times and a current deployment that need not fit."""
+    """Add random state, times and a current deployment, which need not fit, to a problem."""
     names = [node.name for node in problem.network.nodes]
     operators, current = [], {}
     for operator in problem.application.operators:

@@ -178,7 +178,7 @@ def _network(random: Random, names: list[str], named: bool, demand: float) -> Fi
 
 
 def _deployment(random: Random, application: Fields, names: list[str]) -> dict[str, list[str]]:
-    """Any multiset of candidates: stability and capacity are not looked at."""
+    """Draw a deployment on any multiset of candidates, regardless of stability and capacity."""
     drawn = {}
     for operator in application["operators"]:
         pool = operator["candidates"] or names
@@ -187,7 +187,7 @@ def _deployment(random: Random, application: Fields, names: list[str]) -> dict[s
 
 
 def _limits(random: Random, free: EdrpProblem, weights: Fields) -> Fields:
-    """Limits around the metrics of random deployments: some loose, some binding, some out of reach."""
+    """Draw limits around the metrics of random deployments: some loose, some binding, some out of reach."""
     application = free.model_dump()["application"]
     names = [node.name for node in free.network.nodes]
     samples = [free.evaluate(Deployment(_deployment(random, application, names))).metrics for _ in range(25)]

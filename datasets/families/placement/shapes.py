@@ -16,7 +16,7 @@ MAX_PREDECESSORS = 2
 MAX_CHAINS = 4
 
 DIAMOND_SHARE = 0.4
-"""How often two parallel operators are put into a stream instead of one (latency-aware placement, section 6.1)."""
+"""Probability that two parallel operators are put into a stream instead of one (latency-aware placement, section 6.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Shape:
 
 
 ShapeMaker = Callable[[int, np.random.Generator], Shape]
-"""Makes a shape of a number of operators; not every shape has anything random about it."""
+"""Function from a number of operators and a random generator to a shape; some shapes are not random."""
 
 
 def sequential(operators: int, random: np.random.Generator) -> Shape:
@@ -141,7 +141,7 @@ def _all_different(streams: list[tuple[int, int]], operators: int) -> Shape:
 
 
 def _layers(operators: int, random: np.random.Generator) -> list[list[int]]:
-    """Operators by layer, numbered in topological order."""
+    """Draw the operators of each layer, numbered in topological order."""
     layers = [[0]]
     placed = 1
     while placed < operators - 1:
@@ -152,7 +152,7 @@ def _layers(operators: int, random: np.random.Generator) -> list[list[int]]:
 
 
 def _between_layers(layers: list[list[int]], random: np.random.Generator) -> list[tuple[int, int]]:
-    """Streams between neighbouring layers: one or two into every operator, at least one out of it."""
+    """Draw streams between neighbouring layers: one or two into every operator, at least one out of it."""
     streams: list[tuple[int, int]] = []
     for before, after in pairwise(layers):
         joined = set()

@@ -47,7 +47,7 @@ def estimate_latencies(
         all of it is used. Or what can be measured, as a function or a matrix of shape (supervisors, supervisors): it is
         sampled by supervisors that know a few near and some random peers.
     parameters
-        How supervisors measure and move.
+        Parameters by which supervisors measure and move.
     seed
         The same seed gives the same estimate.
     start
@@ -115,7 +115,7 @@ def estimation_rounds(
 
 
 def _before(names: tuple[str, ...], parameters: SpringParameters, start: LatencyEstimate | None) -> tuple[Floats, Floats]:
-    """Positions and measurements before the first round."""
+    """Initial positions and measurements, before the first round."""
     position = np.zeros((len(names), parameters.dimension))
     measured = np.full((len(names), len(names)), np.nan)
     if start is None:
@@ -133,7 +133,7 @@ def _before(names: tuple[str, ...], parameters: SpringParameters, start: Latency
 
 
 def _symmetric(measured: Floats) -> Floats:
-    """The mean of both directions, or the one that was measured."""
+    """Make measurements symmetric: the mean of both directions, or the one that was measured."""
     one = np.where(np.isnan(measured), measured.T, measured)
     other = np.where(np.isnan(measured.T), measured, measured.T)
     return np.asarray((one + other) / 2)

@@ -28,7 +28,7 @@ class LatencyEstimate:
     Attributes
     ----------
     supervisors
-        Names.
+        Names of the supervisors.
     coordinates : shape (supervisors, dimension)
         In seconds: the distance of two supervisors estimates the latency between them.
     measured : shape (supervisors, supervisors)
@@ -45,7 +45,7 @@ class LatencyEstimate:
 
     @cached_property
     def distance(self) -> Floats:
-        """Latency by coordinates alone in seconds, shape (supervisors, supervisors)."""
+        """Latencies by coordinates alone in seconds, shape (supervisors, supervisors)."""
         return np.asarray(squareform(pdist(self.coordinates)))
 
     @cached_property
@@ -81,7 +81,7 @@ class LatencyEstimate:
         return float(np.median(errors))
 
     def network(self, described: Network | None = None) -> Network:
-        """The network of all supervisors, every pair joined by a link with the best delay that is known.
+        """Build the network of all supervisors, with a link of the best known delay between each pair.
 
         Parameters
         ----------

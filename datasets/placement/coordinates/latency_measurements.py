@@ -1,4 +1,4 @@
-"""Measured latencies as a user gives them: checked, by name, and as one function that measures."""
+"""Checks and conversion of measured latencies that a user gives."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SampledLatencies = Callable[[str, str], float] | NDArray[Any]
 """Latencies to be sampled: seconds by a function of two names, or a matrix by order of names, NaN where none can be."""
 
 MAX_NAMED_SUPERVISORS = 3
-"""Supervisors of a group that are named."""
+"""Maximum number of supervisors of a group that an error names."""
 
 
 def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once and at least one."""
+    """Check that there is at least one name, and none twice; return the names."""
     names = list(supervisors)
     again = duplicates(names)
     faults = [Fault(f"supervisors[{i}]", names[i], f"already the name of supervisors[{first}]") for i, first in again.items()]
@@ -36,7 +36,7 @@ def checked_names(supervisors: Sequence[str]) -> tuple[str, ...]:
 
 
 def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) -> None:
-    """Write measurements of pairs into a symmetric matrix, over what it held for them."""
+    """Write measurements of pairs into a symmetric matrix, replacing earlier ones."""
     triples = ((u, v, seconds) for (u, v), seconds in pairs.items()) if isinstance(pairs, Mapping) else pairs
     position = {name: index for index, name in enumerate(names)}
     faults: list[Fault] = []
@@ -60,7 +60,7 @@ def enter_pairs(names: tuple[str, ...], pairs: MeasuredPairs, measured: Floats) 
 
 
 def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Floats:
-    """A matrix of latencies, NaN on the diagonal and where neither direction is known."""
+    """Check a matrix of latencies; the result is NaN on the diagonal and where neither direction is known."""
     size = len(names)
     if matrix.shape != (size, size):
         raise InvalidInstanceError([Fault("latencies", f"shape {matrix.shape}", f"must have the shape ({size}, {size})")])
@@ -76,7 +76,7 @@ def checked_matrix(names: tuple[str, ...], matrix: NDArray[Any]) -> Floats:
 
 
 def check_joined(names: tuple[str, ...], measured: Floats) -> None:
-    """Refuse supervisors that no chain of measurements joins to the others: nothing says how far they are."""
+    """Refuse supervisors that no chain of measurements joins to the others, as their distance is unknown."""
     if len(names) == 1:
         return
     is_measured = ~np.isnan(measured)
@@ -95,7 +95,7 @@ def check_joined(names: tuple[str, ...], measured: Floats) -> None:
 
 
 def by_matrix(matrix: Floats, noise: float, random: np.random.Generator) -> Measure:
-    """Measure by looking into a matrix, with log-normal noise."""
+    """Return a function that measures by a matrix, with log-normal noise."""
 
     def measure(u: int, peers: Ints) -> Floats:
         exact = matrix[u, peers]
@@ -105,7 +105,7 @@ def by_matrix(matrix: Floats, noise: float, random: np.random.Generator) -> Meas
 
 
 def by_function(names: tuple[str, ...], latency: Callable[[str, str], float]) -> Measure:
-    """Measure by calling a user's function."""
+    """Return a function that measures by calling a user's function."""
 
     def measure(u: int, peers: Ints) -> Floats:
         values = [latency(names[u], names[v]) for v in peers]

@@ -15,12 +15,12 @@ from edrp.core.document import Document, Faults, NonNegative
 from edrp.datasets.placement.coordinates.springs import random_directions, relax
 
 Measure = Callable[[int, Ints], Floats]
-"""Seconds from one supervisor to each of some peers."""
+"""Function that measures the seconds from one supervisor to each of some peers."""
 AtLeastOne = Annotated[int, Field(ge=1)]
 
 
 class SpringParameters(Document):
-    """How supervisors measure and move (latency-aware placement, section 3.4).
+    """Parameters by which supervisors measure and move (latency-aware placement, section 3.4).
 
     Raises
     ------
@@ -94,7 +94,7 @@ class MeasuringSupervisors:
     _near: dict[int, Ints] = field(default_factory=dict)
 
     def update(self, u: int, measure: Measure) -> None:
-        """Supervisor u measures, and moves to where its springs rest (Alg. 1)."""
+        """Let supervisor u measure, and move to where its springs rest (Alg. 1)."""
         parameters, peers = self.parameters, self._select(u)
         if not peers.size:
             return
@@ -114,7 +114,7 @@ class MeasuringSupervisors:
         return np.concatenate([near, self.random.choice(others, count, replace=False)])
 
     def rounds(self, measure: Measure) -> Iterator[None]:
-        """Let all measure at their own pace, and stop after each round (the mean time between two measurements of one)."""
+        """Let all supervisors measure at their own pace; yield after each round (the mean time between two measurements)."""
         jitter = self.parameters.jitter
         due = [(float(self.random.random()), u) for u in range(len(self.position))]
         heapify(due)

@@ -37,7 +37,7 @@ def explanation_parts(
 def explained_parts(explanation: Explanation, *, running: bool) -> Iterator[Part]:
     """The parts of an explanation besides where replicas run; actions only where something runs already."""
     if explanation.deployment is None or explanation.evaluation is None:
-        why = "Infeasible. These cannot hold together:" if explanation.clashes else "No deployment to explain."
+        why = "These cannot hold together:" if explanation.clashes else "No deployment to explain."
         yield Text(why, "red")
         yield from (f"• {clash}" for clash in explanation.clashes)
         return

@@ -26,7 +26,7 @@ from edrp.report.tables import Table
 def rescale_explanation_parts(problem: RescaleProblem, solution: RescaleSolution, work_limit: float | None) -> Iterator[Part]:
     """Where replicas run, the objective, the critical path, cost, what decides, limits, and what would help."""
     if solution.deployment is None:
-        yield Text("Infeasible. These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
+        yield Text("These cannot hold together:" if solution.clashes else "No deployment to explain.", "red")
         yield from (f"• {clash}" for clash in solution.clashes)
         return
     limit = SECOND_BEST_WORK if work_limit is None else work_limit
@@ -86,7 +86,7 @@ def remedy_table(explanation: RescaleExplanation) -> Table:
 
 def _remedy_row(remedy: Remedy, objective: float, names: Sequence[str]) -> tuple[str, ...]:
     if remedy.evaluation is None:
-        why = "infeasible" if remedy.proven else "nothing found in time"
+        why = "infeasible" if remedy.proven else "nothing found within the work limit"
         return (remedy.what, "", "", *("" for _ in names), why)
     metrics = (f"{remedy.evaluation.metrics[name]:.6g}" for name in names)
     gain = "" if remedy.gain is None else percent(remedy.gain, objective) or f"{remedy.gain:.3g}"

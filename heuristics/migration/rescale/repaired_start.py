@@ -44,7 +44,7 @@ class RangePiece(NamedTuple):
 
 
 Fits = Callable[[int, int, int], bool]
-"""Predicate: whether one of so many replicas can hold the tasks [first, end)."""
+"""Function that tells whether one of a number of replicas can hold the tasks [first, end)."""
 
 
 def repaired_starts(arrays: KeyedArrays) -> list[Replicas]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from edrp.heuristics.placement.search.acceptance import OverloadRule
 
 Rule = Literal["repaired", "printed"]
-"""How a search compares placements that break a limit.
+"""Name of the rule by which a search compares placements that break a limit.
 
 "printed" is the paper's text: fewer broken limits, then a lower score. Everything on one node is then one broken limit
 with the best of all scores, and no single change leads out of it. "repaired" compares total relative overload between

@@ -26,7 +26,7 @@ class PlacementValue(NamedTuple):
 
     Examples
     --------
-    >>> PlacementValue(1, 0.2, 5.0) < Value(1, 0.3, 1.0) < Value(2, 0.1, 0.0)
+    >>> PlacementValue(1, 0.2, 5.0) < PlacementValue(1, 0.3, 1.0) < PlacementValue(2, 0.1, 0.0)
     True
     """
 

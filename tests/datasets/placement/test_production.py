@@ -16,7 +16,7 @@ from edrp.core.errors import InvalidInstanceError
 from edrp.core.instances import loads
 from edrp.datasets.families.placement.random_edrp import random_problem
 from edrp.datasets.placement.production import (
-    BETWEEN_RACKS,
+    BETWEEN_RACKS_DELAY,
     CLUSTERS,
     TOPOLOGIES_FILE,
     ProductionTopology,
@@ -81,7 +81,7 @@ def test_worst_placement_has_objective_one() -> None:
     apart = problem.evaluate(Deployment({"spout": ["r001h000"] * 2, "bolt": ["r002h000"] * 2}))
     assert apart.objective == pytest.approx(1.0)
     assert apart.feasible
-    assert problem.limits.response_time == BETWEEN_RACKS
+    assert problem.limits.response_time == BETWEEN_RACKS_DELAY
 
 
 @pytest.mark.parametrize(("cluster", "racks", "hosts"), [("01", 16, 1312), ("02", 21, 1922), ("03", 2, 80)])
@@ -183,15 +183,15 @@ def test_sums_kept_over_many_changes_are_those_of_the_evaluator(seed: int) -> No
     random = np.array([seed], np.uint64)
     anneal(arrays, now, best, MANY_REPLICAS, random, 3_000, 1.0, 1.0)  # hot: almost everything is accepted
     for e, (i, j) in enumerate(zip(compiled.stream_source, compiled.stream_target, strict=True)):
-        weight = np.outer(now.counts.held[i], now.counts.held[j])
+        weight = np.outer(now.counts.replicas[i], now.counts.replicas[j])
         longest = compiled.delay[weight > 0].max()
         rate = compiled.stream_rate[e] / weight.sum()
         wanted = [longest, (weight * compiled.link_cost).sum(), (weight * compiled.delay).sum(), rate]
-        np.testing.assert_allclose(now.pairs[e], wanted, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(now.counts.used, now.counts.held.T @ compiled.demand, rtol=1e-9, atol=1e-9)
-    assert (now.counts.degree == now.counts.held.sum(axis=1)).all()
+        np.testing.assert_allclose(now.per_stream[e], wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(now.counts.used, now.counts.replicas.T @ compiled.demand, rtol=1e-9, atol=1e-9)
+    assert (now.counts.degree == now.counts.replicas.sum(axis=1)).all()
     for i, number in enumerate(now.counts.number):
-        assert sorted(now.counts.hosts[i, :number]) == np.flatnonzero(now.counts.held[i]).tolist()
+        assert sorted(now.counts.hosts[i, :number]) == np.flatnonzero(now.counts.replicas[i]).tolist()
     found = problem.evaluate(compiled.deployment(best.counts()))
     assert found.feasible == (best.energy[0] < 1000)
     if found.feasible:

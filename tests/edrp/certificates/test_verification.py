@@ -38,7 +38,7 @@ def test_a_certificate_of_the_problems_own_program_is_accepted_by_both(run, leas
     (code, ours), alone = judged(run, leased, solution, certificate)
     assert (code, ours.startswith(alone)) == (4, True)
     assert ours.rstrip().endswith("edrp finds that this is the program of the instance, and the decision what the solution says")
-    assert alone.startswith("proven about a stated program only: no point of the program ")
+    assert alone.startswith("proven about a stated program only: if it is that of the instance, the answer is optimal")
 
 
 def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
@@ -49,7 +49,7 @@ def test_a_program_of_ones_own_proves_nothing_of_the_problem(run, leased):
     forged = "\n".join(json.dumps(line) for line in (header, *program, ["B", []]))
     (code, ours), alone = judged(run, leased, solution, forged)
     assert code == 2
-    assert alone.startswith("proven about a stated program only: no point of the program ")
+    assert alone.startswith("proven about a stated program only: if it is that of the instance, the answer is optimal")
     assert ours.startswith("not proven: the certificate proves another program than the one that this version of edrp makes")
 
 

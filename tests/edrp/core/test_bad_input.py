@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import edrp
 from edrp.core.errors import Fault, InvalidInstanceError
 from edrp.core.instances import load, loads
 from edrp.placement.edrp import Weights
@@ -195,9 +196,7 @@ def test_mistyped_names_of_nodes_operators_and_hosts_are_answered_with_the_neare
 
 
 def test_weights_that_are_not_given_say_how_to_give_them():
-    with pytest.raises(
-        InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"
-    ):
+    with pytest.raises(InvalidInstanceError, match=r"give at least one weight, for example Weights\(response_time=1.0\)"):
         Weights()
 
 
@@ -324,3 +323,139 @@ def test_a_limit_that_default_weights_need_is_asked_for_with_these(run, write, d
     del document["weights"]
     document["limits"] = {"response_time": 0.2}
     refused(run, write(document), "limits.cost", "without `weights` it is 0.5, so give these or the limit")
+
+
+# Arguments of functions
+
+WRONG_ARGUMENTS = [
+    (lambda p: edrp.solve(p.model_dump()), "problem: is a dict; edrp.loads(json.dumps(problem)) makes a problem of it"),
+    (lambda p: edrp.solve("mine.json"), "problem: is text; edrp.load('mine.json') reads the problem of a file"),
+    (lambda p: edrp.solve(Path("mine.json")), "problem: is a path; edrp.load('mine.json')"),
+    (lambda p: edrp.solve('{"kind": "edrp"}'), "problem: is JSON text; edrp.loads("),
+    (lambda p: edrp.solve([p]), "problem: is a list; give one problem, or solve several with edrp.solve_batch"),
+    (lambda p: edrp.solve({"a": p}), "problem: is a dict; give one problem, or solve several with edrp.solve_batch"),
+    (lambda p: edrp.solve(p.application), "problem: is an Application, which is a part of a problem: edrp.EdrpProblem("),
+    (lambda p: edrp.solve(edrp.solve(p, "greedy")), "problem: is an EdrpSolution; give the problem that it answers"),
+    (lambda p: edrp.solve(edrp.formulate(p)), "problem: is a formulation; edrp.solve_formulation solves it"),
+    (lambda p: edrp.solve(edrp.EdrpProblem), "problem: is the class EdrpProblem; edrp.load(path) reads one"),
+    (lambda p: edrp.solve(p, ["highs"]), "method: is a list; name one method; edrp.solve_batch compares several"),
+    (lambda p: edrp.solve(p, edrp.methods()["highs"]), "method: is a ProgramMethod; register it by edrp.register(method)"),
+    (
+        lambda p: edrp.solve(p, time_limit="30"),
+        "time_limit: must be a number of at least 0, or None for no limit; write it without",
+    ),
+    (lambda p: edrp.solve(p, work_limit=-1), "work_limit: must be a number of at least 0, or None for no limit (got -1)"),
+    (lambda p: edrp.solve(p, seed=1.5), "seed: must be a whole number of at least 0 (got 1.5)"),
+    (lambda p: edrp.solve(p, seed="1"), 'seed: must be a whole number of at least 0; write it without quotes (got "1")'),
+    (lambda p: edrp.solve(p, threads=0), "threads: must be a whole number of at least 1 (got 0)"),
+    (lambda p: edrp.solve(p, gap="1%"), "gap: must be a number of at least 0, such as 0.01 for 1 %"),
+    (lambda p: edrp.solve(p, options={"seed": 1}), "options: give them one by one, as in edrp.solve(problem, time_limit=30)"),
+    (lambda p: edrp.solve(p, progress=True), "progress: must be a function, or None"),
+    (lambda p: edrp.solve_batch(p), "instances: is an EdrpProblem; edrp.solve solves one problem"),
+    (lambda p: edrp.solve_batch(p.model_dump()), "instances: is the document of a single problem"),
+    (lambda p: edrp.solve_batch(3), "instances: is an int; give a folder"),
+    (lambda p: edrp.solve_batch([p], [edrp.methods()["greedy"]]), "method: is a Greedy; register it"),
+    (lambda p: edrp.solve_batch([p], time_limit="30"), "time_limit: must be a number"),
+    (lambda p: edrp.solve_batch([p], seed="12"), "seed: must be a whole number"),
+    (lambda p: edrp.solve_batch([p], n_jobs="2"), "n_jobs: must be a number of processes"),
+    (lambda p: edrp.solve_batch([p], spark="local[2]"), "spark: is text; give a SparkSession"),
+    (lambda p: edrp.benchmark(p), "instances: is an EdrpProblem"),
+    (lambda p: edrp.benchmark([p], seeds=[1]), "seeds: must be how many"),
+    (lambda p: edrp.explain(p.model_dump(), {}), "problem: is a dict"),
+    (lambda p: edrp.pareto_front(p, ["cost"], "downtime"), 'first: must be the name of a metric, such as "cost"'),
+    (lambda p: edrp.pareto_front(p, "cost", "downtime", points=1), "points: must be a whole number of at least 2"),
+    (lambda p: edrp.formulate("mine.json"), "problem: is text"),
+    (
+        lambda p: edrp.solve_formulation(p),
+        "formulation: is an EdrpProblem; give a formulation: edrp.formulate(problem) makes one",
+    ),
+    (lambda p: edrp.solve_formulation(edrp.formulate(p), timelimit=3), "timelimit: is no option; did you mean 'time_limit'?"),
+    (lambda p: edrp.predict_throughput([p], {}), "problem: is a list"),
+    (lambda p: edrp.Replanner(p.model_dump()), "problem: is a dict"),
+    (lambda p: edrp.load(p.model_dump()), "path: is a dict; give the path of a file"),
+    (lambda p: edrp.load('{"kind": "edrp"}'), "path: is JSON text; edrp.loads(text) reads it"),
+    (lambda p: edrp.loads("mine.json"), "text: is a path; edrp.load(path) reads a file"),
+    (lambda p: edrp.save("mine.json", p), "document: is text; a problem or a solution comes first, then the path"),
+    (lambda p: edrp.schema(edrp.EdrpProblem), "kind: is the class EdrpProblem; give the name of a kind: 'edrp'"),
+    (lambda p: edrp.methods(p), "kind: is an EdrpProblem; give the name of a kind: 'edrp'"),
+    (lambda p: edrp.register(type(edrp.methods()["greedy"])), "method: is the class Greedy; give an instance"),
+    (lambda p: edrp.register_kind(edrp.EdrpProblem), "kind: is the class EdrpProblem; give a record, an edrp.Kind"),
+    (lambda p: edrp.Operator("reader"), "Operator: fields are given by name, as in Operator(name=…)"),
+    (lambda p: edrp.Application([p]), "Application: fields are given by name, as in Application(operators=…)"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), WRONG_ARGUMENTS, ids=[says.split(";")[0] for _, says in WRONG_ARGUMENTS])
+def test_a_wrong_argument_is_named_with_what_would_be_right(word_count, call, says):
+    with pytest.raises(edrp.errors.InvalidArgumentError) as caught:
+        call(word_count)
+    assert says in str(caught.value)
+    assert isinstance(caught.value, TypeError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_all_wrong_arguments_are_named_at_once(word_count):
+    with pytest.raises(InvalidInstanceError) as caught:
+        edrp.solve(word_count, method=3, seed=-1, certify="yes")
+    assert [fault.place for fault in caught.value.faults] == ["method", "seed", "certify"]
+    assert str(caught.value).startswith("edrp.solve: 3 faults in the arguments\n")
+
+
+NO_DECISIONS = [
+    (lambda p, s: s.to_document(), "deployment: is the document of a solution; edrp.load_solution(path)"),
+    (lambda p, s: "solution.json", "deployment: is the name of a file; edrp.load_solution(path)"),
+    (lambda p, s: None, "deployment: is None"),
+    (
+        lambda p, s: edrp.solve(edrp.MigrationProblem(**MIGRATION)),
+        "deployment: is a migration-solution; give a decision about this",
+    ),
+]
+MIGRATION = {"work": [1, 1], "state_size": [5, 5], "intervals": [(0, 2)], "nodes": 2, "tolerance": 0.5}
+
+
+@pytest.mark.parametrize(("given", "says"), NO_DECISIONS, ids=[says for _, says in NO_DECISIONS])
+def test_what_is_taken_for_a_decision_is_named(word_count, given, says):
+    solution = edrp.solve(word_count, "greedy")
+    with pytest.raises(InvalidInstanceError, match=re.escape(says)):
+        edrp.explain(word_count, given(word_count, solution))
+
+
+def test_a_solution_is_taken_for_its_decision(word_count):
+    solution = edrp.solve(word_count, "greedy")
+    assert word_count.read_decision(solution) == solution.deployment
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: edrp.Network(nodes=["a"]), 'nodes[0]: must be an object with named fields, such as {"name": "a"} (got "a")'),
+        (
+            lambda: edrp.Network(nodes={"a": {"resources": 1}}),
+            'nodes: must be a list, such as [{"name": "a"}] (got a nested object)',
+        ),
+        (
+            lambda: edrp.Application(operators=[{"name": "a"}, {"name": "b"}], streams=[("a", "b")]),
+            'streams[0]: must be an object with named fields, such as {"source": "a", "target": "b"} (got ["a", "b"])',
+        ),
+    ],
+)
+def test_a_shorthand_of_documents_is_answered_by_the_form_that_is_read(make, says):
+    with pytest.raises(InvalidInstanceError, match=re.escape(says)):
+        make()
+
+
+@pytest.mark.parametrize(("name", "meant"), [("slove", "solve"), ("Problem", "EdrpProblem"), ("Deploymnt", "Deployment")])
+def test_a_misspelt_name_of_the_package_is_answered_by_the_right_one(name, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean '{meant}'"):
+        getattr(edrp, name)
+
+
+def test_problems_of_another_kind_are_refused_by_name():
+    problem = edrp.MigrationProblem(**MIGRATION)
+    for call in (lambda: edrp.pareto_front(problem, "cost", "downtime"), lambda: edrp.predict_throughput(problem, {})):
+        with pytest.raises(
+            edrp.errors.UnsupportedProblemError, match="takes problems of kind 'edrp'; this one is of kind 'migration'"
+        ):
+            call()
+    with pytest.raises(edrp.errors.EdrpError, match="no method takes problems of kind 'edpr'; did you mean 'edrp'"):
+        edrp.methods("edpr")

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.files import write_whole
 from edrp.core.instances import load, load_solution, loads, save, schema
 from edrp.core.kinds import document_kinds
+from edrp.core.problem import Problem
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 amounts = st.just(0.0) | st.floats(1e-6, 1e12)  # in the ranges of all units
@@ -52,6 +53,35 @@ def test_an_instance_is_not_taken_for_a_solution(tmp_path, word_count):
     save(word_count, path)
     with pytest.raises(InvalidInstanceError, match="is an instance; give the solution"):
         load_solution(path)
+
+
+def test_the_kind_of_a_file_can_be_asked_for(tmp_path, word_count):
+    path = tmp_path / "instance.json"
+    save(word_count, path)
+    for kind in (edrp.EdrpProblem, Problem, "edrp", None):
+        assert load(path, kind) == loads(path.read_text(), kind=kind) == word_count
+    with pytest.raises(InvalidInstanceError, match=r'another kind of problem; must be "migration" \(got "edrp"\)'):
+        load(path, edrp.MigrationProblem)
+    with pytest.raises(TypeError, match="is the class Application; give a class of problems"):
+        load(path, edrp.Application)
+    with pytest.raises(TypeError, match=r"no kind is called 'migrtion'.*did you mean 'migration'"):
+        loads("{}", kind="migrtion")
+
+
+@pytest.mark.parametrize("what", ["problem", "solution"])
+def test_a_file_is_replaced_by_force_only(tmp_path, word_count, what):
+    path = tmp_path / "mine.json"
+    path.write_text("my notes")
+    solution = edrp.solve(word_count, "greedy")
+    document, read = (word_count, load) if what == "problem" else (solution, load_solution)
+    with pytest.raises(UnwritableError, match="exists already and holds something else; choose another name, or replace it"):
+        save(document, path)
+    assert path.read_text() == "my notes"
+    save(document, path, force=True)
+    save(document, path)  # the same once more, as when a cell is run again
+    assert read(path) == document
+    with pytest.raises(UnwritableError, match="is a folder; name a file"):
+        save(document, tmp_path, force=True)
 
 
 def test_a_file_is_written_whole_even_when_the_process_is_interrupted(tmp_path, monkeypatch):

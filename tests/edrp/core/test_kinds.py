@@ -4,7 +4,9 @@ from dataclasses import fields
 
 import pytest
 
+import edrp
 from edrp.check_problems import CheckProblems
+from edrp.core.errors import InvalidInstanceError
 from edrp.core.kinds import Kind, get_kind, kinds, register_kind
 from edrp.core.methods import methods
 from edrp.core.problem import Problem
@@ -65,3 +67,28 @@ def test_parts_given_by_name_are_imported_when_they_are_read():
 def test_a_name_is_taken_once():
     with pytest.raises(ValueError, match="already a kind of problem called 'edrp'"):
         register_kind(get_kind("edrp"))
+
+
+class Mine(edrp.Method):
+    """A heuristic of a notebook."""
+
+    name, kinds, summary = "mine", ("edrp",), "finds nothing"
+
+    def run(self, problem, options):
+        return edrp.Answer("none", "finished")
+
+
+def test_a_method_is_registered_again_with_replace_only(monkeypatch):
+    monkeypatch.setitem(edrp.methods.__globals__["_registry"](), "mine", Mine())
+    with pytest.raises(InvalidInstanceError, match=r"already a method called 'mine'; edrp.register\(method, replace=True\)"):
+        edrp.register(Mine())
+    again = edrp.register(Mine(), replace=True)
+    assert edrp.methods("edrp")["mine"] is again
+
+
+@pytest.mark.parametrize("name", ["highs", "greedy"])
+def test_methods_of_the_package_are_never_replaced(name):
+    imitation = type("Imitation", (Mine,), {"name": name})()
+    with pytest.raises(InvalidInstanceError, match=f"'{name}'; it belongs to this package"):
+        edrp.register(imitation, replace=True)
+    assert edrp.methods()[name] is not imitation

@@ -162,6 +162,14 @@ def test_what_has_no_effect_is_named(document, place, why):
         changed(PRICED, weights=COSTS, current=None),  # a limit for the changes that follow an initial placement
         changed(MOVING, weights={"response_time": 1}, limits={"response_time": 1}, application__operators__0__state_size=0),
         changed(PRICED, network__store={}, network__nodes__0__store_bandwidth=1e8),  # some state takes time
+        changed(PRICED, application__operators__0__state_size=0, network__nodes__1__spawn_time=5),  # any change takes time
+        changed(PRICED, application__operators__0__state_size=0, network__nodes__1__store_delay=0.1),
+        changed(PRICED, application__operators__0__state_size=0, network__store={"delay": 0.1}),
+        changed(PRICED, application__operators__0__state_size=0, synchronisation_time=5),
+        changed(PRICED, application__operators__0__state_size=0, application__operators__0__code_size=1e6),
+        changed(PRICED, reconfiguration="storm", network__store={"local_bandwidth": 1e8}),
+        changed(KEYED, transfer="direct", limits__downtime=9, network__nodes__1__down_rate=1e8),
+        changed(PAIR, weights={"cost": 1}, application__operators__0__cost=0, network__links__0__cost=0.1),
         changed(PAIR, application__operators__0__external_rate=0, application__streams__0__rate=9),  # the stream has a rate
         changed(PAIR, application__operators__0__selectivity=0),  # stated: nothing is passed on
         changed(SNAPSHOT, weights={"violations": 2}, queues={"f": 9}),

@@ -1,5 +1,6 @@
 """Pages of the explorer as a reader sees them: every kind, in a browser that has no network."""
 
+import itertools
 import json
 import pickle
 import re
@@ -8,7 +9,10 @@ from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import edrp
 from edrp.core.kernels import interpreting
@@ -16,8 +20,12 @@ from edrp.core.kinds import kinds
 from edrp.core.solution import Answer
 from edrp.core.solve import Seconds, checked_solution
 from edrp.datasets.families.mapping.platforms import bimodal_scenario
+from edrp.explorer.boxes import Item, Room, chips_of, fitted, rooms
+from edrp.explorer.layout import by_distance, in_columns
 from edrp.explorer.page import explore, explorer_page
+from edrp.explorer.routes import routed
 from edrp.explorer.summary import table_view
+from edrp.explorer.view import Arrangement, Box, Edge, Graph, Rows, State
 from edrp.placement.edrp import EdrpProblem
 from edrp.report.tables import Table
 
@@ -49,6 +57,18 @@ DRAWN = """() => ({
     panels: [...document.querySelectorAll('.panel')].map(panel => panel.querySelectorAll('rect, path, td').length),
     items: document.querySelectorAll('.item').length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    cropped: [...document.querySelectorAll('.scroll.graph, .panel.rows .scroll, .panel.series .scroll, .gauges, .bar, .legend')]
+        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+        .map(one => one.className),
+    crossed: [...document.querySelectorAll('.labels text')].filter(label => {
+        const box = label.getBoundingClientRect();
+        return [...label.ownerSVGElement.querySelectorAll('.edge.stream path.line')].some(line => {
+            const matrix = line.getScreenCTM(), length = line.getTotalLength();
+            return Array.from({length: 200}, (_, at) => line.getPointAtLength(length * at / 199).matrixTransform(matrix)).some(
+                at => at.x > box.left + 1 && at.x < box.right - 1 && at.y > box.top + 2 && at.y < box.bottom - 2);
+        });
+    }).map(label => label.textContent),
+    small: [...document.querySelectorAll('button, input')].filter(one => one.getBoundingClientRect().height < 24).length,
     theme: document.documentElement.dataset.theme,
     injected: document.querySelectorAll('img, iframe, script').length,
 })"""
@@ -117,6 +137,7 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
     assert found["panels"]
     assert all(found["panels"]), "a panel is empty"
     assert found["overflow"] == 0
+    assert found["crossed"] == []
     assert found["injected"] == 0, "what is embedded is gone once it is drawn"
     if opened.page.locator("input[type=range]").count():
         opened.page.keyboard.press(".")
@@ -125,8 +146,10 @@ def test_every_kind_is_drawn_without_a_network(solved, browser, tmp_path, name):
         )
     opened.page.set_viewport_size({"width": 390, "height": 844})
     opened.page.keyboard.press("d")
+    opened.page.wait_for_timeout(400)  # the page is drawn again once its size has settled
     found = opened.drawn()
     assert found["overflow"] <= 0
+    assert (found["cropped"], found["crossed"], found["small"]) == ([], [], 0)
     assert found["theme"] == "dark"
     opened.page.close()
 
@@ -148,6 +171,120 @@ def test_tables_are_those_of_the_terminal(solved, name):
     view = (kind.view or table_view)(problem, solution)
     shown = [part for part in kind.display(problem, solution) if isinstance(part, Table) and part.columns[0] != "metric"]
     assert [panel for panel in view.panels if isinstance(panel, Table)] == shown
+
+
+def along(path: str) -> np.ndarray:
+    """Points along an SVG path of lines and curves, shape (n, 2)."""
+    shares, parts = np.linspace(0.0, 1.0, 61)[:, None], [np.zeros((1, 2))]
+    for command, numbers in re.findall(r"([MLQC])([^MLQC]*)", path):
+        ends = [np.array([pair.split(",")], float) for pair in numbers.split()]
+        control = ends if command == "M" else [parts[-1][-1:], *ends]
+        while len(control) > 1:  # de Casteljau
+            control = [u + shares * (v - u) for u, v in itertools.pairwise(control)]
+        parts.append(control[0])
+    return np.concatenate(parts[1:])
+
+
+def inside(points: np.ndarray, left: float, upper: float, width: float, height: float, by: float = 0.5) -> bool:
+    """Whether any point lies in a rectangle, by more than so many pixels."""
+    low, high = np.array([left, upper]) + by, np.array([left + width, upper + height]) - by
+    return bool(((points > low) & (points < high)).all(axis=1).any())
+
+
+def drawing_faults(graph: Graph, place: Arrangement, state: State, routes) -> list[str]:
+    """What lines of a state run through, and which labels something covers."""
+    boxes = {box.id: (*at, box.width, box.height) for box, at in zip(graph.boxes, place.places, strict=True)}
+    chips = {c.id: (boxes[c.box][0] + c.x, boxes[c.box][1] + c.y, c.width, 20.0) for c in state.chips}
+    home = {chip.id: chip.box for chip in state.chips} | {name: name for name in boxes}
+    edges = [*state.edges, *state.other]
+    lines = [along(route.path) for route in routes if route is not None]
+    faults = [f"{edge} is not drawn" for edge, route in zip(edges, routes, strict=True) if route is None]
+    labels = []
+    for edge, route in zip(edges, routes, strict=True):
+        points, ends = along(route.path), (edge.source, edge.target)
+        others = {**boxes, **chips}
+        for end in ends:
+            others.pop(end, None)
+            others.pop(home[end], None)
+        faults += [f"{ends} runs through {name}" for name, rectangle in others.items() if inside(points, *rectangle)]
+        if points.min() < 0 or points[:, 0].max() > place.width or points[:, 1].max() > place.height:
+            faults.append(f"{ends} is cut off")
+        if route.label is not None:
+            width = 6.4 * len(edge.label)
+            labels.append((edge.label, (route.label[0] - width / 2, route.label[1] - 9.0, width, 10.0)))
+    for label, rectangle in labels:
+        faults += [f"a line runs through {label}" for line in lines if inside(line, *rectangle)]
+        left, upper, width, height = rectangle
+        middles = np.array([(left + share * width, upper + height / 2) for share in np.linspace(0, 1, 9)])
+        faults += [f"{label} lies on {name}" for name, box in boxes.items() if inside(middles, *box)]
+        faults += [f"{label} lies on {other}" for other, where in labels if where != rectangle and inside(middles, *where)]
+    overlaps = [f"{u} and {v} overlap" for (u, a), (v, b) in itertools.combinations(boxes.items(), 2) if overlap(a, b)]
+    return faults + overlaps
+
+
+def overlap(one, other) -> bool:
+    return all(one[i] < other[i] + other[i + 2] and other[i] < one[i] + one[i + 2] for i in (0, 1))
+
+
+def graph_faults(graph: Graph) -> list[str]:
+    """Faults of all states in all arrangements, those of narrow screens among them."""
+    places = [one for place in graph.arrangements for one in (place, place.narrow) if one is not None]
+    return [
+        fault
+        for place in places
+        for state, routes in zip(graph.states, place.streams, strict=True)
+        for fault in drawing_faults(graph, place, state, routes)
+    ]
+
+
+@pytest.mark.parametrize("name", ["word_count", "edge_to_cloud", "contention", "migration", "rescale"])
+def test_streams_go_around_boxes_and_labels(solved, name):
+    problem, solution = solved(name)
+    graphs = [panel for panel in kinds()[problem.kind].view(problem, solution).panels if isinstance(panel, Graph)]
+    assert any(state.edges for graph in graphs for state in graph.states)
+    assert [fault for graph in graphs for fault in graph_faults(graph)] == []
+
+
+@st.composite
+def graphs(draw) -> Graph:
+    """Boxes with chips in random columns or at random distances, and streams between chips."""
+    count = draw(st.integers(2, 9))
+    chips = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=24))
+    content: dict[str, list[Item]] = {}
+    for index, box in enumerate(chips):
+        content.setdefault(f"n{box}", []).append(Item(f"c{index}", f"operator {index}", index))
+    needed = rooms([content])
+    boxes = [fitted(Box(f"n{n}", f"node {n}", 118.0, 44.0), needed.get(f"n{n}", Room())) for n in range(count)]
+    ends = st.integers(0, len(chips) - 1)
+    pairs = draw(st.lists(st.tuples(ends, ends).filter(lambda pair: pair[0] != pair[1]), max_size=20))
+    edges = [Edge(f"c{u}", f"c{v}", 1.0 + 6.0 * (n % 3) / 2, label=f"{n}00/s") for n, (u, v) in enumerate(pairs)]
+    sizes = [(box.width, box.height) for box in boxes]
+    ranks = draw(st.lists(st.none() | st.integers(0, 3).map(float), min_size=count, max_size=count))
+    distances = np.array(draw(st.lists(st.integers(0, 9), min_size=count**2, max_size=count**2)), float).reshape(count, count)
+    places = [in_columns("by stream", sizes, ranks), by_distance("by delay", sizes, distances)]
+    return routed(Graph("", boxes, places, [State(0.0, chips_of(content, needed), edges)]))
+
+
+@given(graphs())
+@settings(max_examples=12)
+def test_streams_of_any_graph_go_around_boxes_and_labels(graph):
+    assert not graph.under
+    assert graph_faults(graph) == []
+
+
+def test_where_nothing_moves_there_is_a_sentence_and_no_chart(solved):
+    problem, solution = solved("migration")
+    held = problem.replace(intervals=solution.intervals, nodes=len(solution.intervals))
+    view = kinds()["migration"].view(held, edrp.solve(held))
+    assert view.timeline is None
+    assert "Nothing moves: every node keeps its tasks." in view.lines
+    assert [panel.title for panel in view.panels if isinstance(panel, Rows)] == ["Tasks"]
+    problem, solution = solved("word_count")
+    problem = problem.replace(current=solution.deployment)
+    answer = Answer("feasible", "finished", problem.current, problem.evaluate(problem.current).objective)
+    view = kinds()["edrp"].view(problem, checked_solution(problem, "given", answer, Seconds(0.0)))
+    assert view.timeline is None
+    assert any("Nothing changes" in line for line in view.lines)
 
 
 def test_a_click_shows_details_and_keys_go_from_box_to_box(solved, browser, tmp_path):

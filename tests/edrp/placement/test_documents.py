@@ -1,6 +1,9 @@
 """Documents: immutable, by name, validated; to and from graphs."""
 
+import inspect
 import pickle
+import pydoc
+import re
 
 import networkx as nx
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edrp
+from edrp.core.document import Document
 from edrp.core.errors import InvalidInstanceError, ProblemTooLargeError
 from edrp.datasets.families.placement.random_edrp import random_problem
 
@@ -152,3 +156,65 @@ def test_a_fitted_polynomial_passes_through_points_of_its_own_degree(degree):
 def test_a_fit_needs_enough_measurements():
     with pytest.raises(ValueError, match="give at least 4"):
         edrp.PolynomialLatency.fit([1.0, 2.0], [0.1, 0.2], degree=3)
+
+
+# Shown to people
+
+
+def test_help_says_fields_units_and_defaults():
+    text = pydoc.plain(pydoc.render_doc(edrp.Operator))
+    assert "Operator(*, name, state_size=0.0, " in text
+    assert "external_rate : float ≥ 0, tuples/s, default 0.0\n |      Load that no stream brings." in text
+    assert "candidates : list of str or None, default None\n |      Nodes that may run the operator; None for all." in text
+    assert ">>> Operator(name=" in text
+    assert not any(word in text for word in ("Annotated", "FieldInfo", "model_dump", "__pydantic"))
+    assert max(map(len, text.splitlines())) < 250
+
+
+DOCUMENTS = [getattr(edrp, name) for name in edrp.__all__ if isinstance(getattr(edrp, name), type(Document))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.__name__)
+def test_every_document_describes_its_fields_once(document):
+    fields = {name: field for name, field in document.model_fields.items() if name not in ("kind", "model", "root")}
+    for name in fields:
+        assert len(re.findall(rf"^{name} : ", document.__doc__, re.MULTILINE)) == 1
+    assert set(fields) <= set(inspect.signature(document).parameters)
+    assert document.__doc__.startswith(vars(document)["__doc__"].split("\n")[0])
+
+
+def test_completion_offers_what_is_of_use(word_count):
+    shown = {name for name in dir(word_count) if not name.startswith("_")}
+    assert {"application", "network", "weights", "evaluate", "replace"} <= shown
+    assert not {name for name in shown if name.startswith("model_")} | shown & {"dict", "json", "copy", "parse_raw", "schema"}
+    assert "from_graph" in dir(edrp.Application)
+    assert word_count.model_dump()["kind"] == "edrp"  # what is not offered is there
+
+
+def test_a_problem_says_in_a_line_or_two_what_it_is(word_count):
+    assert (
+        repr(word_count)
+        == str(word_count)
+        == (
+            "<EdrpProblem: 4 operators, 3 streams, 3 nodes, 3 links; weights: response_time=0.7, cost=0.3; "
+            "limits: response_time=0.2, cost=20.0>"
+        )
+    )
+
+
+def test_short_forms_of_large_documents_stay_short(word_count):
+    operators = [edrp.Operator(name=f"operator {index}", candidates=["edge", "fog"]) for index in range(2000)]
+    placed = {operator.name: ["edge"] for operator in operators}
+    large = word_count.replace(application={"operators": operators}, current=placed)
+    solution = edrp.solve(word_count, "greedy")
+    for document, longest in ((large, 400), (large.application, 600), (large.current, 6000), (solution, 800)):
+        assert 50 < len(repr(document)) < longest
+    assert "2000 operators" in repr(large)
+    assert repr(large.application).endswith("… 1997 more))")
+
+
+def test_a_small_document_is_shown_as_it_is_written():
+    parser = edrp.Operator(name="parser", latency=edrp.Mm1Latency(service_rate=700.0), max_replicas=3)
+    assert repr(parser) == "Operator(name='parser', latency=Mm1Latency(service_rate=700.0), max_replicas=3)"
+    assert eval(repr(parser), vars(edrp)) == parser
+    assert repr(edrp.Deployment({"parser": ["b", "a"]})) == "Deployment({'parser': ('a', 'b')})"

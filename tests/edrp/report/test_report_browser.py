@@ -60,12 +60,19 @@ def test_report_draws_its_charts_without_a_network(smoke, browser):
     captions = page.eval_on_selector_all("figure", "figures => figures.map(figure => figure.getAttribute('aria-label'))")
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     picture = page.screenshot(full_page=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(500)
+    narrow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    legends = page.eval_on_selector_all(
+        "g.legend", "all => all.map(legend => legend.closest('svg').getBoundingClientRect().width)"
+    )
     page.close()
     assert problems == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     assert len(charts) == len(captions) >= 11
     assert all(captions)
-    assert overflow == 0
+    assert overflow == narrow == 0
+    assert min(legends) >= 600, "on narrow screens charts with a legend scroll and keep their size"
     assert len(picture) > 50_000
     for caption, chart in zip(captions, charts, strict=True):
         assert chart["width"] > 900, caption

@@ -131,3 +131,13 @@ def test_tables_and_figures_hold_every_policy_and_run():
     assert found.differences_table().rows == (("cost (money)", "+2.0\n2.0 to 2.0"),)
     assert len(found.runs_table().rows) == len(found.records()["runs"]) == 16
     assert found.sections()[0].figure.html.count('class="single"') == 16
+
+
+def test_a_quantity_that_is_0_in_every_run_is_a_sentence_and_no_panel():
+    samples = {name: {"cost": NOISE, "refused": np.zeros(8)} for name in ("first", "second")}
+    section = PolicyComparison([COST, Quantity("refused", "refused", Unit())], range(8), samples).sections()[0]
+    assert section.figure.html.count("<svg") == 1
+    assert section.notes[-1] == "0 in every run: refused."
+    nothing = compared(first=np.zeros(8), second=np.zeros(8)).sections()[0]
+    assert nothing.figure is None
+    assert list(nothing.notes) == ["0 in every run: cost."]

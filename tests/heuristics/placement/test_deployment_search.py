@@ -62,7 +62,7 @@ def test_bookkeeping_equals_evaluation_from_scratch(seed: int, draw: int, steps:
     now, fresh = engine.now, DeploymentState.from_matrix(engine.arrays, engine.now.counts.replicas)
     refresh_all_alone(engine.arrays, fresh)
     np.testing.assert_allclose(now.counts.used, fresh.counts.used, rtol=1e-9, atol=1e-9)
-    for name in ("own", "pairs"):
+    for name in ("per_operator", "per_stream"):
         np.testing.assert_allclose(getattr(now, name), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
         np.testing.assert_allclose(getattr(now, f"old_{name}"), getattr(fresh, name), rtol=1e-9, atol=1e-9, err_msg=name)
 

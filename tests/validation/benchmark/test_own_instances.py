@@ -6,14 +6,20 @@ import json
 import shutil
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import edrp
 from edrp.batch import RESULT_SCHEMA
-from edrp.core.errors import InvalidInstanceError
+from edrp.core.errors import InvalidInstanceError, UnwritableError
 from edrp.core.kinds import kinds
 from edrp.core.methods import methods
+from edrp.datasets.families.registry import generate
+from edrp.validation.benchmark.comparison import compare_kind
 from edrp.validation.benchmark.measures import common_instances, compare_runs, summarise
 from edrp.validation.benchmark.own_instances import KIND_METHODS, own_suite
+from edrp.validation.benchmark.recheck import find_alarms
+from edrp.validation.benchmark.sections import kind_section
 from edrp.validation.benchmark.sentences import common_sentence
 from edrp.validation.benchmark.suites import SUITES
 from edrp.validation.benchmark.tables import method_labels, quality_table, whole_table
@@ -75,6 +81,32 @@ def test_the_command_reports_on_own_files(examples, run, tmp_path):
     assert "edrp benchmark --instances" in page
 
 
+def test_a_session_compares_methods_and_writes_the_report_on_request(tmp_path):
+    instances = dict(generate("migration", 2, size=8))
+    result = edrp.benchmark(instances, ["ssm", "balanced"], work_limit=5.0, n_jobs=1)
+    assert result.rows.schema.equals(RESULT_SCHEMA)
+    assert sorted(zip(result.rows["id"].to_pylist(), result.rows["method"].to_pylist(), strict=True)) == sorted(
+        (name, method) for name in instances for method in ("ssm", "balanced")
+    )
+    assert result.summaries["migration"].loc["ssm", "proven"] == 1
+    assert result.alarms == ()
+    shown = str(result)
+    assert shown == repr(result)
+    assert "kind migration" in shown
+    assert [line.split()[:2] for line in shown.splitlines() if line.split()[:1] == ["ssm"]] == [["ssm", "100"]]
+    assert "<td" in result._repr_html_()
+    with pytest.raises(UnwritableError, match="name one"):
+        result.report()
+    page = result.report(tmp_path / "report")
+    assert "Benchmark own instances" in page.read_text(encoding="utf-8")
+    assert set(pd.read_csv(tmp_path / "report" / "summary.csv")["method"]) == {"ssm", "balanced"}
+
+
+def test_a_session_names_the_file_that_is_missing():
+    with pytest.raises(InvalidInstanceError, match="there is no such file"):
+        edrp.benchmark("nowhere/problems.jsonl")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -131,6 +163,21 @@ def test_gaps_are_compared_on_the_instances_that_all_answered():
     assert summary["mean_gap"].dropna().to_dict() == {"all": 0.1875, "few": 0.0, "whole": 0.25, "other": 0.75}
 
 
+def section_of(runs):
+    return kind_section(compare_kind("edrp", runs), runs)
+
+
+def test_gaps_of_which_none_is_seen_are_a_sentence_and_no_chart():
+    same = dict.fromkeys("ijkl", 1.0)
+    parts = section_of(runs_of({"one": same, "other": same})).parts
+    assert parts[0].figure is None
+    assert "No chart: no gap is above 0.001 %." in parts[0].notes
+    assert [part.heading for part in parts if part.figure is not None] == ["Time", "Performance profile of the time"]
+    drawn = section_of(runs_of(OBJECTIVES)).parts[0]
+    assert drawn.figure is not None
+    assert not any("No chart" in note for note in drawn.notes)
+
+
 def test_methods_that_answered_fewer_are_marked_with_how_many():
     summary = summarise(runs_of(OBJECTIVES))
     assert method_labels(summary) == {
@@ -167,3 +214,20 @@ def test_where_all_answered_the_same_nothing_is_marked():
     assert list(method_labels(summary).values()) == list(summary.index)
     assert whole_table(summary) is None
     assert summary["common_mean_gap"].equals(summary["mean_gap"])
+
+
+def test_answers_with_priorities_are_compared_in_the_first_stage_in_which_they_differ(examples):
+    """`first-fit` ends with less network traffic than the optimum, since it overloads the processors, which come first."""
+    problem = edrp.load(examples / "contention.json")
+    result = edrp.benchmark({"contention": problem}, ["highs", "first-fit"], work_limit=30, n_jobs=1)
+    assert not result.alarms
+    runs = result.runs.set_index("method")
+    assert runs.loc["highs", "gap"] == 0
+    least, other = (runs.loc[method, "objective"] for method in ("highs", "first-fit"))
+    assert (least, other) == (problem.evaluate(edrp.solve(problem, "highs").deployment).metrics["peak_loads.cpu"], 1.8)
+    assert runs.loc["first-fit", "gap"] == pytest.approx((other - least) / other)
+    beaten = result.rows.to_pylist()
+    for row in beaten:
+        row["solution"] = row["solution"].replace('"value": 1.8', '"value": 0.1')
+    alarms = find_alarms(pa.Table.from_pylist(beaten, RESULT_SCHEMA), {"contention": problem})
+    assert ["the proven optimum" in alarm.what for alarm in alarms] == [True]

