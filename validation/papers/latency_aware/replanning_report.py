@@ -40,7 +40,8 @@ def run(
     policy = (ReplanningPolicy() if policy is None else policy).replace(method=method)
     curve, origin = loads(data, seed)
     console.print(
-        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK_CORE_SHARE:.0%} of the cluster, every {MINUTES} minutes"
+        f"[bold]Planning again through a day[/bold]: {TOPOLOGY}, up to {PEAK_CORE_SHARE:.0%} of the cluster, "
+        f"every {MINUTES} minutes"
     )
     console.print(
         f"{origin}; every delay and need fluctuates; delays are estimated from a few measurements; "
