@@ -35,8 +35,8 @@ def certify_label_setting(problem: Any, solution: Any) -> RawCertificate:
             look("the certificate")
             _, path = maps.search(tracked, target, int(min(MAX_CHECKED_LABELS, LABELS_PER_SECOND * units_left())))
             if path is None:
-                return RawCertificate("label-setting", [[list(what) for what in tracked]])
-            missing = [what for what in maps.follow(path)[1] if what not in tracked]
+                return RawCertificate("label-setting", [[list(resource) for resource in tracked]])
+            missing = [resource for resource in maps.follow(path)[1] if resource not in tracked]
             if not missing:
                 raise NotCertifiedError("the checker finds a cheaper map")
             tracked += missing

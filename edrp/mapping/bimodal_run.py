@@ -304,9 +304,9 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
     """List servers, links and uplinks on which more is reserved at some time than they have."""
     booked: dict[tuple[str, ...], list[tuple[float, bool, float]]] = {}
 
-    def book(what: tuple[str, ...], start: float, end: float, amount: float) -> None:
+    def book(resource: tuple[str, ...], start: float, end: float, amount: float) -> None:
         if amount and end > start:
-            booked.setdefault(what, []).extend([(start, True, amount), (end, False, -amount)])
+            booked.setdefault(resource, []).extend([(start, True, amount), (end, False, -amount)])
 
     for index, record in enumerate(run.tasks):
         if record.accepted and record.start is not None and record.finish is not None:
@@ -318,18 +318,18 @@ def _overbooked(scenario: Scenario, run: BimodalRun) -> Iterator[str]:
             book(("uplink", span.ends[0]), span.start, span.end, rate)
         for arc in pairwise(span.route or ()):
             book(("bandwidth", *arc), span.start, span.end, rate)
-    for what, events in booked.items():
-        free = _whole(scenario, what)
+    for resource, events in booked.items():
+        free = _whole(scenario, resource)
         amount_booked = peak = 0.0
         for _, _, amount in sorted(events):  # at equal times what ends comes before what begins
             amount_booked += amount
             peak = max(peak, amount_booked)
         if peak > free * (1 + 1e3 * LIMIT_SLACK):  # sums of many reservations round more than one
-            yield f"{what[0]} of {' → '.join(what[1:])}: {peak:.9g} reserved of {free:.9g}"
+            yield f"{resource[0]} of {' → '.join(resource[1:])}: {peak:.9g} reserved of {free:.9g}"
 
 
-def _whole(scenario: Scenario, what: tuple[str, ...]) -> float:
-    if what[0] == "bandwidth":
-        return scenario.network.arcs[what[1], what[2]].bandwidth
-    server = scenario.network.by_name[what[1]]
-    return server.capacity if what[0] == "capacity" else server.uplink
+def _whole(scenario: Scenario, resource: tuple[str, ...]) -> float:
+    if resource[0] == "bandwidth":
+        return scenario.network.arcs[resource[1], resource[2]].bandwidth
+    server = scenario.network.by_name[resource[1]]
+    return server.capacity if resource[0] == "capacity" else server.uplink

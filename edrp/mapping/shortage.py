@@ -89,8 +89,8 @@ def _no_way(tables: MappingArrays, at_server: Bools, able: Bools, hop: int) -> s
     start = f"component {hop}" if hop else f"the source {names[tables.task.source]}"
     end = f"the delivery {names[tables.task.delivery]}" if hop == len(tables.task.needs) else f"component {hop + 1}"
     if (_reached(tables, at_server, 0.0) & able).any():
-        what = "uplink and bandwidth" if tables.public else "bandwidth"
-        return f"{what}: no way from {start} to {end} has {rate:.6g} bytes/s free{_widest(tables, at_server, rate)}"
+        scarce_rate = "uplink and bandwidth" if tables.public else "bandwidth"
+        return f"{scarce_rate}: no way from {start} to {end} has {rate:.6g} bytes/s free{_widest(tables, at_server, rate)}"
     passed = f"{tables.max_empty_hops} empty hops" if tables.max_empty_hops != 1 else "1 empty hop"
     return f"max_empty_hops: no server for {end} is within {passed} of one for {start}"
 

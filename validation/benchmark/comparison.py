@@ -49,8 +49,12 @@ def compare_kind(kind: str, runs: pd.DataFrame) -> KindComparison:
 
 def write_tables(out: Path, runs: pd.DataFrame, comparisons: Sequence[KindComparison]) -> None:
     """Write `runs`, `summary` and `pairs`, each as `.parquet` and `.csv`; fractions and SI units throughout."""
-    lines = [{"kind": own.kind, **line} for own in comparisons for line in own.summary.reset_index().to_dict("records")]
-    pairs = [{"kind": own.kind, **asdict(test)} for own in comparisons for test in own.tests]
+    lines = [
+        {"kind": comparison.kind, **line}
+        for comparison in comparisons
+        for line in comparison.summary.reset_index().to_dict("records")
+    ]
+    pairs = [{"kind": comparison.kind, **asdict(test)} for comparison in comparisons for test in comparison.tests]
     tables = {"runs": runs.drop(columns="trace"), "summary": pd.DataFrame(lines), "pairs": pd.DataFrame(pairs)}
     for name, table in tables.items():
         with writing(out / f"{name}.parquet") as file:

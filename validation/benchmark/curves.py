@@ -112,8 +112,8 @@ def gap_over_time(runs: pd.DataFrame) -> dict[str, Curve]:
     """
     counted = compared_runs(runs)
     curves = {}
-    for method, own in counted.groupby("method"):
-        steps = [_steps(run) for run in own.itertuples(index=False)]
+    for method, method_rows in counted.groupby("method"):
+        steps = [_steps(run) for run in method_rows.itertuples(index=False)]
         if not any(on_its_way for _, _, on_its_way in steps):
             continue
         first = min(float(seconds[0]) for seconds, _, _ in steps if seconds.size)

@@ -62,13 +62,13 @@ def find_alarms(rows: pa.Table, instances: Mapping[str, Problem | str]) -> list[
     for row in in_decisive_stages(rows.select(columns)).to_pylist():
         comparable.setdefault(row["id"], []).append(row)
     alarms = []
-    for name, own in by_id.items():
-        if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in own):
+    for name, instance_rows in by_id.items():
+        if name not in texts or any(row["instance_hash"] != text_hash(texts[name]) for row in instance_rows):
             raise InvalidInstanceError([Fault("rows", name, "are not of the instance of that id")])
         problem = _problem(texts[name])
-        for row in own:
+        for row in instance_rows:
             alarms += [Alarm(name, row["method"], row["run_seed"], fault) for fault in _faults(row, problem)]
-        if own[0]["kind"] not in ESTIMATED:
+        if instance_rows[0]["kind"] not in ESTIMATED:
             alarms += _beaten(name, comparable[name])
     return alarms
 

@@ -112,9 +112,9 @@ class AutoscalerControl:
         """Replicas of every operator from now on, where so many tuples/s are offered to the sources."""
         newest = autoscaler_replicas(fit, offered / max(1e-9, throughput(fit)))
         self._wanted = [*self._wanted, newest][-self._observations :]
-        now = {operator.name: operator.replicas for operator in fit.operators}
-        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in now.items()}
-        if plan != now:
+        running_replicas = {operator.name: operator.replicas for operator in fit.operators}
+        plan = {name: min(self._max_replicas, self._next(name, count)) for name, count in running_replicas.items()}
+        if plan != running_replicas:
             self._wanted = []
         return plan
 
@@ -136,11 +136,11 @@ def follow_autoscaler(job: ControlledJob) -> None:
             fit = _observed(job)
             if fit is None:
                 return
-            now = {operator.name: operator.replicas for operator in fit.operators}
+            running_replicas = {operator.name: operator.replicas for operator in fit.operators}
             plan = control.plan(fit, _offered(job))
-            if plan != now:
+            if plan != running_replicas:
                 _require(job, plan)
-                job.notes.append(f"{job.seconds():.0f} s: {now} → {plan}")
+                job.notes.append(f"{job.seconds():.0f} s: {running_replicas} → {plan}")
                 job.over.wait(STABILISATION / job.day.speed)
         except EngineError as error:
             job.notes.append(f"{job.seconds():.0f} s: {error}")

@@ -58,7 +58,7 @@ def disagreements(text: str, methods: tuple[str, ...], work_limit: float = 5.0) 
             solution = solve(problem, name, work_limit=limit)
             answer = read(json.dumps(solution.to_document()))
             faults = _wrong(document, answer, optimum, problem.resolution, exact)
-            yield from (f"{name}: {what}; the optimum is {optimum and float(optimum)!r}" for what in faults)
+            yield from (f"{name}: {fault}; the optimum is {optimum and float(optimum)!r}" for fault in faults)
 
 
 def _wrong(document: Document, answer: Document, optimum: Fraction | None, resolution: float, exact: bool) -> Iterator[str]:

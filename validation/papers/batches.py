@@ -55,11 +55,11 @@ class Overall:
         self.since = self.since or perf_counter()
         failed = 0
 
-        def report(now: BatchProgress) -> None:
+        def report(progress: BatchProgress) -> None:
             nonlocal failed
-            failed = now.failed
-            done, seconds = self.done + rows - now.total + now.done, perf_counter() - self.since
-            self.report(replace(now, total=self.total, done=done, failed=self.failed + failed, seconds=seconds))
+            failed = progress.failed
+            done, seconds = self.done + rows - progress.total + progress.done, perf_counter() - self.since
+            self.report(replace(progress, total=self.total, done=done, failed=self.failed + failed, seconds=seconds))
 
         yield report
         self.done += rows

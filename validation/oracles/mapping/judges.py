@@ -52,8 +52,10 @@ def judge_map(document: Document, decision: Any) -> Judged:
             cost, links = cost + arcs[arc].get("cost", 0), links + 1
             used.setdefault(("link", arc), []).append(rate)
     add_up = max if document.get("bandwidth", "cumulative") == "per_edge" else sum
-    for (what, where), amounts in used.items():
-        free = arcs[where]["bandwidth"] if what == "link" else servers[where].get(what, 0 if what == "uplink" else None)
+    for (quantity, where), amounts in used.items():
+        free = (
+            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
+        )
         fine.append(free is None or add_up(amounts) <= free * SLACK)
     max_empty_hops = document.get("max_empty_hops", 2)
     fine.append((sum(passed) if document.get("empty_hops") == "total" else max(passed, default=0)) <= max_empty_hops)
@@ -131,8 +133,10 @@ def judge_links(document: Document, decision: Any) -> Judged:
         lost += flow["price"] * (flow["rate"] - through)
         for end in ends:
             used[end] = used.get(end, Fraction(0)) + amount
-    for (what, where), amount in used.items():
-        free = arcs[where]["bandwidth"] if what == "link" else servers[where].get(what, 0 if what == "uplink" else None)
+    for (quantity, where), amount in used.items():
+        free = (
+            arcs[where]["bandwidth"] if quantity == "link" else servers[where].get(quantity, 0 if quantity == "uplink" else None)
+        )
         fine.append(free is None or amount <= free * SLACK)
     whole, revenue = sum(flow["rate"] for flow in flows.values()), sum(flow["rate"] * flow["price"] for flow in flows.values())
     metrics = {
@@ -171,7 +175,9 @@ def _shared(document: Document, flows: list[Document]) -> list[Fraction]:
     rate = [Fraction(0) for _ in flows]
     sides = [("uplink", "source"), ("downlink", "target")]
     room = {
-        (what, flow[end]): servers[flow[end]].get(what, 0 if what == "uplink" else None) for flow in flows for what, end in sides
+        (quantity, flow[end]): servers[flow[end]].get(quantity, 0 if quantity == "uplink" else None)
+        for flow in flows
+        for quantity, end in sides
     }
     while True:
         best: tuple[Fraction, list[tuple[int, int]]] = (Fraction(0), [])

@@ -22,9 +22,9 @@ def audit(exchange: Exchange) -> Iterator[str]:
     remembered of it. Servers must hold what accepted tasks take, nothing less and nothing more.
     """
     for number, result in enumerate(exchange.results):
-        for what, times in (("terminated", result.terminated), ("decided", result.decided)):
+        for event, times in (("terminated", result.terminated), ("decided", result.decided)):
             if len(times) != 1:
-                yield f"task {number}: {what} {len(times)} times"
+                yield f"task {number}: {event} {len(times)} times"
         if result.messages["map"] != result.messages["ack"]:
             yield f"task {number}: {result.messages['ack']} acknowledgements of {result.messages['map']} maps"
         for name, agent in exchange.agents.items():
@@ -86,10 +86,10 @@ def _differences(holds: dict[Resource, float], result: MappedTask) -> Iterator[s
 
 
 def _limit(network: ServerNetwork, resource: Resource) -> float:
-    what, *place = resource
-    if what == "bandwidth":
-        return network.arcs[place[0], place[1]].bandwidth
-    server = network.by_name[place[0]]
-    if what == "downlink":
+    quantity, *ends = resource
+    if quantity == "bandwidth":
+        return network.arcs[ends[0], ends[1]].bandwidth
+    server = network.by_name[ends[0]]
+    if quantity == "downlink":
         return math.inf if server.downlink is None else server.downlink
-    return server.capacity if what == "capacity" else server.uplink
+    return server.capacity if quantity == "capacity" else server.uplink

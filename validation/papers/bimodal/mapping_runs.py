@@ -89,12 +89,14 @@ def _check(row: Mapping[str, Any]) -> None:
 def _mapped(problems: Mapping[str, MappingProblem], rows: Mapping[tuple[str, str], Any], n_jobs: int | None) -> Mapped:
     feasible = [name for name in problems if rows[name, EXACT]["status"] == "optimal"]
     bounds = Parallel(n_jobs=-1 if n_jobs is None else n_jobs)(delayed(relaxed_bound)(problems[name]) for name in feasible)
-    own = {title: [rows[name, method] for name in feasible] for title, method in HEURISTICS.items()}
+    rows_of = {title: [rows[name, method] for name in feasible] for title, method in HEURISTICS.items()}
     return Mapped(
         optimum=_costs(rows[name, EXACT] for name in feasible),
         bound=np.array(bounds, dtype=np.float64),
-        costs={name: _costs(answers) for name, answers in own.items()},
-        messages={name: np.array([dict(row["size"])[MESSAGES] for row in answers], np.float64) for name, answers in own.items()},
+        costs={name: _costs(answers) for name, answers in rows_of.items()},
+        messages={
+            name: np.array([dict(row["size"])[MESSAGES] for row in answers], np.float64) for name, answers in rows_of.items()
+        },
     )
 
 

@@ -53,7 +53,9 @@ METRIC_HEADINGS = {"acceptance": "accept", "deviation": "dev.", "elongation": "e
 def mapping_table(mapped: MappedBySize) -> Table:
     """Fig. 7: by size and heuristic cost over optimum and bound, share mapped, messages."""
     rows = tuple(
-        (f"{servers} servers\n{name}", *_mapping_cells(own, name)) for servers, own in mapped.items() for name in HEURISTICS
+        (f"{servers} servers\n{name}", *_mapping_cells(mapped_tasks, name))
+        for servers, mapped_tasks in mapped.items()
+        for name in HEURISTICS
     )
     columns = ("servers, heuristic", "cost over\noptimum", "worst", "cost over\nbound", "mapped\n[%]", "messages")
     return Table("Fig. 7: costs, tasks mapped, messages", columns, rows, columns[1:], open=True)
@@ -70,9 +72,13 @@ def _mapping_cells(mapped: Mapped, name: str) -> tuple[str, ...]:
 def optimum_table(mapped: MappedBySize) -> Table:
     """The distance of the paper's bound from the optimum, and the number of tasks that can be mapped."""
     rows = tuple(
-        (f"{servers} servers", str(own.optimum.size), FACTOR.with_interval(estimate_mean(own.optimum / own.bound)))
-        for servers, own in mapped.items()
-        if own.optimum.size
+        (
+            f"{servers} servers",
+            str(mapped_tasks.optimum.size),
+            FACTOR.with_interval(estimate_mean(mapped_tasks.optimum / mapped_tasks.bound)),
+        )
+        for servers, mapped_tasks in mapped.items()
+        if mapped_tasks.optimum.size
     )
     columns = ("", "tasks that can be mapped", "optimum over the paper's bound")
     return Table("The optimum and the paper's bound", columns, rows, columns[1:], open=True)

@@ -27,12 +27,14 @@ def draw_pattern(enacted: Sequence[Enacted], pattern: str, setting: Setting, out
 
     As in the paper, machines and hosts are read on the left, instances on the right.
     """
-    own = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
-    if not own:
+    pattern_runs = [run for run in enacted if run.pattern == pattern and run.column in PANELS]
+    if not pattern_runs:
         return None
-    seed = min(run.seed for run in own)
+    seed = min(run.seed for run in pattern_runs)
     panels = {
-        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run) for run in own if run.seed == seed
+        PANELS[run.column]: timeline(setting.scenario(pattern, run.column.unit, seed), run.run)
+        for run in pattern_runs
+        if run.seed == seed
     }
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
     figure = blank_figure(5.6 * columns, 3.0 * rows + 0.9)

@@ -119,8 +119,8 @@ def cells(
         for method in methods:
             runs.setdefault((topology, load, method), []).extend(_run(problem, method, seed, optimum) for seed in own_seeds)
     return [
-        SearchRuns(topology, operators[topology, load], load, method, *zip(*own, strict=True))
-        for (topology, load, method), own in runs.items()
+        SearchRuns(topology, operators[topology, load], load, method, *zip(*cell_runs, strict=True))
+        for (topology, load, method), cell_runs in runs.items()
     ]
 
 

@@ -129,10 +129,10 @@ def _table(
     present = [name for name in TOPOLOGIES if any(placed.topology == name for placed in placements_made)]
     rows = []
     for topology in present:
-        own = {method: factors(placements_made, topology, method, reference) for method in methods}
+        factors_of = {method: factors(placements_made, topology, method, reference) for method in methods}
         texts = {
             method: f"{method_factors.mean():.2f} ± {method_factors.std():.2f}" if method_factors.size else NONE
-            for method, method_factors in own.items()
+            for method, method_factors in factors_of.items()
         }
         rows.append((topology, *(text + _in_brackets(printed[topology].get(method)) for method, text in texts.items())))
     random = [name for name in present if name.startswith("T-R")]
@@ -207,8 +207,12 @@ def draw_scatter(placements_made: Sequence[SchedulerPlacement], topology: str, q
     figure = blank_figure(6.4, 4.2)
     axes = figure.add_subplot()
     for method, (marker, colour) in DOTS.items():
-        own = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
-        dots = [(100 * placed.reserved, scale * value) for placed in own if (value := getattr(placed, quantity)) is not None]
+        method_placements = [placed for placed in placements_made if placed.topology == topology and placed.method == method]
+        dots = [
+            (100 * placed.reserved, scale * value)
+            for placed in method_placements
+            if (value := getattr(placed, quantity)) is not None
+        ]
         if not dots:
             continue
         taken, reached = np.array(dots).T

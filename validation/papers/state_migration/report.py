@@ -89,13 +89,13 @@ def run(
 
 def cost_table(name: str, rows: Sequence[PolicyRow]) -> Table:
     """Fig. 9 as a table: cost of each policy on a series against τ, with the share of broken limits in brackets."""
-    own = [row for row in rows if row.series == name]
-    tolerances = tuple(dict.fromkeys(row.tolerance for row in own))
+    series_rows = [row for row in rows if row.series == name]
+    tolerances = tuple(dict.fromkeys(row.tolerance for row in series_rows))
     cells = {}
-    for row in own:
+    for row in series_rows:
         broken = f" [{100 * row.followed.broken_share:.0f}]" if row.followed.broken.any() else ""
         cells[row.policy, row.tolerance] = f"{100 * row.followed.mean:.1f}{broken}"
-    policies = dict.fromkeys(row.policy for row in own)
+    policies = dict.fromkeys(row.policy for row in series_rows)
     table_rows = tuple((policy, *(cells.get((policy, tolerance), NONE) for tolerance in tolerances)) for policy in policies)
     columns = tuple(f"{tolerance:g}" for tolerance in tolerances)
     return Table(f"Fig. 9, {name}: % of the state that a migration moves, against τ", ("Policy", *columns), table_rows, columns)

@@ -108,8 +108,17 @@ class Running:
     @property
     def _kept(self) -> list[NDArray[Any]]:
         """Arrays with a row per task that do not follow from others."""
-        own: list[NDArray[Any]] = [self.task, self.source, self.target, self.rate, self.price, self.links, self.arcs, self._keys]
-        return [*own, self._streams.waiting, self._streams.progress]
+        columns: list[NDArray[Any]] = [
+            self.task,
+            self.source,
+            self.target,
+            self.rate,
+            self.price,
+            self.links,
+            self.arcs,
+            self._keys,
+        ]
+        return [*columns, self._streams.waiting, self._streams.progress]
 
     def flows(self) -> FlowArrays:
         """Return all hops of all tasks, those of the first task first; changes in it are changes here."""

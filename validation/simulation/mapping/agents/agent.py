@@ -240,12 +240,12 @@ class MapAgent:
 
     def whole(self, resource: Resource) -> float:
         """Return the amount that tasks can reserve here, free or not."""
-        what, *ends = resource
-        if what == "bandwidth":
+        quantity, *ends = resource
+        if quantity == "bandwidth":
             return self.links[ends[1]].bandwidth
-        if what == "downlink":
+        if quantity == "downlink":
             return math.inf if self.server.downlink is None else self.server.downlink
-        return self.server.capacity if what == "capacity" else self.server.uplink
+        return self.server.capacity if quantity == "capacity" else self.server.uplink
 
     def free(self, resource: Resource) -> float:
         """Return what no task holds, from the reservations each time, so that nothing is lost to rounding."""
@@ -295,5 +295,5 @@ def ranking(specification: Specification, complete: Sequence[PartialMap]) -> lis
 
 def resource_text(resource: Resource) -> str:
     """Return a resource in words, such as "bandwidth of a → b"."""
-    what, *ends = resource
-    return f"{what} of {' → '.join(ends)}"
+    quantity, *ends = resource
+    return f"{quantity} of {' → '.join(ends)}"
