@@ -59,8 +59,8 @@ def recommend(kind: str, runs: pd.DataFrame, summary: pd.DataFrame) -> list[str]
             needs.setdefault(names, []).append(need)
             alike.setdefault(names, []).extend(name for name in similar if name not in alike.get(names, []))
     sentences = [
-        f"Kind {kind}: use `{name}` when {_either(method_need)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
-        for name, method_need in needs.items()
+        f"Kind {kind}: use `{name}` when {_either(case)}: {_evidence(summary.loc[name], runs)}{_alike(alike[name], summary)}."
+        for name, case in needs.items()
     ]
     return sentences if chosen[PROOF][0] else [*sentences, f"Kind {kind}: no method proved an optimum."]
 

@@ -135,8 +135,8 @@ def verdicts(results: BimodalResults) -> Iterator[str]:
         chosen = [statement for statement in results.statements if (statement.section != AIM) == from_paper]
         counts = Counter(statement.verdict for statement in chosen)
         yield (
-            f"Of {len(chosen)} {sentences}, {counts['holds']} hold, {counts['does not hold']} do not, and {counts['undecided']} are "
-            f"undecided over {networks}."
+            f"Of {len(chosen)} {sentences}, {counts['holds']} hold, {counts['does not hold']} do not, and "
+            f"{counts['undecided']} are undecided over {networks}."
         )
     deviation, elongation = (
         " against ".join(f"{100 * results.sweep.at(metric, networks).mean():.0f} %" for networks in ("both", "public"))
