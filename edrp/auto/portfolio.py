@@ -15,7 +15,7 @@ from edrp.core.solution import Answer
 
 
 class PortfolioStage(NamedTuple):
-    """A method's turn.
+    """One stage of a portfolio: a method with its share of the time.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Portfolio(Method):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds that its methods take."""
+        """Kinds of problems that the methods of the portfolio take."""
         return self.stages[0].method.kinds
 
     def run(self, problem: Any, options: Options) -> Answer:
@@ -109,7 +109,7 @@ def _answer_of_rule(rule: Method, problem: Any, options: Options) -> Answer:
 
 
 def _turn_taken(method: Method, problem: Any, options: Options) -> Answer:
-    """The answer of one method."""
+    """Run one method and return its answer."""
     answer = run_within(method, problem, options)
     return replace(answer, method=answer.method or method.name)
 

@@ -190,7 +190,7 @@ class Closing(ProofTree):
         return float(total)
 
     def _reduced(self, cost: Floats, y: list[Fraction]) -> list[Fraction]:
-        """Reduced costs, exactly."""
+        """Return the exact reduced costs of all columns."""
         matrix = self._transposed
         starts, rows, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
         return [

@@ -44,7 +44,7 @@ HIGHS_FEASIBLE = 2
 
 
 class CvxpyBackend:
-    """CVXPY with HiGHS."""
+    """Backend that solves programs by CVXPY with HiGHS."""
 
     name = "cvxpy"
     features = frozenset({"work_limit", "gap", "threads", "seed", "tolerances"})

@@ -75,7 +75,7 @@ PROGRESS_INTERVAL = 0.25
 
 
 class HighsBackend:
-    """The default backend."""
+    """Backend that solves programs by HiGHS, the default."""
 
     name = "highs"
     features = frozenset({"work_limit", "gap", "threads", "start", "interrupt", "seed", "progress", "tolerances"})

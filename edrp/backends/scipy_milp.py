@@ -44,7 +44,7 @@ MIN_COST = 1e-5
 
 
 class ScipyBackend:
-    """Second opinion that needs no extra."""
+    """Backend that solves programs by SciPy's `milp`: a second opinion that needs no extra package."""
 
     name = "scipy"
     features = frozenset({"work_limit", "gap"})

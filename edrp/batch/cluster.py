@@ -157,7 +157,7 @@ def _among(tasks: DataFrame, keys: set[str]) -> set[str]:
 
 
 def _without(tasks: DataFrame, keys: set[str]) -> DataFrame:
-    """Tasks with other keys."""
+    """Return the tasks whose keys are not among those done."""
     return tasks.join(_keys(tasks.sparkSession, keys), "key", "left_anti") if keys else tasks
 
 

@@ -112,7 +112,7 @@ class RollingJournal:
         self._roll()
 
     def write(self, row: Row) -> None:
-        """Keep a row."""
+        """Append a row to the journal."""
         if self._journal is None:
             self._journal = Journal(self._folder, f"{self._run}-{self._number:06d}", self._batch)
         self._journal.write(row)

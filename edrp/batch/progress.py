@@ -80,7 +80,7 @@ class FolderWatch:
         return cls(folder, frozenset(path.name for path in part_paths(folder)))
 
     def look(self) -> tuple[int, int, int]:
-        """Rows done, rows failed, journals open."""
+        """Count the rows done, the rows failed and the open journals."""
         journals = list(self.folder.glob(JOURNAL.format("*")))
         for journal in journals:
             self._follow(journal)

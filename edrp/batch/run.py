@@ -228,7 +228,7 @@ def kill_limit(kill_after: float | None, choices: Sequence[Choice]) -> float | N
 
 
 def _here(tasks: Sequence[Task], plan: BatchPlan, n_jobs: int | None, report: Report | None) -> Iterator[Row]:
-    """Rows as they come, reported."""
+    """Yield rows as this machine's workers finish them, and report each."""
     allowed: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)  # −2: all cores but one
     jobs = max(1, min(allowed, len(tasks)))
     begin, failures = perf_counter(), 0

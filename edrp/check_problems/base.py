@@ -22,7 +22,7 @@ class CheckProblems(ABC):
 
     @abstractmethod
     def infeasible(self) -> dict[str, Any]:
-        """Problems that have none."""
+        """Return problems without a feasible decision."""
 
     @abstractmethod
     def degenerate(self) -> dict[str, Any]:

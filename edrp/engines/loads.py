@@ -62,7 +62,7 @@ def find_loads(observation: Observation, passing: Mapping[str, Passing]) -> Load
 
 
 class _Flow:
-    """The streams of one job."""
+    """Traffic on the streams of one job."""
 
     def __init__(self, observation: Observation, passing: Mapping[str, Passing]) -> None:
         self._streams, self._passing = observation.streams, passing

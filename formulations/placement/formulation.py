@@ -113,7 +113,7 @@ class PlacementFormulation(MetricFormulation):
 
     @property
     def restriction(self) -> str:
-        """The restricted program is one."""
+        """Return why nothing is proven beyond the restricted program; empty for other programs."""
         return RESTRICTED_NOTE if self.name == "restricted" else ""
 
     def tie_breaks(self) -> tuple[Linear, ...]:

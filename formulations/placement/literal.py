@@ -238,11 +238,11 @@ class LiteralExpressions(PlacementExpressions):
         )
 
     def response_time(self) -> Linear:
-        """The column r."""
+        """Response time as an expression: the column r."""
         return Linear.of(self._response, time_unit(self.compiled, "response_time"))
 
     def downtime(self) -> Linear:
-        """The column t_D."""
+        """Downtime as an expression: the column t_D."""
         return Linear.of(self._downtime, time_unit(self.compiled, "downtime"))
 
     def node_in_use(self) -> Ints:

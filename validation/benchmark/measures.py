@@ -207,7 +207,7 @@ def _line(method_runs: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
 
 
 class FamilyCell(NamedTuple):
-    """One method on one family.
+    """Results of one method on one family of instances.
 
     Attributes
     ----------

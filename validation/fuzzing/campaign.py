@@ -82,7 +82,7 @@ class Summary:
     signatures: Counter[str] = field(default_factory=Counter)
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Count a chunk."""
+        """Add the counts of a chunk to the totals."""
         self.cases += chunk["cases"]
         self.codes.update(chunk["codes"])
         self.signatures.update(chunk["signatures"])

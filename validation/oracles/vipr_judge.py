@@ -44,11 +44,11 @@ class Vipr:
         assert dominates(last, target)
 
     def next(self) -> str:
-        """The next word."""
+        """Read the next word of the file."""
         return next(self.words)
 
     def take(self, count: int) -> list[str]:
-        """The next words."""
+        """Read the next words of the file."""
         return [self.next() for _ in range(count)]
 
     def entries(self) -> dict[int, Fraction]:
@@ -61,7 +61,7 @@ class Vipr:
         return by_index
 
     def constraint(self) -> Constraint:
-        """A constraint as it stands."""
+        """Read one constraint of the file."""
         _, sense, value = self.take(3)
         return Constraint(sense, Fraction(value), self.entries())
 

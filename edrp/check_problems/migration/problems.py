@@ -43,7 +43,7 @@ class MigrationCheckProblems(DrawnCheckProblems):
         return random_migration(0, tasks=80, nodes=10)
 
     def optimum(self, problem: MigrationProblem) -> float | None:
-        """Least state that moves."""
+        """Return the least state that must move."""
         best = brute_force_migration(problem)
         return None if best is None else best.cost
 
@@ -105,7 +105,7 @@ class PolicyCheckProblems(DrawnCheckProblems):
         return random_policy_problem(0, tasks=64, counts=(8, 9, 10), tolerance=0.2)
 
     def optimum(self, problem: MigrationPolicyProblem) -> float | None:
-        """Least c + γ·C."""
+        """Return the least c + γ·C over all assignments."""
         return _brute_force_policy(problem).best()
 
     def value(self, problem: MigrationPolicyProblem, decision: PolicyDecision) -> float:

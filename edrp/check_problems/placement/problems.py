@@ -31,7 +31,7 @@ class EdrpCheckProblems(CheckProblems):
         return drawn | {"fixed tasks": _fixed_tasks()}
 
     def infeasible(self) -> dict[str, Any]:
-        """Random problems."""
+        """Return random infeasible problems."""
         return {f"seed {seed}": _deployment(seed) for seed in (3, 7, 10, 19)}
 
     def degenerate(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class EdrpCheckProblems(CheckProblems):
         }
 
     def large(self) -> Any:
-        """Fifteen operators."""
+        """Return a random layered problem of fifteen operators."""
         return layered(15, 0)
 
     def rare(self) -> list[Any]:

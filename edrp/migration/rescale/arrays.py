@@ -39,7 +39,7 @@ class OperatorTasks:
 
 @dataclass(frozen=True, slots=True)
 class KeyedArrays:
-    """A problem's arrays.
+    """Arrays compiled from a rescaling problem.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class KeyedDeployment(RootModel[dict[Name, Annotated[tuple[Replica, ...], Field(
 
     @property
     def places(self) -> Deployment:
-        """The nodes alone."""
+        """Nodes of the replicas, without their ranges of tasks."""
         return Deployment({operator: self.nodes(operator) for operator in self.root})
 
     def owners(self, operator: str, tasks: int) -> list[str]:

@@ -83,7 +83,7 @@ class Master:
         self.artificial = rows
 
     def restrict(self, window: Window) -> None:
-        """Take another window."""
+        """Restrict the master program to another window."""
         min_counts = np.array([*window.class_min, window.min_supervisors], float)
         max_counts = np.array([*window.class_max, window.max_supervisors], float)
         rows = np.arange(self.operators, self.operators + self.classes + 1, dtype=np.int32)

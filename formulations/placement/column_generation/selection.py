@@ -87,7 +87,7 @@ class PatternPool:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Outcome of the program.
+    """Result of the program that selects patterns.
 
     `chosen` are indices of candidates, one per supervisor in use, or None; `bound` is what no choice that is left scores
     less than, path latency bounded from below (infinite where none is left).

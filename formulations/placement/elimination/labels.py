@@ -74,7 +74,7 @@ class BoxLabelSearch:
 
     @property
     def relaxation(self) -> BoxRelaxation:
-        """The one under the best prices."""
+        """Relaxation under the best prices found."""
         return self.views[0][0]
 
     def run(self, incumbent: float, beam: int, out_of_time: Callable[[], bool]) -> BoxLabelResult:

@@ -69,7 +69,7 @@ TIE_BOXES = 20
 
 @dataclass(frozen=True, slots=True)
 class EliminationParameters:
-    """Effort per box.
+    """Parameters of elimination: the effort spent on each box.
 
     Attributes
     ----------

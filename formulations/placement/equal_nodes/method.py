@@ -104,7 +104,7 @@ def _handed_over(compiled: Compiled) -> bool:
 
 
 class _EqualNodesSearch:
-    """All cases, the most promising first."""
+    """Search of all cases, the most promising first."""
 
     def __init__(
         self, problem: EdrpProblem, compiled: Compiled, quotient: Quotient, parameters: EqualNodesParameters, options: Options
@@ -167,7 +167,7 @@ class _EqualNodesSearch:
 
     @property
     def bound(self) -> float:
-        """Proven over all cases."""
+        """Lower bound proven over all cases."""
         return min([self.closed_bound, *(case.bound for case in self.cases)])
 
     def _proven(self, case: CaseSearch) -> bool:

@@ -33,7 +33,7 @@ Place = Callable[[Ints], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Range:
-    """Downtimes between two numbers.
+    """Range of downtimes.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ class PeakRangeSearch:
 
     @property
     def bound(self) -> float:
-        """Proven for all placements."""
+        """Lower bound proven for all placements."""
         return min([self.closed, *map(self._bound, self.ranges + self.in_hand)])
 
     @property

@@ -56,7 +56,7 @@ LEVELS = (31, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class EqualNodesParameters:
-    """Effort.
+    """Parameters of the search on equal nodes: the effort spent on each case.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ class ReferenceQueue:
             self.serve_waiting()
 
     def leave(self, instance: ReferenceInstance) -> None:
-        """An instance takes nothing more."""
+        """Stop giving items to an instance."""
         if instance in self.idle:
             self.idle.remove(instance)
 
@@ -235,7 +235,7 @@ class ReferenceQueue:
                 target.arrive()
 
     def sample(self) -> None:
-        """End of a monitoring interval."""
+        """Close a monitoring interval and store its means."""
         self.largest = max(self.largest, len(self.waiting))
         if self.begun_in_interval:
             mean = self.recorded / self.begun_in_interval

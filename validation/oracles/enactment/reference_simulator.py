@@ -64,7 +64,7 @@ class _ReferenceRun:
         )
 
     def _bring(self, queue: ReferenceQueue) -> Process:
-        """Items come from outside."""
+        """Simulate the arrival of items from outside."""
         for time in self.clock.random_streams.arrivals(queue.operator).before(self._scenario.duration).tolist():
             yield time, ITEM
             queue.arrive()

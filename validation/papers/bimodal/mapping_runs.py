@@ -53,7 +53,7 @@ class Mapped(NamedTuple):
         return self.costs[heuristic][is_mapped] / to[is_mapped]
 
     def found(self, heuristic: str) -> Bools:
-        """Which of the tasks it maps."""
+        """Return for each task whether the heuristic maps it."""
         return ~np.isnan(self.costs[heuristic])
 
 

@@ -33,7 +33,7 @@ class ComparedCell(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's."""
+        """Measured mean less the paper's."""
         return self.ours.mean - self.paper.mean
 
     @property

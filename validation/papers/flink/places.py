@@ -57,7 +57,7 @@ def place_table(rows: FlinkRows) -> Table:
 
 
 def place_statements(rows: FlinkRows) -> Iterator[Statement]:
-    """The aims, judged for each run."""
+    """Judge the aims of the placements for each run."""
     for seed in runs(rows):
         placements = of_run(rows.placements, seed)
         if len(placements) < 3:

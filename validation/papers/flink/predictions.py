@@ -80,7 +80,7 @@ def _job_rows(rows: Sequence[Row], job: str | None) -> Iterator[tuple[str, ...]]
 
 
 def prediction_statements(rows: Sequence[Row]) -> Iterator[Statement]:
-    """The aims, judged."""
+    """Judge the aims of the predictions."""
     yield claim(f"at least {RESCALES} rescales were predicted", len(rows) >= RESCALES, f"{len(rows)} of them")
     for quantity, limit, text in (("busy", BUSY, "0.05"), ("throughput", THROUGHPUT, "3 %")):
         quantity_rows = quantities(rows, quantity)

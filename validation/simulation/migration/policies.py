@@ -70,7 +70,7 @@ def prepare(model: PolicyModel, max_states: int = MAX_PARTITIONS, seed: int = 0)
 
 
 def single_step(tasks: Tasks, tolerance: float) -> ActionRule:
-    """SSM as a policy.
+    """Return the policy that takes the optimal single step (SSM) each time.
 
     Raises
     ------

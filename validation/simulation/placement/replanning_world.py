@@ -107,7 +107,7 @@ def topology() -> LatencyAwareProblem:
 
 
 def moments(day: Iterable[float], seed: int) -> Iterator[Moment]:
-    """The day step by step.
+    """Yield the steps of the day.
 
     Needs of cores and rates follow the load and a fluctuation of each operator's own; memory stays. Delays fluctuate by
     link, and are measured by supervisors that know a few near and some random peers. One edge server is away for

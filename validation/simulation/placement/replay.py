@@ -105,7 +105,7 @@ def replay(
 
 
 def place_first(problem: EdrpProblem, decide: Solver) -> Deployment:
-    """The initial deployment.
+    """Decide the initial deployment.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class SplitLayer(NamedTuple):
 
 
 class SplitWork(NamedTuple):
-    """Memory of the kernel.
+    """Scratch memory of the kernel that splits ranges.
 
     Attributes
     ----------

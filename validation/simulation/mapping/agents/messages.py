@@ -142,7 +142,7 @@ class Ask(Message):
 
 @dataclass(frozen=True, slots=True)
 class Spec(Message):
-    """The specification by itself."""
+    """Message that holds only the specification of the task."""
 
     specification: Specification
 
