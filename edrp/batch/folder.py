@@ -169,9 +169,9 @@ class ResultFolder:
                 self._keep(path, pa.array(fresh))
         return outcomes
 
-    def _keep(self, path: Path, keep_row: Any) -> None:
+    def _keep(self, path: Path, row_filter: Any) -> None:
         """Write a part again with some of its rows only."""
-        table = read_part(path, None, self.batch).filter(keep_row)
+        table = read_part(path, None, self.batch).filter(row_filter)
         kept_part = write_part(self.path, part_name(path), table, self.batch) if table.num_rows else None
         if path != kept_part:
             path.unlink()

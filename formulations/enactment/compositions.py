@@ -143,7 +143,7 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
     """All compositions whose price leaves room below an objective, shape (C, K). An empty host gains nothing."""
     if (arrays.min_counts > arrays.max_counts).any():
         return np.zeros((0, len(arrays.price)), np.int64)
-    max_gain = math.inf if arrays.always_gains else arrays.max_counts.sum()
+    max_hosts = math.inf if arrays.always_gains else arrays.max_counts.sum()
     min_penalty = arrays.late * arrays.violations(arrays.max_counts).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         affordable = np.where(
@@ -151,7 +151,7 @@ def _within_reach(arrays: EnactmentArrays, objective: float) -> Ints:
             np.floor((objective - min_penalty) * (1 + INCUMBENT_SLACK) / arrays.price + INCUMBENT_SLACK),
             math.inf,
         )
-    highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), max_gain)
+    highest = np.minimum(np.minimum(arrays.sizes.limit, affordable), max_hosts)
     if not np.isfinite(highest).all():
         names = ", ".join(name for name, count in zip(arrays.sizes.type_names, highest, strict=True) if math.isinf(count))
         raise UnsupportedProblemError(

@@ -66,9 +66,9 @@ class Relabelling:
             owner, holders, start, model.source, model.target, self.delay, self.from_class, self.to_class, self.between
         )
         unplaced = np.full(owner.size, -1, np.int64)
-        path_latency = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
-        if not path_latency < cutoff:
-            return Labelled(None, cutoff, path_latency)
+        bound = path_bound(unplaced, chosen, np.zeros((patterns.shape[1], owner.size + 1)))
+        if not bound < cutoff:
+            return Labelled(None, cutoff, bound)
         best = unplaced.copy()
         seconds, searched = search_labels(chosen, alike, self.members, cutoff, MAX_RELABELLING_NODES, best)
         spend(LABEL_WORK * searched * owner.size)
@@ -76,7 +76,7 @@ class Relabelling:
         if best[0] >= 0:
             node = np.empty_like(best)
             node[rank] = best
-        return Labelled(node, seconds, path_latency if searched > MAX_RELABELLING_NODES else seconds)
+        return Labelled(node, seconds, bound if searched > MAX_RELABELLING_NODES else seconds)
 
     def core(self, owner: Ints, patterns: Ints, seconds: float) -> Ints:
         """Few of these supervisors that make paths at least that long by themselves; the choice as a whole must."""

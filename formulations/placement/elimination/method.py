@@ -150,7 +150,7 @@ def _measured(
     gone = 0 if compiled.current is None else np.maximum(compiled.current - counts, 0).sum(axis=1)
     ties = (model.cost - compiled.weight["cost"]) * _cost(compiled, counts) + TIE_MOVE * float(np.sum(np.maximum(moved, gone)))
     members = [compiled.members(counts)[i] for i in model.order]
-    ties += sum(float(model.tie_order(i)[members_of[members_of >= 0]].sum()) for i, members_of in enumerate(members))
+    ties += sum(float(model.tie_order(i)[nodes_of[nodes_of >= 0]].sum()) for i, nodes_of in enumerate(members))
     return members, evaluation.objective + ties
 
 

@@ -210,11 +210,11 @@ class Running:
         progress, drawn = self._streams.progress[: self.count], self._streams.mean[: self.count] < 0
         hops = int(self._streams.hops[: self.count][drawn].sum())
         work = INTERVAL * (hops / self._physics.interval + self.count / self._physics.window)
-        idle_seconds = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
-        spend(EVENT + work * idle_seconds)  # so much it takes at least; the rest is known afterwards
+        min_seconds = max(0.0, min(until - now, float((progress[:, TOTAL] - progress[:, SENT]).min(initial=math.inf))))
+        spend(EVENT + work * min_seconds)  # so much it takes at least; the rest is known afterwards
         end, row = first_end(self._streams, self.count, now, until, self._physics)
         reached = min(end, until)
-        spend(work * max(0.0, reached - now - idle_seconds))
+        spend(work * max(0.0, reached - now - min_seconds))
         advance(self._streams, self.count, now, reached, self._physics)
         return reached, row
 

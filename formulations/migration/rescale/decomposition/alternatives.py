@@ -239,12 +239,12 @@ def _without_doubles(ways: Alternatives, listed: list[tuple[int, Replicas]]) -> 
     """Keep the way with the least latency of those that differ only in where a node's tasks are split among its replicas."""
     best: dict[tuple[object, ...], int] = {}
     for k, (_, replicas) in enumerate(listed):
-        equal_runs: list[tuple[int, int]] = []
+        node_runs: list[tuple[int, int]] = []
         for u, _first, end in replicas:
-            if equal_runs and equal_runs[-1][0] == u:
-                equal_runs.pop()
-            equal_runs.append((u, end))
-        key = (tuple(equal_runs), tuple(ways.counts[k].tolist()))
+            if node_runs and node_runs[-1][0] == u:
+                node_runs.pop()
+            node_runs.append((u, end))
+        key = (tuple(node_runs), tuple(ways.counts[k].tolist()))
         if key not in best or ways.seconds[k] < ways.seconds[best[key]]:
             best[key] = k
     return ways.chosen(np.array(sorted(best.values()), np.int64))
