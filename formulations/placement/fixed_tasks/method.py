@@ -33,11 +33,11 @@ class FixedTasksMethod(Method):
         compiled = compile_problem(problem)
         degrees = compiled.max_replicas
         stable = np.isfinite(compiled.latency[np.arange(degrees.size), degrees]).all()
-        if not stable or start_cost(compiled) > compiled.limit["cost"] * (1 + LIMIT_SLACK):
+        if not stable or given_cost(compiled) > compiled.limit["cost"] * (1 + LIMIT_SLACK):
             return Answer("infeasible", "finished")
         tasks, shared = read_fixed_tasks(problem), minimised(compiled)
         weight = max(compiled.weight[metric] for metric in compiled.contention.metrics)
-        constant = compiled.weight["cost"] * start_cost(compiled)
+        constant = compiled.weight["cost"] * given_cost(compiled)
 
         def report() -> None:
             if options.progress is not None:
