@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from edrp.core.solve import solve
@@ -13,7 +13,7 @@ from edrp.engines.fit import JobFit
 from edrp.engines.goals import Goals
 from edrp.engines.keyed_model import renamed, rescale_problem
 from edrp.engines.model import busy_share, cautious_replicas, placement_problem, shortages
-from edrp.engines.slots import slot_clashes
+from edrp.engines.slots import slot_clashes, with_added_nodes
 from edrp.migration.rescale.deployment import KeyedDeployment
 from edrp.migration.rescale.problem import RescaleProblem, RescaleSolution
 from edrp.migration.rescale.splits import possible_replicas
@@ -119,6 +119,8 @@ def advise(fit: JobFit, goals: Goals | None = None, network: Network | None = No
         Goals or network do not fit the job.
     """
     goals = goals or Goals()
+    if goals.added_nodes:
+        fit = replace(fit, observation=with_added_nodes(fit.observation, goals.added_nodes))
     model = _solved(fit, goals, network)
     base, keyed, solution, short = model.base, model.keyed, model.solution, model.short
     problem = base if keyed is None else keyed
@@ -179,7 +181,8 @@ def _solved(fit: JobFit, goals: Goals, network: Network | None) -> _Model:
             return first  # growth is not what there is no room for
         held_operators.append(fastest_growing)
         needed = first.base.application.by_name[fastest_growing].min_replicas
-        short = {**short, fastest_growing: f"{needed} replicas have no room beside those of the others; add slots ({slots})"}
+        room = "no room beside those of the others; add slots, or give added_nodes in the goals if they can be started"
+        short = {**short, fastest_growing: f"{needed} replicas have {room} ({slots})"}
         model = _solve(fit, goals, network, short, held_operators)
     return model
 

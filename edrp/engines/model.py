@@ -262,7 +262,8 @@ def _why_too_few(fitted: OperatorFit, best: int, most: int, goals: Goals) -> str
     share = _share(fitted, best, goals)
     among = "the most allowed" if best == most else f"and hardly less with up to {most}, the most allowed"
     why = f"{best} replica{'s' * (best != 1)}, {among}, would be {share:.0%} busy {goal}"
-    return f"{why}; add slots, or raise max_replicas or busy_limit in the goals"
+    slots = "add slots, give added_nodes in the goals if they can be started"
+    return f"{why}; {slots}, or raise max_replicas or busy_limit there"
 
 
 def _operator(

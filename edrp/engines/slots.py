@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
-from edrp.engines.observation import Observation, OperatorObservation
+from edrp.engines.observation import NodeObservation, Observation, OperatorObservation
 from edrp.placement.edrp import EdrpProblem
 
 MAX_SLOT_RULES = 64
 """Most combinations of operators, one of each slot-sharing group, for which slots are counted exactly."""
+
+
+def with_added_nodes(observation: Observation, count: int) -> Observation:
+    """The observation with `count` more nodes (`added-1`, …), each with as many slots as the largest node, all of them free."""
+    slots = max(node.slots for node in observation.nodes)
+    added = (NodeObservation(f"added-{number}", slots, slots, {}) for number in range(1, count + 1))
+    return replace(observation, nodes=(*observation.nodes, *added))
 
 
 def slot_resources(operators: Sequence[OperatorObservation]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ topics; formulations, heuristics, migration over time, datasets and replanning; 
 simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -129,3 +130,10 @@ def test_tests_mirror_the_rooms(house, room):
 
 def test_every_floor_has_files(house):
     assert {source.folder for source in house.product} == set(FLOORS)
+
+
+def test_a_python_that_is_started_in_a_checkout_finds_its_rooms_without_an_editable_install():
+    """As after `pip install .`, when the folder `edrp` of the current directory comes before the package that was installed."""
+    code = "from importlib.util import find_spec; print(find_spec('edrp.mdp').origin)"
+    found = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, env={}, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()) == ROOT / "mdp" / "__init__.py"

@@ -353,6 +353,17 @@ def test_a_cluster_without_a_free_slot_gets_advice_for_the_others(run, tmp_path)
     assert "counter is 90% busy against 70%, and stays too busy" in " ".join(result.out.split())
 
 
+def test_nodes_that_can_be_started_make_room(run, tmp_path):
+    """As under native Kubernetes, where a job's TaskManagers have no slot to spare."""
+    goals = tmp_path / "goals.json"
+    goals.write_text(json.dumps({"added_nodes": 1}))
+    result = run("advise", "flink", CAPTURES / "full_cluster.zip", "--goals", goals, "--out", tmp_path / "advice")
+    assert result.code == 0, result.err
+    assert re.search(r"^counter +2 +3 +90%", result.out, re.MULTILINE)
+    assert "repair: what runs breaks busy_limit: counter is 90% busy against 80%;" in " ".join(result.out.split())
+    assert re.search(r"needs 3; where .* at least [23]\.", (tmp_path / "advice/flinkdeployment.yaml").read_text())
+
+
 def test_an_operator_that_no_replicas_help_keeps_them_and_its_job_is_stuck():
     advice = advise(found("keyed4-after"))
     assert (advice.verdict, replicas(advice)["count"]) == ("stuck", 4)

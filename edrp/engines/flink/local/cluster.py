@@ -160,7 +160,7 @@ class LocalFlink:
         rpc_port, rest_port = free_ports(2)
         self.rest = LocalRest(self._port or rest_port)
         if self.rest.reachable():
-            raise EngineError(self.address, "is in use already; leave the port out for a free one")
+            raise EngineError(self.address, "is in use already; give another port, or stop what uses it")
         self._common = common_settings(self.folder, rpc_port, self._port or rest_port, self._scheduler) | self._settings
         self._running: dict[str, int] = {}
         self._launch(MANAGER, JOB_MANAGER, self._common, java_options(None))
