@@ -22,7 +22,7 @@ from edrp.engines.fit import fit_job
 from edrp.engines.flink.autoscaler import autoscaler_replicas
 from edrp.engines.flink.calls import plan_calls
 from edrp.engines.flink.capturing import CaptureSettings, capture_job
-from edrp.engines.flink.metadata import OperatorState, job_key_groups, states_by_operator
+from edrp.engines.flink.metadata import StoredOperatorState, job_key_groups, states_by_operator
 from edrp.engines.flink.reading import read_observation
 from edrp.engines.goals import Goals
 from edrp.engines.model import busy_share
@@ -192,12 +192,12 @@ def test_identifiers_come_before_names(tmp_path):
 
 def test_state_in_the_middle_of_a_chain_belongs_to_its_vertex_and_a_name_that_two_have_to_none():
     observation = counted("filter -> count -> map", "filter -> sum")
-    state = OperatorState("ff", "count", 1, 2, (3, 4))
+    state = StoredOperatorState("ff", "count", 1, 2, (3, 4))
     assert states_by_operator({"ff": state}, observation) == {"filter -> count -> map": (3, 4)}
-    assert states_by_operator({"ff": OperatorState("ff", "filter", 1, 2, (3, 4))}, observation) == {}
-    twins = {key: OperatorState(key, "count", 1, 2, (3, 4)) for key in ("fe", "ff")}
+    assert states_by_operator({"ff": StoredOperatorState("ff", "filter", 1, 2, (3, 4))}, observation) == {}
+    twins = {key: StoredOperatorState(key, "count", 1, 2, (3, 4)) for key in ("fe", "ff")}
     assert states_by_operator(twins, observation) == {}
-    head = OperatorState(observation.operators[1].key, "filter", 1, 2, (10, 20))
+    head = StoredOperatorState(observation.operators[1].key, "filter", 1, 2, (10, 20))
     assert states_by_operator({"ff": state, head.key: head}, observation) == {"filter -> count -> map": (13, 24)}
 
 
