@@ -120,6 +120,13 @@ def _own_demands(formulation: Formulation) -> list[OptionalRows]:
     return rows + [OptionalRows(_own(_fixed(program, *fix)), fix=index) for index, fix in fixes if fix[0].size]
 
 
+def note_on_own_demands(formulation: Formulation) -> tuple[str, ...]:
+    """Says of a formulation with the user's additions that the answer is about the program with them."""
+    own = [demand.text for demand in _own_demands(formulation)]
+    others = f", and {len(own) - 1} more" if len(own) > 1 else ""
+    return tuple(f"{text}{others}: status, bound and proof are about the program with it" for text in own[:1])
+
+
 def limit_demands(formulation: Formulation) -> list[OptionalRows]:
     """The limits of the problem that rows stand for, one demand each."""
     blocks = formulation.program.row_blocks

@@ -19,7 +19,7 @@ from edrp.core.solution import Answer
 from edrp.core.solve import MAX_EXPLANATION, Seconds, checked_solution
 from edrp.core.tolerances import OPTIMALITY_GAP, STAGE_SLACK
 from edrp.core.wording import suggestion
-from edrp.formulations.clashes import explain_infeasible_program
+from edrp.formulations.clashes import explain_infeasible_program, note_on_own_demands
 from edrp.formulations.formulation import Formulation, best_feasible, to_answer
 
 if TYPE_CHECKING:
@@ -183,9 +183,10 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     """Solve a formulation, own rows and terms included, and return a checked solution.
 
     The evaluator knows the problem's own limits only: it checks them, the metrics and the objective, not rows
-    that were added. With own objective terms, `objective` stays the problem's, nothing is proven about it (status "feasible"),
-    and `notes` say whether the objective with them was minimised to the end. Where own rows leave
-    nothing feasible, `clashes` name those that cannot be met together with each other and the problem's limits.
+    that were added, and `notes` name those, since the answer is about the program with them. With own objective terms,
+    `objective` stays the problem's, nothing is proven about it (status "feasible"), and `notes` say whether the objective with
+    them was minimised to the end. Where own rows leave nothing feasible, `clashes` name those that cannot be met together with
+    each other and the problem's limits.
 
     Parameters
     ----------
@@ -214,6 +215,7 @@ def solve_formulation(formulation: Formulation, backend: str = "highs", *, start
     with running(**limits) as run, interruptible(run):
         result = solve_program(formulation.program, backend, start=point, **options)
         answer = to_answer(formulation, result)
+        answer = replace(answer, notes=(*answer.notes, *note_on_own_demands(formulation)))
         seconds = perf_counter() - started + formulation.build_seconds
         clashes: tuple[str, ...] = ()
         if answer.status == "infeasible":

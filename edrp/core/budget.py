@@ -79,6 +79,11 @@ class Clock:
         """Let the time limit pass so much later."""
         self._end += seconds
 
+    def wait(self, seconds: float) -> None:
+        """Count seconds of waiting as work where a time limit alone ends the run: turns that are shares of it pass meanwhile."""
+        if self._most < inf:
+            self.work += seconds
+
     def seconds_left(self) -> float:
         """Seconds until the time limit, infinite without one, where no clock is read; none once the run is interrupted."""
         left = inf if self._end == inf else self._end - perf_counter()

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,16 @@ class Linear:
             return Linear(self.columns, self.coefficients, self.constant + float(other))
         return Linear.total([self, other])
 
+    __radd__ = __add__  # `sum` begins with 0
+
+    def __neg__(self) -> Linear:
+        return self * -1.0
+
     def __sub__(self, other: Linear | float) -> Linear:
         return self + other * -1.0
+
+    def __rsub__(self, other: float) -> Linear:
+        return -self + other
 
     def __mul__(self, factor: float) -> Linear:
         return Linear(self.columns, self.coefficients * factor, self.constant * factor)
@@ -222,7 +231,18 @@ class Program:
             refuse_beyond_memory(needed, what, "try a smaller problem, or a method that builds no program")
 
     def add_row(self, name: str, expression: Linear, *, lower: float = -np.inf, upper: float = np.inf) -> None:
-        """Add one row `lower ≤ expression ≤ upper`."""
+        """Add one row `lower ≤ expression ≤ upper`.
+
+        Raises
+        ------
+        ValueError
+            A bound is not a number, or there is none: the row would have no effect.
+        """
+        for side, bound in (("lower", lower), ("upper", upper)):
+            if not isinstance(bound, Real):
+                raise ValueError(f"{side} of row {name!r} must be a number (got {bound!r})")
+        if lower == -np.inf and upper == np.inf:
+            raise ValueError(f"row {name!r} has neither a lower nor an upper bound and would have no effect; give at least one")
         shift = expression.constant
         entries = [(0, expression.columns, expression.coefficients)]
         self.add_rows(name, 1, entries, lower=lower - shift, upper=upper - shift)

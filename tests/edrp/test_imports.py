@@ -44,6 +44,11 @@ def test_reading_an_instance_imports_no_solver(examples):
     assert not found & {"numba", "networkx", "pyarrow", "pandas", "highspy"}
 
 
+def test_the_contract_of_methods_needs_no_import_of_its_own(monkeypatch):
+    monkeypatch.delattr(edrp, "testing", raising=False)
+    assert callable(edrp.testing.check_method)
+
+
 def test_type_checkers_and_interpreter_see_the_same_names():
     tree = ast.parse(Path(edrp.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))

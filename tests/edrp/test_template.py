@@ -21,6 +21,8 @@ def copy(tmp_path_factory) -> Path:
     """A copy of the folder, with the package installed next to it in `installed`."""
     place = tmp_path_factory.mktemp("template") / "my-package"
     shutil.copytree(TEMPLATE, place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
+    # Its tests run as they are, also inside a checkout whose own options of pytest need plugins.
+    (place.parent / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--not-known-here"\n', encoding="utf-8")
     install = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(place / "installed"), str(place)]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True)
     return place

@@ -95,3 +95,15 @@ def test_without_time_all_that_was_added_is_listed(word_count, monkeypatch):
     monkeypatch.setattr(clashes, "get_backend", None)  # no question is asked
     listed = clashes.explain_infeasible_program(formulation, "highs", 0.0)
     assert [own(f"row 'apart on {node}'") in listed for node in word_count.network.by_name] == [True] * 3
+
+
+def test_a_solution_says_that_it_is_about_the_program_with_own_rows(word_count):
+    formulation = edrp.formulate(word_count)
+    assert edrp.solve_formulation(formulation).notes == ()
+    formulation.program.add_row("three splitters", formulation.replicas("splitter"), lower=3)
+    formulation.program.fix(formulation.placed("counter", "edge").columns, 0)
+    solution = edrp.solve_formulation(formulation)
+    assert solution.status == "optimal"
+    (note,) = solution.notes
+    assert note.startswith(own("row 'three splitters'") + ", and 1 more: ")
+    assert note.endswith("about the program with it")

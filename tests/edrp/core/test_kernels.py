@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from edrp.core import compiling
+from edrp.core.budget import deadline, now, running
 from edrp.core.errors import OutOfTimeError
 from edrp.core.kernels import inlined, kernel
 
@@ -122,7 +123,7 @@ def compile_in_vain(monkeypatch, tmp_path):
 
     def ask(name: str, process: dict) -> list[subprocess.Popen]:
         left = iter((1.0, 0.001, 0.0) if process else (1.0, 0.0))  # at first, time is up before anything is compiled
-        monkeypatch.setattr(compiling, "clock", lambda: SimpleNamespace(seconds_left=left.__next__))
+        monkeypatch.setattr(compiling, "clock", lambda: SimpleNamespace(seconds_left=left.__next__, wait=lambda _: None))
         monkeypatch.setattr(compiling, "_children", process)
         with pytest.raises(OutOfTimeError, match="keeps them in the cache"):
             compiling.compiled_apart(SimpleNamespace(__module__="here", __qualname__=name), (), "the cache", tmp_path)
@@ -146,3 +147,21 @@ def test_under_time_limits_no_more_kernels_are_compiled_at_once_than_there_are_c
     compilers[0].wait()
     (late,) = compile_in_vain("third", another)
     assert [late.poll(), compilers[1].poll()] == [None, None]
+
+
+def test_a_turn_ends_while_it_waits_for_the_compiler_and_leaves_the_others_their_time(monkeypatch, tmp_path):
+    children = {}
+    monkeypatch.setattr(compiling, "COMPILER", ("cat",))
+    monkeypatch.setattr(compiling, "compiles_patiently", lambda: False)
+    monkeypatch.setattr(compiling, "_children", children)
+    kernel = SimpleNamespace(__module__="here", __qualname__="cold")
+    try:
+        with running(time_limit=60.0) as run:
+            with deadline(now() + 0.05), pytest.raises(OutOfTimeError, match="keeps them in the cache"):
+                compiling.compiled_apart(kernel, (), "the cache", tmp_path)
+            assert run.seconds_left() > 10.0
+            assert run.work >= 0.05, "a later kernel of the same turn is not waited for again"
+    finally:
+        for child in children.values():
+            child.kill()
+            child.communicate()

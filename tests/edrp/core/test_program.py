@@ -21,6 +21,7 @@ points = st.lists(numbers, min_size=5, max_size=5).map(np.array)
 def test_linear_arithmetic_is_arithmetic_of_values(a, b, factor, x):
     assert (a + b).value(x) == pytest.approx(a.value(x) + b.value(x), abs=1e-9)
     assert (a - b).value(x) == pytest.approx(a.value(x) - b.value(x), abs=1e-9)
+    assert (sum([a, b]) - (1.0 - a)).value(x) == pytest.approx(2 * a.value(x) + b.value(x) - 1.0, abs=1e-9)
     assert (factor * a + 1.0).value(x) == pytest.approx(factor * a.value(x) + 1.0, abs=1e-9)
 
 
@@ -114,11 +115,21 @@ def test_a_program_can_grow_after_its_arrays_were_asked_for():
 def test_a_name_is_taken_once():
     program = Program()
     x = program.add_columns("x", 1)
-    program.add_row("x", Linear.of(x))
+    program.add_row("x", Linear.of(x), upper=1)
     with pytest.raises(ValueError, match="columns named 'x'"):
         program.add_columns("x", 1)
     with pytest.raises(ValueError, match="rows named 'x'"):
-        program.add_row("x", Linear.of(x))
+        program.add_row("x", Linear.of(x), upper=1)
+
+
+def test_a_row_without_effect_is_refused():
+    program = Program()
+    x = program.add_columns("x", 1)
+    with pytest.raises(ValueError, match="row 'free' has neither a lower nor an upper bound"):
+        program.add_row("free", Linear.of(x))
+    with pytest.raises(ValueError, match="upper of row 'text' must be a number \\(got '3'\\)"):
+        program.add_row("text", Linear.of(x), upper="3")
+    assert program.rows == 0
 
 
 def test_columns_and_rows_are_named_by_block_and_place():
