@@ -5,6 +5,7 @@ topics; formulations, heuristics, migration over time, datasets and replanning; 
 simulation; oracles; papers, benchmark and Flink. Then the command line, which opens both, and what runs its commands.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -129,3 +130,13 @@ def test_tests_mirror_the_rooms(house, room):
 
 def test_every_floor_has_files(house):
     assert {source.folder for source in house.product} == set(FLOORS)
+
+
+def test_a_checkout_is_whole_without_an_editable_install():
+    """Python started in a checkout imports `edrp` from there, also if `pip install .` has installed a copy elsewhere."""
+    sites = [path for path in sys.path if path.endswith("site-packages")]
+    rooms, others = ("formulations", "heuristics", "mdp", "datasets", "validation"), ("tests", "setup", "edrp")
+    found = f"[getattr(find_spec(f'edrp.{{name}}'), 'origin', None) for name in {rooms + others}]"
+    code = f"import sys; sys.path += {sites}; from importlib.util import find_spec; print(*{found}, sep='\\n')"
+    run = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [str(ROOT / room / "__init__.py") for room in rooms] + ["None"] * len(others)
